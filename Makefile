@@ -1,0 +1,40 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+# The stamp's name carries a hash of what is to be installed, so a change reinstalls and nothing else does.
+STAMP  := $(VENV)/.installed-$(shell cat pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
+# uv does not read pip's settings: hand on the folder of local wheels if pip has one.
+LINKS  := $(shell $(PYTHON) -m pip config get global.find-links 2>/dev/null)
+
+.PHONY: install demo test lint types unit bench clean
+
+install: $(STAMP)
+
+$(STAMP):
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip install --python $(BIN)/python --quiet -c constraints.txt $(if $(LINKS),--find-links $(LINKS)) -e ".[all,dev]"
+	rm -f $(VENV)/.installed-*
+	touch $@
+
+demo: install
+	$(BIN)/cuebench demo --out runs/demo
+
+lint: install
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+
+types: install
+	$(BIN)/mypy
+
+unit: install
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+test: lint types unit
+
+bench: install
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) runs .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,63 @@
+"""One class for mistakes a user can mend; everything else is a bug and crashes loudly."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """Something the user can mend: printed without a traceback, with the next action.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, with the value that was received.
+    hint : str
+        What to do next, ideally a command.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        self.message = message
+        self.hint = hint
+        super().__init__(f"{message}\n{hint}" if hint else message)
+
+    def __reduce__(self) -> tuple[type[UserError], tuple[str, str]]:
+        """Keep both parts when the error crosses a process border."""
+        return type(self), (self.message, self.hint)
+
+
+class MissingExtra(UserError):
+    """A part of cuebench that needs an optional dependency which is not installed."""
+
+    def __init__(self, what: str, extra: str, missing: str = "") -> None:
+        self.what, self.extra, self.missing = what, extra, missing
+        because = f": the Python package '{missing}' is not installed" if missing else ""
+        super().__init__(f"{what} needs the extra '{extra}'{because}", f"pip install 'cuebench[{extra}]'")
+
+    def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str, str]]:  # type: ignore[override]
+        """Keep all parts when the error crosses a process border."""
+        return type(self), (self.what, self.extra, self.missing)
+
+
+def did_you_mean(kind: str, name: str, known: Iterable[str]) -> UserError:
+    """Build the error for an unknown name, with the nearest known ones.
+
+    >>> print(did_you_mean("protocol", "cue_conflct", ["cue_conflict", "triplets"]))
+    unknown protocol 'cue_conflct'. Did you mean 'cue_conflict'?
+    known: cue_conflict, triplets
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    guess = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
+    listing = ", ".join(names) if names else "none"
+    return UserError(f"unknown {kind} {name!r}.{guess}", f"known: {listing}")
+
+
+def all_problems(title: str, problems: Iterable[str], hint: str = "", most: int = 20) -> UserError:
+    """Build one error that reports every problem at once instead of the first only."""
+    found = list(problems)
+    shown = [f"  - {p}" for p in found[:most]]
+    if len(found) > most:
+        shown.append(f"  … and {len(found) - most} more")
+    return UserError(f"{title}: {len(found)} problem{'s' * (len(found) != 1)}\n" + "\n".join(shown), hint)

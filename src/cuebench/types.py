@@ -1,0 +1,192 @@
+"""The nouns of cuebench as frozen dataclasses. Nothing here does I/O or imports a heavy library."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Literal
+
+Capability = Literal["logits", "features", "masks", "decisions"]
+ObserverKind = Literal["model", "person", "people", "ideal"]
+IntervalKind = Literal["images", "shape_sources", "texture_sources", "two_way", "subjects", ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Stimulus:
+    """An image shown to an observer, with what we know of it.
+
+    ``label`` is the class of an ordinary image; ``shape`` and ``texture`` are the classes of the two cues where they
+    can differ. Sources name the *instance* a cue was taken from (``cat3``): images that share one are not independent.
+    ``recipe`` says how the shown image is made from the file (empty: the file itself).
+    """
+
+    id: str
+    path: str = ""
+    sha256: str = ""
+    width: int = 0
+    height: int = 0
+    label: str = ""
+    shape: str = ""
+    texture: str = ""
+    shape_source: str = ""
+    texture_source: str = ""
+    condition: str = ""
+    recipe: str = ""
+    seed: int = 0
+
+    @property
+    def key(self) -> str:
+        """What a stored response is keyed by: the bytes of the file and what is done to them."""
+        return (
+            f"{self.sha256 or self.id}|{self.recipe}|{self.seed}" if self.recipe else self.sha256 or self.id
+        )
+
+
+@dataclass(frozen=True)
+class StimulusSet:
+    """A manifest of stimuli: what is there, where it lies, how many there should be.
+
+    Parameters
+    ----------
+    name : str
+        Public name of the set.
+    stimuli : tuple of Stimulus
+        In a fixed order; ids are unique.
+    root : str
+        Folder that the paths are relative to; empty where no files are needed.
+    expected : int
+        How many stimuli the complete published set has (0: unknown, e.g. a user's own).
+    partial : tuple of str
+        Every reason why this is not the complete set; a result made from it carries them.
+    targets : str
+        Name or file of the label map that turns an observer's label space into this set's classes.
+    """
+
+    name: str
+    stimuli: tuple[Stimulus, ...]
+    root: str = ""
+    expected: int = 0
+    partial: tuple[str, ...] = ()
+    targets: str = ""
+
+    def __len__(self) -> int:
+        return len(self.stimuli)
+
+    def __iter__(self) -> Iterator[Stimulus]:
+        return iter(self.stimuli)
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of everything that can change a score: contents, truth and order."""
+        digest = hashlib.sha256()
+        for s in self.stimuli:
+            row = asdict(s)
+            row.pop("path")
+            digest.update(repr(sorted(row.items())).encode())
+        return digest.hexdigest()
+
+    def only(self, stimuli: Sequence[Stimulus], why: str = "") -> StimulusSet:
+        """Return the set restricted to ``stimuli``; ``why`` marks it as partial."""
+        partial = (*self.partial, why) if why else self.partial
+        return replace(self, stimuli=tuple(stimuli), partial=partial)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A confidence interval and the question it answers."""
+
+    low: float
+    high: float
+    kind: IntervalKind
+    level: float = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One row of the result. The field order is the column order of ``scores.parquet``."""
+
+    protocol: str
+    protocol_version: int
+    observer: str
+    condition: str
+    metric: str
+    value: float
+    ci_low: float = float("nan")
+    ci_high: float = float("nan")
+    ci_kind: str = ""
+    n: int = 0
+    n_excluded: int = 0
+    note: str = ""
+
+    @classmethod
+    def columns(cls) -> list[str]:
+        """Return the column names of the tidy table."""
+        return [f.name for f in fields(cls)]
+
+
+@dataclass(frozen=True)
+class MetricInfo:
+    """What ``cuebench explain`` prints, and what plots and boards read.
+
+    Parameters
+    ----------
+    name, title : str
+        Public name and a human one.
+    formula, denominator : str
+        The exact definition and what it is divided by.
+    reference : str
+        The paper that defines it.
+    caveats : tuple of str
+        What a careful reader must know.
+    bounds : pair of float
+        Smallest and largest possible value.
+    chance : str
+        The value of an observer that guesses, in words.
+    higher_is : str
+        What a higher value means (not "better": a shape bias is neither good nor bad).
+    needs : tuple of str
+        Columns of the responses that it needs.
+    """
+
+    name: str
+    title: str
+    formula: str
+    denominator: str
+    reference: str
+    caveats: tuple[str, ...] = ()
+    bounds: tuple[float, float] = (0.0, 1.0)
+    chance: str = ""
+    higher_is: str = ""
+    needs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A published value: what our own should be compared with."""
+
+    observer: str
+    metric: str
+    condition: str
+    value: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Citation:
+    """How to cite a protocol, and under which licence its data may be used."""
+
+    text: str
+    bibtex: str
+    url: str
+    licence: str
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An observer that could not be measured: a row of the result, never a silent gap."""
+
+    observer: str
+    reason: str
+    protocol: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)

@@ -125,10 +125,10 @@ class ResolvedMap:
         An uncovered target gives −inf, so that it is never the arg max.
         """
         out = np.full((len(values), len(self.names)), -np.inf)
-        reduce = {"mean": np.mean, "max": np.max}[how]
         for t, m in enumerate(self.members):
             if len(m):
-                out[:, t] = reduce(values[:, m].astype(np.float64), axis=1)
+                own = values[:, m].astype(np.float64)
+                out[:, t] = own.mean(axis=1) if how == "mean" else own.max(axis=1)
         return out
 
 
@@ -151,7 +151,7 @@ def softmax(logits: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.float64
 def label_space(source: str | Path | Sequence[str] | LabelSpace) -> LabelSpace:
     """Return a label space from a built-in name, a JSON or CSV file, or a list of names.
 
-    JSON: ``{"names": [...], "ids": [...]}`` or a plain list. CSV: a column ``name`` and optionally ``id`` and ``index``.
+    JSON: ``{"names": [...], "ids": [...]}`` or a plain list. CSV: a column ``name``, optionally ``id`` and ``index``.
     """
     if isinstance(source, LabelSpace):
         return source
@@ -161,7 +161,7 @@ def label_space(source: str | Path | Sequence[str] | LabelSpace) -> LabelSpace:
 
 
 def label_map(source: str | Path | Mapping[str, Sequence[str | int]] | LabelMap) -> LabelMap:
-    """Return a label map from a built-in name, a JSON file ``{target: [members]}``, a CSV (target, member) or a dict."""
+    """Return a label map from a built-in name, a JSON file ``{target: [members]}``, a CSV (target, member), a dict."""
     if isinstance(source, LabelMap):
         return source
     if isinstance(source, Mapping):
@@ -197,13 +197,9 @@ def _map_from_file(path: Path) -> LabelMap:
     else:
         data = _json(path)
         targets = data.get("targets", data)
-    bad = [
-        f"target {t!r} has no list of members" for t, m in targets.items() if not isinstance(m, list) or not m
-    ]
+    bad = [f"target {t!r} has no list of members" for t, m in targets.items() if not isinstance(m, list) or not m]
     if bad or not targets:
-        raise all_problems(
-            f"label map {path}", bad or ["no targets"], 'expected {"target": ["member", ...], ...}'
-        )
+        raise all_problems(f"label map {path}", bad or ["no targets"], 'expected {"target": ["member", ...], ...}')
     return LabelMap(path.stem, {t: tuple(m) for t, m in targets.items()})
 
 

@@ -53,8 +53,7 @@ class Registry:
 
     def _is_part(self, path: Path) -> bool:
         return not self.marker or any(
-            line.startswith((f"{self.marker} =", f"{self.marker}:"))
-            for line in path.read_text("utf-8").splitlines()
+            line.startswith((f"{self.marker} =", f"{self.marker}:")) for line in path.read_text("utf-8").splitlines()
         )
 
     def names(self) -> list[str]:

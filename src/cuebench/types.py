@@ -38,9 +38,7 @@ class Stimulus:
     @property
     def key(self) -> str:
         """What a stored response is keyed by: the bytes of the file and what is done to them."""
-        return (
-            f"{self.sha256 or self.id}|{self.recipe}|{self.seed}" if self.recipe else self.sha256 or self.id
-        )
+        return f"{self.sha256 or self.id}|{self.recipe}|{self.seed}" if self.recipe else self.sha256 or self.id
 
 
 @dataclass(frozen=True)

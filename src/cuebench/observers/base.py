@@ -42,9 +42,9 @@ class Batch:
 Answers = Mapping[str, np.ndarray[Any, Any]]
 """What ``respond`` returns: column → one row for each stimulus of the batch.
 
-``logits`` float N×classes, ``features`` float N×d, ``decisions`` str N. An observer that can answer one stimulus several
-times (a crowd) returns more rows and adds the column ``stimulus`` (position in the batch); further columns such as
-``rt`` or ``subject`` are stored as they are.
+``logits`` float N×classes, ``features`` float N×d, ``decisions`` str N. An observer that can answer one stimulus
+several times (a crowd) returns more rows and adds the column ``stimulus`` (position in the batch); it may also return
+fewer (a person who did not see it). Further columns such as ``rt`` or ``subject`` are stored as they are.
 """
 
 
@@ -86,6 +86,15 @@ class Observer(Protocol):
         ...
 
 
+@runtime_checkable
+class Recorded(Observer, Protocol):
+    """An observer whose answers were given earlier and are read from a file: it knows what it was shown."""
+
+    def stimulus_names(self) -> Sequence[str]:
+        """Return the names of the images it has answered, as recorded."""
+        ...
+
+
 @dataclass(frozen=True)
 class Spec:
     """An observer as a user writes it: ``scheme:body?key=value&key=value``."""
@@ -100,9 +109,7 @@ class Spec:
         """Split a spec; a missing scheme is an error that shows the form."""
         scheme, colon, rest = text.partition(":")
         if not colon or not rest:
-            raise UserError(
-                f"observer {text!r} has no source", "write SOURCE:NAME, e.g. timm:resnet50.a1_in1k"
-            )
+            raise UserError(f"observer {text!r} has no source", "write SOURCE:NAME, e.g. timm:resnet50.a1_in1k")
         body, _, query = rest.partition("?")
         return cls(text, scheme, body, dict(parse_qsl(query, keep_blank_values=True)))
 
@@ -111,9 +118,7 @@ class Spec:
         unknown = set(self.options) - set(accepted)
         if unknown:
             known = ", ".join(accepted) or "none"
-            raise UserError(
-                f"observer {self.text!r}: unknown option {sorted(unknown)[0]!r}", f"accepted: {known}"
-            )
+            raise UserError(f"observer {self.text!r}: unknown option {sorted(unknown)[0]!r}", f"accepted: {known}")
         return {**accepted, **self.options}
 
 
@@ -126,7 +131,7 @@ class LoadOptions:
     offline: bool = False
     seed: int = 0
     targets: tuple[str, ...] = ()
-    """Target classes of the protocols of this run, for observers that are told what to choose from (zero-shot)."""
+    """Classes of the stimuli of this run, for observers that are told what to choose from (ideal, decisions)."""
 
 
 @dataclass(frozen=True)

@@ -131,9 +131,9 @@ class Preprocess:
 
     def normalise(self, images: np.ndarray[Any, np.dtype[np.uint8]]) -> np.ndarray[Any, np.dtype[np.float32]]:
         """Turn uint8 N×H×W×3 into float32 N×3×H×W."""
-        scaled = images.astype(np.float32) * np.float32(self.scale)
-        scaled = (scaled - np.float32(self.mean)) / np.float32(self.std)
-        return np.ascontiguousarray(np.moveaxis(scaled, -1, 1))
+        mean, std = np.array(self.mean, np.float32), np.array(self.std, np.float32)
+        scaled = (images.astype(np.float32) * np.float32(self.scale) - mean) / std
+        return np.ascontiguousarray(np.moveaxis(scaled, -1, 1), dtype=np.float32)
 
     def apply(self, image: Image.Image) -> np.ndarray[Any, np.dtype[np.float32]]:
         """Return one image as the model's input, float32 3×H×W."""

@@ -1,0 +1,1 @@
+"""The published experiments, one file each, versioned, never edited after release."""

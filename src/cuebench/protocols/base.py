@@ -1,0 +1,81 @@
+"""What a protocol declares. A protocol file is metadata and composition; the method lives in ``metrics``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cuebench.labels import LabelSpace
+from cuebench.observers.preprocess import Preprocess
+from cuebench.responses.table import Responses
+from cuebench.types import Capability, Citation, Reference, Score, StimulusSet
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class View:
+    """One way of showing the stimuli: a named change of the observer's own preprocessing."""
+
+    name: str
+    change: Callable[[Preprocess], Preprocess]
+
+
+@dataclass(frozen=True)
+class ScoreOptions:
+    """What a user can choose when scoring; stored in the run record."""
+
+    seed: int = 0
+    resamples: int = 10_000
+
+
+@dataclass(frozen=True)
+class Result:
+    """Scores, and tables that do not fit the tidy form (a confusion matrix): name → Arrow table."""
+
+    scores: list[Score]
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A published experiment.
+
+    Parameters
+    ----------
+    name, version, title : str, int, str
+        Identity. A change of scores is a new version, never an edit.
+    needs : tuple of tuples of Capability
+        Alternatives, best first: ``(("logits",), ("decisions",))`` means logits, or else decisions.
+    read : callable
+        ``read(data_root) -> StimulusSet``; raises a UserError that says where the data should lie.
+    stimuli_from_recordings : callable, optional
+        ``f(names of images) -> StimulusSet`` for recorded responses whose file names carry the truth: such observers
+        can be scored where the images are absent.
+    views : tuple of View
+        How the stimuli are shown.
+    score : callable
+        ``score(responses of all observers, options) -> Result``; sees all observers because some metrics compare them.
+    check : callable, optional
+        ``check(label space, stimuli) -> problems``: why this observer cannot be scored, before anything is spent.
+    reference : tuple of Reference
+        Published values.
+    """
+
+    name: str
+    version: int
+    title: str
+    needs: tuple[tuple[Capability, ...], ...]
+    read: Callable[[Path], StimulusSet]
+    views: tuple[View, ...]
+    score: Callable[[Sequence[Responses], ScoreOptions], Result]
+    citation: Citation
+    targets: tuple[str, ...] = ()
+    stimuli_from_recordings: Callable[[Sequence[str]], StimulusSet] | None = None
+    check: Callable[[LabelSpace, StimulusSet], list[str]] | None = None
+    reference: tuple[Reference, ...] = ()
+    metrics: tuple[str, ...] = ()
+    superseded_by: str = ""

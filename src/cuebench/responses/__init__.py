@@ -1,0 +1,1 @@
+"""What observers answered: the engine that asks them, and the store that never forgets and never lies."""

@@ -1,0 +1,57 @@
+"""The answers of one observer to one stimulus set, as columns: what protocols score. Needs no model and no image."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cuebench.labels import LabelSpace
+from cuebench.types import ObserverKind, StimulusSet
+
+
+@dataclass(frozen=True)
+class Responses:
+    """Columns with one row for each answer.
+
+    Parameters
+    ----------
+    observer : str
+        Public name.
+    kind : str
+        ``model``, ``person``, ``people`` or ``ideal``.
+    stimuli : StimulusSet
+        What was asked, in the order of the manifest, including what could not be answered.
+    stimulus : int array
+        Row → position in ``stimuli``. A crowd has several rows for a stimulus.
+    columns : mapping of str to array
+        ``logits``, ``features``, ``decisions``, and whatever else was recorded (``subject``, ``rt``); same length.
+    labels : LabelSpace or None
+        What the logits stand for.
+    view : str
+        Name of the protocol's view (how the stimuli were preprocessed).
+    excluded : mapping of str to str
+        Stimulus id → why there is no answer (unreadable file …).
+    notes : tuple of str
+        What must stand beside every score made from this.
+    """
+
+    observer: str
+    kind: ObserverKind
+    stimuli: StimulusSet
+    stimulus: np.ndarray[Any, np.dtype[np.intp]]
+    columns: Mapping[str, np.ndarray[Any, Any]]
+    labels: LabelSpace | None = None
+    view: str = ""
+    excluded: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.stimulus)
+
+    def truth(self, name: str) -> np.ndarray[Any, np.dtype[np.str_]]:
+        """Return a field of the manifest (``shape``, ``texture_source`` …), one value for each row."""
+        values = np.array([getattr(s, name) for s in self.stimuli], dtype=np.str_)
+        return values[self.stimulus] if len(values) else values

@@ -1,8 +1,8 @@
 """dtype, range and batch discipline of all cues, in one place.
 
-A cue is written as a *kernel* on one image: float64 or float32 H×W×C in [0, 1], C = 1 or 3, and an
-``numpy.random.Generator`` where it is random. ``on_images`` does the rest: it checks the input, takes H×W, H×W×C and
-N×H×W×C, uint8 or float, and gives back the same shape and dtype.
+A cue is written as a *kernel* on one image: float64 or float32 H×W×C in [0, 1], C = 1 or 3, and a
+``numpy.random.Generator`` where it is random. ``on_images`` does the rest: it checks the input, takes H×W,
+H×W×C and N×H×W×C, uint8 or float, and gives back the same shape and dtype.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class CueInfo:
     identity : mapping, optional
         Keyword arguments with which the output equals the input; None where there are none by nature.
     needs : tuple of str
-        Other images the function needs: ``"mask"`` (object mask) or ``"other"`` (second image, second positional).
+        Other images the function needs: ``"mask"`` (object mask) or ``"other"`` (second image, second
+        positional).
     moves_mask : bool
         With ``mask=`` the function returns ``(image, mask)``, the label mask moved along with the image.
     quick : mapping
@@ -89,7 +90,8 @@ def check_image(image: Any, name: str = "image") -> Array:
     Raises
     ------
     UserError
-        Wrong dtype, wrong number of axes, empty, an alpha channel, NaN or infinite values, floats outside [0, 1].
+        Wrong dtype, wrong number of axes, empty, an alpha channel, NaN or infinite values, floats outside
+        [0, 1].
     """
     array = np.asarray(image)
     if array.dtype != np.uint8 and array.dtype not in (np.float16, np.float32, np.float64):
@@ -134,29 +136,25 @@ def _check_range(array: Array, name: str) -> None:
 def check_mask(mask: Any, layout: Layout, name: str = "mask") -> Array:
     """Return a mask (object or labels) as N×H×W, or say what is wrong with it.
 
-    Accepted are booleans and integers of the image's own height and width: H×W for one image, N×H×W for a batch (an
-    H×W mask of a batch is used for all its images).
+    Accepted are booleans and integers of the image's own height and width: H×W for one image, N×H×W for a
+    batch (an H×W mask of a batch is used for all its images).
     """
     array = np.asarray(mask)
     if array.dtype != np.bool_ and not np.issubdtype(array.dtype, np.integer):
-        raise UserError(
-            f"{name} has dtype {array.dtype}", "accepted: bool or an integer type, e.g. mask > 0.5"
-        )
+        raise UserError(f"{name} has dtype {array.dtype}", "accepted: bool or an integer type, e.g. mask > 0.5")
     if array.ndim == 2 and array.shape == layout.size:
         return np.broadcast_to(array, (layout.count, *layout.size))
     if array.ndim == 3 and array.shape == (layout.count, *layout.size):
         return array
     want = " or ".join(f"{s}" for s in {layout.size, (layout.count, *layout.size)})
-    raise UserError(
-        f"{name} has shape {array.shape}, the image {layout.shape}", f"accepted: a mask of {want}"
-    )
+    raise UserError(f"{name} has shape {array.shape}, the image {layout.shape}", f"accepted: a mask of {want}")
 
 
 def as_batch(image: Any, *, raw: bool = False, name: str = "image") -> tuple[Array, Layout]:
     """Check an image and return it as N×H×W×C with the layout to bring results back.
 
-    float64 stays float64, everything else becomes float32 in [0, 1]; with ``raw=True`` the dtype is left alone, for
-    cues that only move pixels.
+    float64 stays float64, everything else becomes float32 in [0, 1]; with ``raw=True`` the dtype is left
+    alone, for cues that only move pixels.
     """
     array = check_image(image, name)
     layout = Layout(array.shape, array.dtype)
@@ -171,8 +169,9 @@ def as_batch(image: Any, *, raw: bool = False, name: str = "image") -> tuple[Arr
 def generators(rng: Rng, count: int) -> list[np.random.Generator]:
     """Return one random generator for each image.
 
-    An int seeds each image alike, so a draw depends neither on the batch size nor on the place in the batch; a sequence
-    gives each image its own seed; a Generator is used in turn, image after image; None takes fresh entropy.
+    An int seeds each image alike, so a draw depends neither on the batch size nor on the place in the batch; a
+    sequence gives each image its own seed; a Generator is used in turn, image after image; None takes fresh
+    entropy.
     """
     if isinstance(rng, np.random.Generator):
         return [rng] * count
@@ -202,8 +201,8 @@ def on_images(
     random: bool = False,
     rng: Rng = 0,
     mask: Any = None,
+    labels: Any = None,
     other: Any = None,
-    moves_mask: bool = False,
     raw: bool = False,
 ) -> Any:
     """Apply a kernel to one image or to each image of a batch; give back the caller's shape and dtype.
@@ -211,8 +210,9 @@ def on_images(
     Parameters
     ----------
     kernel : callable
-        ``kernel(image, *, rng, mask, other)`` on one H×W×C float image in [0, 1]; it is given only those keywords that
-        apply. It returns an H×W×C image (or one that broadcasts to it), or ``(image, mask)`` when it moves a mask.
+        ``kernel(image, *, rng, mask, labels, other)`` on one H×W×C float image in [0, 1]; it is given only those
+        keywords that apply. It returns an image that broadcasts to H×W×C, or ``(image, labels)`` when it was
+        given labels.
     image : array
         The caller's image; see `check_image`.
     random : bool
@@ -220,34 +220,35 @@ def on_images(
     rng : int, Generator, sequence of int or None
         See `generators`.
     mask : array, optional
-        Object mask or label mask, H×W or N×H×W; passed to the kernel as H×W.
+        Object mask, H×W or N×H×W; passed to the kernel as a boolean H×W (non-zero = object).
+    labels : array, optional
+        Label mask that moves with the pixels, H×W or N×H×W; passed as H×W.
     other : array, optional
-        Second image of the same height and width (same shape, or one image for a whole batch); passed as H×W×C with
-        as many channels as the image.
-    moves_mask : bool
-        The kernel returns ``(image, mask)``; with ``mask=None`` only the image is returned.
+        Second image of the same height and width (one for each image, or one for the whole batch); passed as
+        H×W×C with as many channels as the image.
     raw : bool
         Leave the dtype alone: for kernels that only move pixels.
 
     Returns
     -------
-    array, or (array, array) where a mask was moved
+    array, or (array, array) where labels were moved
     """
     batch, layout = as_batch(image, raw=raw)
     keywords: list[dict[str, Any]] = [{} for _ in range(layout.count)]
     if random:
         _give(keywords, "rng", generators(rng, layout.count))
-    masks = None if mask is None else check_mask(mask, layout)
-    if masks is not None:
-        _give(keywords, "mask", masks)
+    if mask is not None:
+        _give(keywords, "mask", check_mask(mask, layout) != 0)
+    if labels is not None:
+        _give(keywords, "labels", check_mask(labels, layout))
     if other is not None:
         _give(keywords, "other", match_other(other, batch, layout))
     results = [kernel(one, **given) for one, given in zip(batch, keywords)]
-    if not moves_mask or masks is None:
-        images = [result[0] for result in results] if moves_mask else results
-        return layout.restore(_stack(images, batch))
-    moved = np.stack([result[1] for result in results]).astype(masks.dtype, copy=False)
-    return layout.restore(_stack([result[0] for result in results], batch)), _like_mask(moved, mask)
+    if labels is None:
+        return layout.restore(_stack(results, batch))
+    moved = np.stack([result[1] for result in results]).astype(np.asarray(labels).dtype, copy=False)
+    moved = moved[0] if layout.count == 1 and np.ndim(labels) == 2 else moved
+    return layout.restore(_stack([result[0] for result in results], batch)), moved
 
 
 def _give(keywords: list[dict[str, Any]], name: str, values: Sequence[Any] | Array) -> None:
@@ -257,11 +258,6 @@ def _give(keywords: list[dict[str, Any]], name: str, values: Sequence[Any] | Arr
 
 def _stack(images: list[Array], batch: Array) -> Array:
     return np.stack([np.broadcast_to(one, batch.shape[1:]) for one in images])
-
-
-def _like_mask(moved: Array, mask: Any) -> Array:
-    """Give the moved masks the caller's number of axes (an H×W mask of a batch comes back as N×H×W)."""
-    return moved[0] if np.ndim(mask) == 2 and len(moved) == 1 else moved
 
 
 def match_other(other: Any, batch: Array, layout: Layout, name: str = "other") -> Array:

@@ -1,0 +1,5 @@
+"""``python -m cuebench`` is ``cuebench``."""
+
+from cuebench.cli import main
+
+main()

@@ -1,0 +1,93 @@
+"""The command line: one file for each verb, each a thin call of one public function.
+
+A verb is a file ``cli/<verb>.py`` with a function ``command``; its docstring is the help. Only the verb that is called
+is imported, so that ``cuebench --version`` and ``cuebench list`` answer at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+
+
+def verbs() -> list[str]:
+    """Return the verbs, from the folder."""
+    return sorted(path.stem.replace("_", "-") for path in FOLDER.glob("[!_]*.py"))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line. Exit status: 0 done, 1 done with failures, 2 a mistake of the user's, 130 Ctrl-C."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line and return the exit status."""
+    from cuebench._version import __version__
+    from cuebench.errors import UserError
+
+    if arguments[:1] == ["--version"]:
+        print(f"cuebench {__version__}")
+        return 0
+    named = next((a for a in arguments if not a.startswith("-")), "")
+    try:
+        _check_verb(named)
+        return _call([named] if named else verbs(), arguments)
+    except UserError as error:
+        _print_error(error, as_json="--json" in arguments)
+        return 2
+    except KeyboardInterrupt:
+        print("\nStopped. Finished batches are kept: run the same command to go on.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader (head, less) has gone; there is nobody left to tell.
+        sys.stderr.close()
+        return 1
+
+
+def _check_verb(named: str) -> None:
+    from cuebench.errors import did_you_mean
+
+    if named and named not in verbs():
+        raise did_you_mean("command", named, verbs())
+
+
+def _call(names: list[str], arguments: list[str]) -> int:
+    import click
+    import typer
+
+    app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+    app.callback(invoke_without_command=True)(_root)
+    for name in names:
+        module = importlib.import_module(f"cuebench.cli.{name.replace('-', '_')}")
+        app.command(name)(module.command)
+    try:
+        status = app(arguments, standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except click.exceptions.Abort:
+        raise KeyboardInterrupt from None
+    return status if isinstance(status, int) else 0
+
+
+def _root() -> None:
+    """Measure what a vision model sees with: shape or texture."""
+
+
+def _print_error(error: Exception, *, as_json: bool) -> None:
+    message, hint = getattr(error, "message", str(error)), getattr(error, "hint", "")
+    if as_json:
+        print(json.dumps({"error": message, "hint": hint}, ensure_ascii=False), file=sys.stderr)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console.print(Text.assemble(("error: ", "bold red"), message))
+    if hint:
+        console.print(Text.assemble(("  → ", "bold cyan"), hint))

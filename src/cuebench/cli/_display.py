@@ -1,0 +1,71 @@
+"""What people see while a run works: one bar with an ETA, or one JSON event a line for machines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from types import TracebackType
+from typing import Any, Self
+
+from cuebench.responses.events import Event
+
+
+class Display:
+    """Listens to events. ``quiet`` shows errors only; ``as_json`` writes every event as a line to standard error."""
+
+    def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
+        self._quiet, self._json = quiet, as_json
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> Self:
+        if not (self._quiet or self._json):
+            self._bar = _bar()
+            self._bar.start()
+            self._task = self._bar.add_task("loading", total=None)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, event: Event) -> None:
+        """Show one event."""
+        if self._json:
+            print(json.dumps(event.as_json(), ensure_ascii=False), file=sys.stderr, flush=True)
+        elif self._bar is not None:
+            self._show(event)
+        elif event.kind in {"failed", "excluded"}:
+            print(f"{event.kind}: {event.message}", file=sys.stderr)
+
+    def _show(self, event: Event) -> None:
+        if event.kind in {"failed", "excluded", "notice"}:
+            colour = {"failed": "red", "excluded": "yellow", "notice": "cyan"}[event.kind]
+            self._bar.console.print(f"[{colour}]{event.kind}[/]: ", end="")
+            self._bar.console.print(event.message, markup=False, highlight=False)
+        elif event.total:
+            name = event.message if event.kind == "batch" else event.kind
+            self._bar.update(self._task, completed=event.done, total=event.total, description=name[:36])
+
+
+def _bar() -> Any:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description:36s}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("ETA"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )

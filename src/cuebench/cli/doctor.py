@@ -1,0 +1,40 @@
+"""The verb ``doctor``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from cuebench.checkup import Finding
+
+
+def command(
+    data_root: Annotated[Path | None, typer.Option(help="Also look at the data here.", envvar="CUEBENCH_DATA")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> int:
+    """Say what is installed, what is missing, and which command mends it; then measure a known bias."""
+    from cuebench.checkup import checkup
+
+    findings = checkup(data_root)
+    if as_json:
+        print(json.dumps([vars(f) for f in findings], indent=1, ensure_ascii=False))
+    else:
+        _print(findings)
+    return 1 if any(f.status == "broken" for f in findings) else 0
+
+
+def _print(findings: list[Finding]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    marks = {"ok": "[green]ok[/]", "missing": "[yellow]missing[/]", "broken": "[red]broken[/]"}
+    table = Table(box=None, pad_edge=False)
+    for column in ("what", "state", "found", "to mend it"):
+        table.add_column(column, overflow="fold")
+    for finding in findings:
+        table.add_row(finding.what, marks[finding.status], finding.found, finding.mend)
+    Console(highlight=False).print(table)

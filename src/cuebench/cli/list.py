@@ -1,0 +1,42 @@
+"""The verb ``list``."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+
+class Part(StrEnum):
+    """What can be listed."""
+
+    protocols = "protocols"
+    observers = "observers"
+    cues = "cues"
+    metrics = "metrics"
+    stimuli = "stimuli"
+    labels = "labels"
+
+
+def command(
+    part: Annotated[Part, typer.Argument(help="What to list.")],
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """List the parts of cuebench: protocols, observers, cues, metrics, stimuli, labels."""
+    from cuebench.catalogue import rows
+
+    found = rows(part.value)
+    if as_json:
+        print(json.dumps(found, indent=1, ensure_ascii=False))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for column in found[0] if found else ():
+        table.add_column(column, overflow="fold", no_wrap=column in {"name", "kind"})
+    for row in found:
+        table.add_row(*row.values())
+    Console(highlight=False).print(table)

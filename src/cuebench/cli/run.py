@@ -1,0 +1,71 @@
+"""The verb ``run``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from cuebench.types import Score
+
+
+def command(
+    observer: Annotated[list[str], typer.Option("--observer", "-o", help="SOURCE:NAME; repeat for more.")],
+    protocol: Annotated[list[str], typer.Option("--protocol", "-p", help="Protocol; repeat for more.")],
+    out: Annotated[Path, typer.Option(help="Run folder; the same command goes on where it stopped.")],
+    data_root: Annotated[Path | None, typer.Option(help="Folder with the datasets.", envvar="CUEBENCH_DATA")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+    precision: Annotated[str, typer.Option(help="float32, bfloat16 or float16.")] = "float32",
+    batch_size: Annotated[int, typer.Option(help="Stimuli in a batch.")] = 32,
+    workers: Annotated[int | None, typer.Option(help="Decoding processes; default one for each core.")] = None,
+    limit: Annotated[int, typer.Option(help="Only so many stimuli (the result says so); 0: all.")] = 0,
+    seed: Annotated[int, typer.Option(help="All randomness.")] = 0,
+    resamples: Annotated[int, typer.Option(help="Bootstrap resamples.")] = 10_000,
+    allow_unreadable: Annotated[float, typer.Option(help="Share of unreadable images that is tolerated.")] = 0.01,
+    common: Annotated[bool, typer.Option("--common", help="Score only the stimuli that all observers saw.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget what this folder holds.")] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Never use the network.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No bar, no table.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Events on stderr, result on stdout, as JSON.")] = False,
+) -> int:
+    """Show a protocol's stimuli to observers, store their answers, score them."""
+    from cuebench.cli._display import Display
+    from cuebench.runs.evaluate import evaluate
+
+    with Display(quiet=quiet, as_json=as_json) as display:
+        scores = evaluate(
+            observer,
+            protocol,
+            data_root=data_root,
+            out=out,
+            on_event=display,
+            device=device,
+            precision=precision,
+            batch_size=batch_size,
+            workers=workers,
+            limit=limit,
+            seed=seed,
+            resamples=resamples,
+            allow_unreadable=allow_unreadable,
+            common=common,
+            fresh=fresh,
+            offline=offline,
+        )
+    return report(scores.rows, scores.out, scores.failures, quiet=quiet, as_json=as_json)
+
+
+def report(rows: Sequence[Score], out: Path, failures: list[str], *, quiet: bool, as_json: bool) -> int:
+    """Print the result of a run as people or machines want it; return the exit status."""
+    from cuebench.cli._tables import print_scores
+    from cuebench.runs.results import json_row
+
+    if as_json:
+        print(json.dumps({"out": str(out), "failures": failures, "scores": [json_row(r) for r in rows]}, indent=1))
+    elif not quiet:
+        print_scores(rows)
+        print(f"\nscores: {out / 'scores.json'} (also .parquet) · record: {out / 'run.json'}")
+    return 1 if failures else 0

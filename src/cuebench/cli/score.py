@@ -1,0 +1,28 @@
+"""The verb ``score``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    seed: Annotated[int | None, typer.Option(help="Default: as the run was made.")] = None,
+    resamples: Annotated[int | None, typer.Option(help="Bootstrap resamples; default: as the run was made.")] = None,
+    common: Annotated[
+        bool | None, typer.Option("--common/--all", help="Only the stimuli that all observers saw, or all.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No table.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
+) -> int:
+    """Score a run again from its stored answers: no model, no image, no network."""
+    from cuebench.cli.run import report
+    from cuebench.runs.record import RunRecord
+    from cuebench.runs.score import score
+
+    rows = score(run, seed=seed, resamples=resamples, common=common)
+    failures = [f"{f.observer}: {f.reason}" for f in RunRecord.read(run).failures]
+    return report(tuple(rows), run, failures, quiet=quiet, as_json=as_json)

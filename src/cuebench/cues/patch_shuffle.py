@@ -1,0 +1,77 @@
+"""Patch shuffling: the squares of a regular grid in random order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cuebench.cues._check import check_whole
+from cuebench.cues._image import Array, CueInfo, Rng
+from cuebench.cues._moves import cuts, move_pixels, shuffle_within_classes
+
+GRID = 8
+"""Grid of the cue-decomposition paper."""
+BURGERT_GRIDS = (2, 4, 6, 8, 10, 12, 14, 16)
+"""Grids of the feature-suppression paper."""
+
+CUE = CueInfo(
+    kind="texture",
+    reference="Heinert et al. (8×8); Burgert et al. 2025 (2×2 to 16×16)",
+    random=True,
+    identity={"grid": 1},
+    moves_mask=True,
+    levels={"grid": BURGERT_GRIDS},
+)
+
+
+def patch_shuffle(image: Any, *, grid: int = GRID, mask: Any = None, rng: Rng = 0) -> Any:
+    r"""Cut the image into ``grid`` × ``grid`` patches and put them back in random order.
+
+    :math:`\mathrm{out}(o_{\pi(k)} + x) = I(o_k + x)` for the patches' origins :math:`o_k` and a random permutation
+    :math:`\pi`. Every pixel is kept. Where the size is no multiple of `grid`, patches differ by one pixel in
+    height or width, and only patches of the same size change places, so that this still holds.
+
+    Parameters
+    ----------
+    image : array
+        H×W, H×W×C or N×H×W×C; uint8 or float in [0, 1].
+    grid : int
+        Patches along each side. 1: identity; 16 on 224 pixels (patches of 14) leaves little but colour and fine
+        texture; a grid finer than the image shuffles single pixels.
+    mask : array, optional
+        Label mask (bool or integers, H×W or N×H×W) that is moved with the image.
+    rng : int, Generator, sequence of int, or None
+        Seed, the same for each image; or one seed for each image.
+
+    Returns
+    -------
+    array, or (array, array)
+        The image; with ``mask=`` the image and the moved mask.
+
+    References
+    ----------
+    .. [1] E. Heinert et al., "Shape Bias and Robustness Evaluation via Cue Decomposition": 8×8.
+    .. [2] T. Burgert et al., "ImageNet-trained CNNs are not biased towards texture", 2025: 2×2 … 16×16.
+    """
+    check_whole("grid", grid)
+
+    def index_map(height: int, width: int, rng: np.random.Generator) -> Array:
+        rows, columns = cuts(height, grid), cuts(width, grid)
+        tall, wide = np.diff(rows), np.diff(columns)
+        sizes = np.stack(np.meshgrid(tall, wide, indexing="ij"), axis=-1).reshape(-1, 2)
+        source = shuffle_within_classes(sizes, rng)
+        row, column = source // len(wide), source % len(wide)
+        patch = _patch_numbers(tall, wide)
+        down = (rows[row] - rows[np.arange(len(source)) // len(wide)])[patch]
+        right = (columns[column] - columns[np.arange(len(source)) % len(wide)])[patch]
+        return np.arange(height * width).reshape(height, width) + down * width + right
+
+    return move_pixels(index_map, image, labels=mask, rng=rng)
+
+
+def _patch_numbers(tall: Array, wide: Array) -> Array:
+    """Return for each pixel the number of its patch."""
+    row = np.repeat(np.arange(len(tall)), tall)
+    column = np.repeat(np.arange(len(wide)), wide)
+    return row[:, None] * len(wide) + column

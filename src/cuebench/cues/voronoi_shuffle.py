@@ -1,0 +1,109 @@
+"""Voronoi shuffling: each cell of a random Voronoi diagram shows another part of the image."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cuebench.cues._check import check_whole
+from cuebench.cues._image import Array, CueInfo, Rng
+from cuebench.cues._moves import move_pixels
+
+SITES = 32
+"""Published number of sites."""
+ABLATION_SITES = (8, 16, 32, 64, 128)
+"""Range of the published ablations."""
+
+CUE = CueInfo(
+    kind="texture",
+    reference="Heinert et al., Shape Bias and Robustness Evaluation via Cue Decomposition",
+    random=True,
+    identity={"sites": 1},
+    moves_mask=True,
+    levels={"sites": ABLATION_SITES},
+)
+
+
+def voronoi_shuffle(image: Any, *, sites: int = SITES, mask: Any = None, rng: Rng = 0) -> Any:
+    r"""Fill each cell of a random Voronoi diagram with a randomly shifted part of the image.
+
+    With sites :math:`p_1 … p_N` drawn uniformly from the pixels, a pixel :math:`x` belongs to the cell of its
+    nearest site, :math:`k(x) = \arg\min_k \lVert x - p_k\rVert_2` (ties: the site drawn first). Each cell keeps its
+    form and place and shows the image under the same cell moved by a random shift :math:`d_k`,
+
+    .. math:: \mathrm{out}(x) = I(x + d_{k(x)}),
+
+    uniform over all whole shifts that keep the cell inside the image. Nothing wraps, every pixel is covered, and
+    every output pixel is a pixel of the input.
+
+    Parameters
+    ----------
+    image : array
+        H×W, H×W×C or N×H×W×C; uint8 or float in [0, 1].
+    sites : int
+        Number of cells. 1: one cell, the whole image, which cannot shift (identity). The more sites, the less
+        shape is left: large values leave texture of the size of a few pixels. More sites than pixels: one for
+        each pixel.
+    mask : array, optional
+        Label mask (bool or integers, H×W or N×H×W) that is moved with the image.
+    rng : int, Generator, sequence of int, or None
+        Seed, the same for each image; or one seed for each image.
+
+    Returns
+    -------
+    array, or (array, array)
+        The image; with ``mask=`` the image and the moved mask.
+
+    References
+    ----------
+    .. [1] E. Heinert et al., "Shape Bias and Robustness Evaluation via Cue Decomposition for Image
+       Classification and Segmentation", 32 sites.
+    .. [2] F. Aurenhammer, "Voronoi diagrams", ACM Comput. Surv. 23, 1991.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> image = np.arange(64, dtype=np.uint8).reshape(8, 8)
+    >>> bool(np.isin(voronoi_shuffle(image, sites=4, rng=1), image).all())
+    True
+    """
+    check_whole("sites", sites)
+
+    def index_map(height: int, width: int, rng: np.random.Generator) -> Array:
+        points = rng.choice(height * width, size=min(sites, height * width), replace=False)
+        cell = nearest_site(height, width, points // width, points % width)
+        down, right = _shifts(cell, len(points), rng)
+        offset = (down * width + right).astype(np.intp)
+        return np.arange(height * width).reshape(height, width) + offset[cell]
+
+    return move_pixels(index_map, image, labels=mask, rng=rng)
+
+
+def nearest_site(height: int, width: int, ys: Array, xs: Array) -> Array:
+    """Return for each pixel the number of its nearest site; of equally near ones the first.
+
+    The squared distance and the site's number share one integer, so that a running minimum finds both.
+    """
+    count = len(ys)
+    dtype = np.int32 if (height**2 + width**2) * count < 2**31 else np.int64
+    rows = (np.arange(height)[:, None] - ys) ** 2 * count + np.arange(count)
+    columns = (np.arange(width)[:, None] - xs) ** 2 * count
+    rows, columns = rows.astype(dtype).T[:, :, None].copy(), columns.astype(dtype).T[:, None, :].copy()
+    best = rows[0] + columns[0]
+    distance = np.empty_like(best)
+    for row, column in zip(rows[1:], columns[1:]):
+        np.add(row, column, out=distance)
+        np.minimum(best, distance, out=best)
+    return best % count
+
+
+def _shifts(cell: Array, count: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Draw for each cell a whole shift (down, right) that keeps its bounding box inside the image."""
+    from scipy.ndimage import find_objects
+
+    boxes = np.array([[(s.start, s.stop) for s in box] for box in find_objects(cell + 1, max_label=count)])
+    lengths = np.array(cell.shape)
+    # integers(low, high) draws from [low, high): up to −start, down to length − stop.
+    shift = rng.integers(-boxes[:, :, 0], lengths - boxes[:, :, 1] + 1)
+    return shift[:, 0], shift[:, 1]

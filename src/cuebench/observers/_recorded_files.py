@@ -1,0 +1,328 @@
+"""Files of recorded answers: which format one has, and its columns; errors name the file, the line and the column."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from cuebench.errors import UserError, all_problems
+from cuebench.labels import LabelSpace
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Strings = np.ndarray[Any, np.dtype[np.str_]]
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Format = Literal["raw data", "predictions"]
+
+RAW = ("subj", "session", "trial", "rt", "object_response", "category", "condition", "imagename")
+RAW_NEEDED = ("subj", "rt", "object_response", "imagename")
+STIMULUS = ("stimulus", "image", "imagename", "id")
+SUBJECT = ("observer", "subject", "subj")
+DECISION = ("decision", "decisions", "response", "prediction")
+LISTS = ("logits", "probabilities", "probs")
+RESERVED = {*RAW, *STIMULUS, *SUBJECT, *DECISION, *LISTS}
+NO_ANSWER = "na"
+"""How 'no answer' is stored: a trial that counts as undecided and is never dropped."""
+
+_NO_ANSWERS = {"", "na", "n/a", "nan", "none", "null"}
+_NUMBERED = re.compile(r"^(logit|prob)(?:s|ability|abilities)?_(\d+)$")
+_IMAGE = {".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff", ".gif", ".ppm"}
+# The names of the public raw data: trial_experiment_subject_condition_category_number_IMAGE.
+_TRIAL = re.compile(r"^\d+_[^_]+_[^_]+_[^_]+_[^_]+_\d+_(.+)$")
+# The smallest float32: softmax of its logarithm gives 0 in every printed digit, and the logit stays finite.
+_SMALLEST = float(np.finfo(np.float32).tiny)
+_FORMATS = (
+    "expected the raw-data columns " + ",".join(RAW) + ", or a stimulus column "
+    f"({'/'.join(STIMULUS)}) with logit_0…, prob_0…, a list column logits, one column for each class, or decision"
+)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The columns of one file, one row for each trial.
+
+    ``logits`` are given, or the logarithms of given probabilities, which softmax turns back into them. ``classes`` are
+    the label names where the file has one column for each class.
+    """
+
+    file: Path
+    format: Format
+    names: Strings
+    subjects: Strings
+    rt: Floats
+    decisions: Strings | None
+    logits: Floats | None
+    classes: tuple[str, ...]
+    digest: str
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def where(self, row: int) -> str:
+        """Return the place of a row as a user finds it in an editor."""
+        return where(self.file, row)
+
+
+def where(file: Path, row: int) -> str:
+    """Return ``FILE line 7`` for a CSV (the header is line 1) and ``FILE row 6`` for Parquet."""
+    return f"{file} line {row + 2}" if file.suffix.lower() == ".csv" else f"{file} row {row + 1}"
+
+
+def stimulus_key(name: str) -> str:
+    """Return what identifies the image of a recorded name: no extension, no trial prefix, folders kept.
+
+    >>> stimulus_key("0001_s5n_dnn_0_airplane_00_airplane1-bicycle2.png")
+    'airplane1-bicycle2'
+    >>> stimulus_key("cats/1.jpg")
+    'cats/1'
+    """
+    path = PurePosixPath(name.strip().replace("\\", "/"))
+    path = path.with_suffix("") if path.suffix.lower() in _IMAGE else path
+    trial = _TRIAL.match(path.name)
+    return trial.group(1) if trial else str(path)
+
+
+def files_of(path: Path) -> list[Path]:
+    """Return the file itself, or the CSV and Parquet files of a folder in the order of their names."""
+    if path.is_file():
+        if path.suffix.lower() not in {".csv", ".parquet"}:
+            raise UserError(f"recorded responses {path}: not a .csv or .parquet file", _FORMATS)
+        return [path]
+    if not path.is_dir():
+        raise UserError(f"recorded responses {path}: no such file or folder", "write recorded:FILE or recorded:FOLDER")
+    found = [p for p in path.iterdir() if p.suffix.lower() in {".csv", ".parquet"} and not p.name.startswith(".")]
+    if not found:
+        raise UserError(f"recorded responses {path}: the folder holds no .csv or .parquet file", _FORMATS)
+    return sorted(found)
+
+
+def read_recording(file: Path, labels: LabelSpace | None, values: str = "") -> Recording:
+    """Read one file.
+
+    Parameters
+    ----------
+    file : Path
+        CSV or Parquet.
+    labels : LabelSpace or None
+        Classes to look for as column names.
+    values : str
+        ``logits`` or ``probabilities`` says what class columns hold; empty: probabilities where all rows are.
+    """
+    table = _table(file)
+    if not table.num_rows:
+        raise UserError(f"{file} holds no trial, only a header", "record some responses, or leave the file out")
+    columns = set(table.column_names)
+    is_raw = len(columns & set(RAW)) >= 4 or "object_response" in columns
+    _require_columns(file, columns, RAW_NEEDED if is_raw else ())
+    stimulus = _first(columns, STIMULUS)
+    if not stimulus:
+        raise UserError(f"{file}: no stimulus column ({'/'.join(STIMULUS)}); found {_listing(table)}", _FORMATS)
+    decision = "object_response" if is_raw else _first(columns, DECISION)
+    logits, classes = (None, ()) if is_raw else _logits(file, table, labels, values)
+    if not decision and logits is None:
+        raise UserError(f"{file}: no logits, probabilities or decision; found {_listing(table)}", _FORMATS)
+    subject = _first(columns, SUBJECT)
+    return Recording(
+        file=file,
+        format="raw data" if is_raw else "predictions",
+        names=_named(file, table, stimulus),
+        subjects=_named(file, table, subject) if subject else np.full(table.num_rows, file.stem),
+        rt=_numbers(file, table, "rt") if "rt" in columns else np.full(table.num_rows, np.nan),
+        decisions=_decisions(table, decision) if decision else None,
+        logits=logits,
+        classes=classes,
+        digest=hashlib.sha256(file.read_bytes()).hexdigest(),
+    )
+
+
+def _table(file: Path) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    try:
+        if file.suffix.lower() == ".parquet":
+            return pyarrow.parquet.read_table(file)
+        if not file.read_bytes().strip():
+            raise UserError(f"{file} is empty", _FORMATS)
+        header = pyarrow.csv.open_csv(file).schema.names
+        # Everything as text first: only then can an error name the line of a bad number.
+        text = pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=False)
+        table = pyarrow.csv.read_csv(file, convert_options=text)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise UserError(
+            f"{file} cannot be read: {error}", "check that it is complete and separated by commas"
+        ) from None
+    twice = sorted({c for c in table.column_names if table.column_names.count(c) > 1})
+    if twice:
+        raise UserError(f"{file}: column {twice[0]!r} appears twice", "rename or remove one of them")
+    return table.rename_columns([c.strip() for c in table.column_names])
+
+
+def _require_columns(file: Path, have: set[str], needed: Sequence[str]) -> None:
+    missing = [c for c in needed if c not in have]
+    if missing:
+        raise UserError(f"{file}: missing column{'s' * (len(missing) > 1)} {', '.join(missing)}", _FORMATS)
+
+
+def _logits(
+    file: Path, table: pa.Table, labels: LabelSpace | None, values: str
+) -> tuple[Floats | None, tuple[str, ...]]:
+    """Find the scores of the classes in one of the three accepted forms; None where there are only decisions."""
+    numbered = [m for m in map(_NUMBERED.match, table.column_names) if m]
+    listed = _first(set(table.column_names), LISTS)
+    if numbered:
+        columns = _in_order(file, [m.group(0) for m in numbered])
+        found, is_probability = _matrix(file, table, columns), numbered[0].group(1) == "prob"
+        return (_log_probabilities(file, found) if is_probability else found), ()
+    if listed:
+        found = _list_column(file, table, listed)
+        return (found if listed == "logits" else _log_probabilities(file, found)), ()
+    columns = _class_columns(file, table, labels)
+    if not columns or labels is None:
+        return None, ()
+    found = _matrix(file, table, columns)
+    if values == "probabilities" or (not values and _are_probabilities(found)):
+        found = _log_probabilities(file, found)
+    return found, labels.names
+
+
+def _in_order(file: Path, columns: list[str]) -> list[str]:
+    kinds = {c.rpartition("_")[0] for c in columns}
+    if len(kinds) > 1:
+        raise UserError(f"{file}: both {' and '.join(sorted(kinds))} columns", "keep the logits or the probabilities")
+    kind, found = kinds.pop(), {int(c.rpartition("_")[2]): c for c in columns}
+    missing = [i for i in range(len(found)) if i not in found]
+    if missing:
+        raise UserError(
+            f"{file}: {len(found)} columns {kind}_…, but {kind}_{missing[0]} is missing",
+            "number them from 0 without gaps",
+        )
+    return [found[i] for i in range(len(found))]
+
+
+def _class_columns(file: Path, table: pa.Table, labels: LabelSpace | None) -> list[str]:
+    """Return one column for each class, in the order of the label space; none where no column is a class."""
+    if labels is None:
+        return []
+    free = [c for c in table.column_names if c not in RESERVED]
+    found = {i: c for c in free if (i := labels.find(c)) is not None}
+    missing = [n for i, n in enumerate(labels.names) if i not in found]
+    if found and missing:
+        raise UserError(
+            f"{file}: columns for {len(found)} of the {len(labels)} classes of {labels.name!r}; "
+            f"missing {', '.join(missing[:5])}{' …' * (len(missing) > 5)}",
+            "add the columns, or name the label space of this file with ?labels=FILE",
+        )
+    return [found[i] for i in sorted(found)]
+
+
+def _matrix(file: Path, table: pa.Table, columns: Sequence[str]) -> Floats:
+    found = np.column_stack([_numbers(file, table, c) for c in columns])
+    bad = np.argwhere(~np.isfinite(found))
+    if len(bad):
+        row, column = bad[0]
+        raise _not_finite(file, int(row), columns[column], found[row, column], len(np.unique(bad[:, 0])))
+    return found
+
+
+def _not_finite(file: Path, row: int, column: str, value: object, rows: int) -> UserError:
+    more = f" ({rows} rows are affected)" if rows > 1 else ""
+    return UserError(
+        f"{where(file, row)}: {column} is {value}, not a finite number{more}",
+        "run the model again for these stimuli, or leave the rows out: they are then excluded and counted",
+    )
+
+
+def _list_column(file: Path, table: pa.Table, column: str) -> Floats:
+    rows = [_one_list(file, i, column, cell) for i, cell in enumerate(table[column].to_pylist())]
+    lengths = [len(r) for r in rows]
+    usual = max(set(lengths), key=lengths.count)
+    wrong = [f"{where(file, i)}: {n} {column} instead of {usual}" for i, n in enumerate(lengths) if n != usual]
+    if wrong or not usual:
+        raise all_problems(f"{file}: {column} of unequal length", wrong or ["no numbers"], "write one for each class")
+    found = np.array(rows, np.float64)
+    bad = np.flatnonzero(~np.isfinite(found).all(axis=1))
+    if len(bad):
+        at = int(np.flatnonzero(~np.isfinite(found[bad[0]]))[0])
+        raise _not_finite(file, int(bad[0]), f"{column}[{at}]", found[bad[0], at], len(bad))
+    return found
+
+
+def _one_list(file: Path, row: int, column: str, cell: Any) -> list[float]:
+    parts = re.split(r"[,;\s]+", cell.strip(" []()")) if isinstance(cell, str) else cell
+    try:
+        return [float("nan" if p is None else p) for p in parts]
+    except (TypeError, ValueError):
+        raise UserError(f"{where(file, row)}: {column} is {str(cell)[:40]!r}", "write [1.5, -0.2, …]") from None
+
+
+def _are_probabilities(values: Floats) -> bool:
+    return bool((values >= 0).all() and (np.abs(values.sum(axis=1) - 1) < 0.01).all())
+
+
+def _log_probabilities(file: Path, values: Floats) -> Floats:
+    bad = np.flatnonzero((values < 0).any(axis=1) | (np.abs(values.sum(axis=1) - 1) >= 0.01))
+    if len(bad):
+        row, total = int(bad[0]), values[bad[0]].sum()
+        raise UserError(
+            f"{where(file, row)}: the probabilities are not in [0, 1] with sum 1 (smallest {values[row].min():.4g}, "
+            f"sum {total:.4g})",
+            "give softmax outputs, or name the columns logit_0… where they are logits",
+        )
+    return np.log(np.maximum(values, _SMALLEST))
+
+
+def _numbers(file: Path, table: pa.Table, column: str) -> Floats:
+    import pyarrow as pa
+
+    values = table[column]
+    try:
+        return np.asarray(values.cast(pa.float64()).to_numpy(), np.float64)
+    except pa.ArrowInvalid:
+        numbers = np.array([_number(v) for v in values.to_pylist()], dtype=object)
+    # Empty cells and 'na' are missing values, as in the public raw data; anything else that is no number is a mistake.
+    bad = [i for i, n in enumerate(numbers) if n is None]
+    if bad:
+        raise UserError(
+            f"{where(file, bad[0])}: column {column} is {values[bad[0]].as_py()!r}, not a number",
+            "write a number or NaN",
+        )
+    return numbers.astype(np.float64)
+
+
+def _number(value: Any) -> float | None:
+    text = str("" if value is None else value).strip()
+    try:
+        return np.nan if text.lower() in _NO_ANSWERS else float(text)
+    except ValueError:
+        return None
+
+
+def _named(file: Path, table: pa.Table, column: str) -> Strings:
+    values = [str("" if v is None else v).strip() for v in table[column].to_pylist()]
+    empty = [i for i, v in enumerate(values) if not v]
+    if empty:
+        raise UserError(f"{where(file, empty[0])}: column {column} is empty", "every row needs one")
+    return np.array(values)
+
+
+def _decisions(table: pa.Table, column: str) -> Strings:
+    values = [str("" if v is None else v).strip() for v in table[column].to_pylist()]
+    return np.array([NO_ANSWER if v.lower() in _NO_ANSWERS else v for v in values])
+
+
+def _first(have: set[str], names: Sequence[str]) -> str:
+    return next((n for n in names if n in have), "")
+
+
+def _listing(table: pa.Table) -> str:
+    names = table.column_names
+    return ", ".join(names[:12]) + f" … ({len(names)} columns)" * (len(names) > 12)

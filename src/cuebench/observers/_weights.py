@@ -1,0 +1,180 @@
+"""Weights as data: their hash, reading them without running code, fitting them into a module, drawing them at random."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cuebench.errors import UserError, all_problems
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_WRAPPERS = ("state_dict", "model_state_dict", "state_dict_ema", "model_ema", "model", "net", "network", "module")
+_PREFIXES = ("module.", "_orig_mod.", "model.", "net.", "network.", "backbone.")
+
+
+def hash_tensors(tensors: Mapping[str, Any]) -> str:
+    """Return the sha256 of named tensors: name, dtype, shape and bytes, sorted by name."""
+    import torch
+
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        value = tensors[name].detach().cpu().contiguous()
+        digest.update(f"{name}|{value.dtype}|{tuple(value.shape)}|".encode())
+        digest.update(value.reshape(-1).view(torch.uint8).numpy().data if value.numel() else b"")
+    return digest.hexdigest()
+
+
+def hash_module(module: Any) -> str:
+    """Return the hash of a module's state dict and of the buffers that are not in it."""
+    tensors = {k: v for k, v in module.state_dict().items() if hasattr(v, "detach")}
+    tensors.update({f"buffer:{k}": v for k, v in module.named_buffers() if k not in tensors})
+    return hash_tensors(tensors)
+
+
+def hash_structure(module: Any, settings: Mapping[str, Any]) -> str:
+    """Return the hash of what else decides the answers: layers with their arguments, and the settings."""
+    layers = _ADDRESS.sub("", repr(module))
+    return hashlib.sha256((layers + json.dumps(settings, sort_keys=True, default=str)).encode()).hexdigest()
+
+
+def hash_file(path: Path) -> str:
+    """Return the sha256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def existing_file(name: str | Path, what: str) -> Path:
+    """Return the path of a file that exists and holds something."""
+    path = Path(name).expanduser()
+    if not path.is_file():
+        raise UserError(f"{what} {path} does not exist" if not path.exists() else f"{what} {path} is not a file")
+    if path.stat().st_size == 0:
+        raise UserError(f"{what} {path} is empty")
+    return path
+
+
+def read_state_dict(file: str | Path) -> dict[str, Any]:
+    """Read the tensors of a ``.safetensors`` or torch checkpoint; code in a pickle is never run."""
+    path = existing_file(file, "checkpoint")
+    if path.suffix == ".safetensors":
+        return _read_safetensors(path)
+    return _tensors_in(path, _read_torch(path))
+
+
+def _read_safetensors(path: Path) -> dict[str, Any]:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return load_file(path)
+    except SafetensorError as error:
+        raise UserError(f"{path} is not a whole safetensors file: {error}", "download or save it again") from None
+
+
+def _read_torch(path: Path) -> Any:
+    import pickle
+
+    import torch
+
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        if "weights_only" not in str(error) and "Weights only" not in str(error):
+            raise UserError(f"{path} is not a torch checkpoint: {error}") from None
+        raise UserError(
+            f"{path} holds more than tensors: loading it would run code from the file, which cuebench refuses "
+            f"({_first_reason(str(error))})",
+            "if you trust the file, convert it once: "
+            "torch.save(torch.load(FILE, weights_only=False).state_dict(), 'tensors.pt'), and load tensors.pt",
+        ) from None
+    except (RuntimeError, EOFError) as error:
+        raise UserError(f"{path} cannot be read as a torch checkpoint: {_first_reason(str(error))}") from None
+
+
+def _first_reason(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if "Unsupported" in line or "GLOBAL" in line]
+    return (lines or text.splitlines() or ["no reason given"])[0][:200]
+
+
+def _tensors_in(path: Path, data: Any) -> dict[str, Any]:
+    while isinstance(data, Mapping):
+        inner = next((data[k] for k in _WRAPPERS if isinstance(data.get(k), Mapping)), None)
+        if inner is None:
+            break
+        data = inner
+    tensors = {str(k): v for k, v in data.items() if hasattr(v, "detach")} if isinstance(data, Mapping) else {}
+    if not tensors:
+        raise UserError(f"{path} holds no named tensors", "expected a state dict: torch.save(model.state_dict(), FILE)")
+    return tensors
+
+
+def fit(module: Any, state: Mapping[str, Any], what: str) -> tuple[str, ...]:
+    """Load a state dict into a module, strictly; return what was done to its keys.
+
+    Prefixes that training wrappers add (``module.``, ``model.`` …) are taken off when that makes the keys fit. Missing,
+    unexpected and misshapen keys are reported all at once.
+    """
+    own = module.state_dict()
+    state, notes = _strip(own, state)
+    problems = _key_problems(own, state)
+    if problems:
+        raise all_problems(
+            f"checkpoint {what} does not fit {type(module).__name__}", problems, "check the architecture (arch=…)"
+        )
+    module.load_state_dict(dict(state), strict=False)
+    return notes
+
+
+def _strip(own: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    taken: list[str] = []
+    while not set(own) & set(state):
+        prefix = next((p for p in _PREFIXES if any(k.startswith(p) for k in state)), None)
+        if prefix is None:
+            break
+        state = {k.removeprefix(prefix): v for k, v in state.items()}
+        taken.append(prefix)
+    return state, (f"prefix {''.join(taken)!r} taken off the checkpoint's keys",) if taken else ()
+
+
+def _key_problems(own: Mapping[str, Any], state: Mapping[str, Any]) -> list[str]:
+    # A counter of training steps does not change an answer, and old checkpoints do not have it.
+    missing = [k for k in own if k not in state and not k.endswith("num_batches_tracked")]
+    unexpected = [k for k in state if k not in own]
+    misfits = [
+        f"{k}: shape {tuple(state[k].shape)}, the model has {tuple(own[k].shape)}"
+        for k in own
+        if k in state and tuple(state[k].shape) != tuple(own[k].shape)
+    ]
+    return [f"missing key {k}" for k in missing] + [f"unexpected key {k}" for k in unexpected] + misfits
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Seed torch, numpy and random inside the block, and leave the caller's generators as they were."""
+    import random
+
+    import numpy as np
+    import torch
+
+    # Libraries initialise through the global generators, so they are borrowed and given back.
+    legacy, python = np.random.get_state(), random.getstate()  # noqa: NPY002
+    with torch.random.fork_rng(devices=[]):
+        torch.random.default_generator.manual_seed(seed)
+        np.random.seed(seed % 2**32)  # noqa: NPY002
+        random.seed(seed)
+        try:
+            yield
+        finally:
+            np.random.set_state(legacy)  # noqa: NPY002
+            random.setstate(python)
+
+
+def built(make: Callable[[], Any], seed: int) -> Any:
+    """Build a module with its random initialisation fixed by ``seed``."""
+    with seeded(seed):
+        return make()

@@ -1,0 +1,150 @@
+"""Any classifier in an ONNX file, run by onnxruntime.
+
+The file does not say how its images are to be prepared: the input size is read from the model, the rest is ImageNet's
+usual preprocessing (shorter side to 8/7 of the size, centre crop, mean and std) unless the options say otherwise, and the
+record says so. Features are an output of the graph, named by ``?features=OUTPUT``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cuebench.errors import UserError, did_you_mean
+from cuebench.labels import LabelSpace
+from cuebench.observers._options import PREPROCESS, overridden, space_of
+from cuebench.observers._weights import existing_file, hash_file
+from cuebench.observers.base import Adapter, Answers, Batch, LoadOptions, Observer, Spec
+from cuebench.observers.preprocess import Preprocess
+from cuebench.observers.torch_observer import check_logits
+from cuebench.types import Capability, ObserverKind
+
+_DTYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64}
+
+
+class OnnxObserver:
+    """A classifier in an ONNX file."""
+
+    kind: ObserverKind = "model"
+
+    def __init__(self, path: Path, given: dict[str, str], spec: Spec, options: LoadOptions) -> None:
+        self.name = given["name"] or spec.text
+        self.session = _session(path, options.device)
+        self.input = self.session.get_inputs()[0]
+        self.layout = _layout(self.input.shape, path)
+        self.labels: LabelSpace = space_of(given["labels"])
+        self.preprocess, self.notes = _preprocess(self.input.shape, self.layout, spec, given)
+        self.settings = {"output": self._output(given["output"]), "features": given["features"]}
+        if given["features"]:
+            self._output(given["features"])
+        if options.precision != "float32":
+            self.notes = (*self.notes, f"precision {options.precision} ignored: the file fixes its own")
+        self.fingerprint = hashlib.sha256(f"{_hash(path)}{sorted(self.settings.items())}".encode()).hexdigest()
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """``logits``, and ``features`` where an output was named for them."""
+        return frozenset({"logits", "features"} if self.settings["features"] else {"logits"})
+
+    def respond(self, batch: Batch, needs: Sequence[Capability]) -> Answers:
+        """Answer a batch; a file with a fixed batch size gets it in pieces of that size."""
+        if set(needs) - self.capabilities:
+            raise UserError(f"observer {self.name!r} cannot give {list(needs)}", "name an output with ?features=OUTPUT")
+        if batch.images is None:
+            raise UserError(f"observer {self.name!r} needs pixels, and the batch has no images")
+        outputs = {"logits": self.settings["output"], "features": self.settings["features"]}
+        columns = self._run(self._pixels(batch.images), [outputs[n] for n in needs])
+        answers = {n: c.astype(np.float32).reshape(len(c), -1) for n, c in zip(needs, columns)}
+        if "logits" in answers:
+            check_logits(self.name, answers["logits"], self.labels)
+        return answers
+
+    def _pixels(self, images: np.ndarray[Any, np.dtype[np.uint8]]) -> np.ndarray[Any, Any]:
+        pixels = self.preprocess.normalise(images).astype(_DTYPES.get(self.input.type, np.float32), copy=False)
+        return pixels if self.layout == "NCHW" else np.ascontiguousarray(np.moveaxis(pixels, 1, -1))
+
+    def _run(self, pixels: np.ndarray[Any, Any], outputs: list[str]) -> list[np.ndarray[Any, Any]]:
+        fixed = self.input.shape[0]
+        step = fixed if isinstance(fixed, int) and fixed > 0 else len(pixels)
+        pieces = []
+        for start in range(0, len(pixels), step):
+            piece = pixels[start : start + step]
+            padded = np.concatenate([piece, np.zeros_like(pixels[:1]).repeat(step - len(piece), 0)])
+            pieces.append([o[: len(piece)] for o in self.session.run(outputs, {self.input.name: padded})])
+        return [np.concatenate(column) for column in zip(*pieces)]
+
+    def _output(self, name: str) -> str:
+        names = [o.name for o in self.session.get_outputs()]
+        if name and name not in names:
+            raise did_you_mean(f"output of observer {self.name!r}:", name, names)
+        return name or names[0]
+
+    def __repr__(self) -> str:
+        return f"OnnxObserver({self.name!r})"
+
+
+def load(spec: Spec, options: LoadOptions) -> list[Observer]:
+    """Load one file."""
+    given = spec.take(name="", labels="", output="", features="", **dict.fromkeys(PREPROCESS, ""))
+    return [OnnxObserver(existing_file(spec.body, "ONNX file"), given, spec, options)]
+
+
+def _session(path: Path, device: str) -> Any:
+    import onnxruntime
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    able = onnxruntime.get_available_providers()
+    wanted = [p for p in ("CUDAExecutionProvider",) if p in able and device != "cpu"]
+    if device.startswith("cuda") and not wanted:
+        raise UserError("this onnxruntime has no CUDA provider", "pip install onnxruntime-gpu, or use --device cpu")
+    try:
+        return onnxruntime.InferenceSession(str(path), providers=[*wanted, "CPUExecutionProvider"])
+    except (state.Fail, state.InvalidProtobuf, state.InvalidGraph, state.NoSuchFile, state.NotImplemented) as error:
+        raise UserError(f"{path} cannot be loaded by onnxruntime: {str(error).splitlines()[0]}") from None
+
+
+def _layout(shape: Sequence[Any], path: Path) -> str:
+    if len(shape) == 4 and shape[3] == 3 and shape[1] != 3:
+        return "NHWC"
+    if len(shape) == 4 and (shape[1] == 3 or not isinstance(shape[1], int)):
+        return "NCHW"
+    raise UserError(f"{path} takes an input of shape {list(shape)}; expected N×3×H×W or N×H×W×3")
+
+
+def _preprocess(
+    shape: Sequence[Any], layout: str, spec: Spec, given: dict[str, str]
+) -> tuple[Preprocess, tuple[str, ...]]:
+    sides = tuple(shape[2:4] if layout == "NCHW" else shape[1:3])
+    fixed = all(isinstance(s, int) for s in sides)
+    size = sides if fixed else (224, 224)
+    base = Preprocess(size=size, resize=round(min(size) * 8 / 7), source="ImageNet's usual, size from the file")
+    result = overridden(base, spec, {"resize": "", **given}, prefix="")
+    if given["size"] and not given["resize"]:
+        result = overridden(result, spec, {"resize": str(round(min(result.hw) * 8 / 7))}, prefix="")
+    if fixed and result.hw != sides:
+        raise UserError(f"{spec.body} takes {sides[0]}×{sides[1]} pixels, not size={given['size']}", "leave size= out")
+    assumed = [key for key in ("mean", "std", "resize") if not given[key]] + (
+        [] if fixed or given["size"] else ["size"]
+    )
+    note = f"assumed, because an ONNX file does not say: ImageNet's {', '.join(assumed)}"
+    return result, (note,) if assumed else ()
+
+
+def _hash(path: Path) -> str:
+    # Big models keep tensors in files beside; their names stand in the model's own bytes.
+    content = path.read_bytes()
+    beside = [f for f in sorted(path.parent.iterdir()) if f.is_file() and f != path and f.name.encode() in content]
+    return "".join([hashlib.sha256(content).hexdigest(), *(f.name + hash_file(f) for f in beside)])
+
+
+ADAPTER = Adapter(
+    load,
+    form="onnx:FILE[?size=224&resize=256&mean=…&std=…&scale=…&labels=…&output=…&features=OUTPUT]",
+    extra="onnx",
+    packages=("onnxruntime",),
+    examples=("onnx:squeezenet1_1.onnx", "onnx:net.onnx?size=160&mean=0.5&std=0.5&labels=classes.json"),
+)

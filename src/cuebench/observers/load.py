@@ -1,0 +1,42 @@
+"""From a spec such as ``timm:resnet50`` to observers: find the adapter, check what it needs, let it load."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from cuebench.errors import MissingExtra
+from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
+from cuebench.registry import adapters
+
+
+def load(spec: str, options: LoadOptions | None = None) -> list[Observer]:
+    """Return the observers that a spec stands for (one file of people gives many).
+
+    Parameters
+    ----------
+    spec : str
+        ``SOURCE:NAME[?key=value&…]``; ``cuebench list observers`` prints the sources and their forms.
+    options : LoadOptions, optional
+        Device, precision, offline …: what the run says to every observer.
+
+    Raises
+    ------
+    MissingExtra
+        A package that the source needs is not installed; found out without importing anything heavy.
+    """
+    parsed = Spec.parse(spec)
+    adapter: Adapter = adapters.get(parsed.scheme)
+    require(f"observer {spec!r}", adapter.extra, adapter.packages)
+    return adapter.load(parsed, options or LoadOptions())
+
+
+def missing_packages(adapter: Adapter) -> list[str]:
+    """Return the packages of an adapter that are not installed."""
+    return [name for name in adapter.packages if importlib.util.find_spec(name) is None]
+
+
+def require(what: str, extra: str, packages: tuple[str, ...]) -> None:
+    """Raise ``MissingExtra`` for the first package that is not installed, without importing any."""
+    for name in packages:
+        if importlib.util.find_spec(name) is None:
+            raise MissingExtra(what, extra, name)

@@ -1,0 +1,226 @@
+"""Any model of the user's as an observer: three lines, no fork."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cuebench.errors import UserError
+from cuebench.labels import LabelSpace, label_space
+from cuebench.observers.base import Answers, Batch, Observer
+from cuebench.observers.preprocess import Preprocess
+from cuebench.observers.torch_observer import TorchObserver, check_logits
+from cuebench.types import Capability, ObserverKind
+
+_ATTRIBUTES = ("name", "kind", "fingerprint", "preprocess", "labels", "capabilities", "respond")
+
+
+class CallableObserver:
+    """A function from normalised pixels to logits.
+
+    Parameters
+    ----------
+    function : callable
+        float32 N×3×H×W → N×classes. It is tried with a NumPy array; where torch is in use and the function does not
+        take that, with a tensor.
+    name, fingerprint : str
+        Public name; what identifies the answers in the cache.
+    preprocess : Preprocess
+        Done before the function is called: geometry by the engine, normalisation here.
+    labels : LabelSpace
+        What the logits stand for.
+    """
+
+    kind: ObserverKind = "model"
+    capabilities: frozenset[Capability] = frozenset({"logits"})
+
+    def __init__(
+        self,
+        function: Callable[[Any], Any],
+        *,
+        name: str,
+        fingerprint: str,
+        preprocess: Preprocess,
+        labels: LabelSpace,
+        notes: Sequence[str] = (),
+    ) -> None:
+        self.function, self.name, self.fingerprint = function, name, fingerprint
+        self.preprocess, self.labels, self.notes = preprocess, labels, tuple(notes)
+        self._as_tensor: bool | None = None
+
+    def respond(self, batch: Batch, needs: Sequence[Capability]) -> Answers:
+        """Answer a batch by one call of the function."""
+        if set(needs) - self.capabilities:
+            raise UserError(f"observer {self.name!r} is a plain function and gives logits only; wanted {list(needs)}")
+        if batch.images is None:
+            raise UserError(f"observer {self.name!r} needs pixels, and the batch has no images")
+        logits = _array(self._call(self.preprocess.normalise(batch.images))).astype(np.float32, copy=False)
+        if len(logits) != len(batch):
+            raise UserError(f"observer {self.name!r} returned {len(logits)} rows for {len(batch)} images")
+        check_logits(self.name, logits, self.labels)
+        return {"logits": logits}
+
+    def _call(self, pixels: np.ndarray[Any, Any]) -> Any:
+        if self._as_tensor:
+            return _with_tensor(self.function, pixels)
+        if self._as_tensor is False or not _torch_in_use():
+            return self.function(pixels)
+        # Which of the two it takes is found out once, on the first batch.
+        try:
+            answer = self.function(pixels)
+        except (TypeError, AttributeError) as first:
+            try:
+                answer = _with_tensor(self.function, pixels)
+            except (TypeError, AttributeError):
+                raise first from None
+            self._as_tensor = True
+            return answer
+        self._as_tensor = False
+        return answer
+
+    def __repr__(self) -> str:
+        return f"CallableObserver({self.name!r})"
+
+
+def wrap(
+    model: Any,
+    *,
+    preprocess: Preprocess | None = None,
+    labels: str | Path | Sequence[str] | LabelSpace | None = "imagenet1k",
+    name: str | None = None,
+    fingerprint: str | None = None,
+    features: str | None = None,
+    device: str = "auto",
+    precision: str = "float32",
+) -> Observer:
+    """Make an observer of any model.
+
+    Parameters
+    ----------
+    model : nn.Module, callable or Observer
+        A module or function from normalised pixels float32 N×3×H×W to logits N×classes. An observer is returned as it
+        is. A module is put into evaluation mode and moved to the device.
+    preprocess : Preprocess, optional
+        What is done to an image before. May be left out where the model says so itself: an attribute ``preprocess``, or
+        timm's ``pretrained_cfg``.
+    labels : str, file, list of names, LabelSpace or None
+        What the logits stand for, in their order. None: no head, the output of the module is its features.
+    name : str, optional
+        Public name. Default: the name of the class or function.
+    fingerprint : str, optional
+        For a function: what identifies its weights in the cache. Without one the answers are never found again, because
+        two functions of one name can be different. (A module is identified by its weights.)
+    features : str, optional
+        Name of the layer whose output is wanted as features. Default: what the classifier reads.
+    device, precision : str
+        For a module: where and how it runs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cuebench.observers.wrap as w
+    >>> blind = w.wrap(lambda x: np.zeros((len(x), 2)), preprocess=Preprocess(8), labels=["cat", "dog"], name="blind")
+    >>> blind.respond(Batch([None], np.zeros((1, 8, 8, 3), np.uint8)), ["logits"])["logits"]
+    array([[0., 0.]], dtype=float32)
+    """
+    module = _is_module(model)
+    if not module and is_observer(model):
+        return model
+    if not callable(model):
+        raise UserError(
+            f"cannot make an observer of {type(model).__name__}",
+            "pass an nn.Module, a function N×3×H×W → N×classes, or an object with " + ", ".join(_ATTRIBUTES),
+        )
+    preprocess = preprocess or own_preprocess(model)
+    space = None if labels is None else label_space(labels)
+    public = name or getattr(model, "__name__", type(model).__name__)
+    if module:
+        return _wrap_module(model, public, preprocess, space, features, device, precision, fingerprint)
+    if space is None:
+        raise UserError(f"the function {public!r} needs labels=", "only an nn.Module can go without a label space")
+    notes = () if fingerprint else ("no fingerprint= was given: answers of this function are not found again later",)
+    unique = fingerprint or f"unknown-{secrets.token_hex(16)}"
+    return CallableObserver(model, name=public, fingerprint=unique, preprocess=preprocess, labels=space, notes=notes)
+
+
+def is_observer(thing: Any) -> bool:
+    """Tell whether an object has everything that an observer has (a class does not count)."""
+    return not isinstance(thing, type) and all(hasattr(thing, a) for a in _ATTRIBUTES)
+
+
+def own_preprocess(model: Any) -> Preprocess:
+    """Return the preprocessing that a model carries itself; an error says how to pass one."""
+    own = getattr(model, "preprocess", None)
+    if isinstance(own, Preprocess):
+        return own
+    if _timm_config(model):
+        from cuebench.observers._timm_data import preprocess_of
+
+        return preprocess_of(model)
+    raise UserError(
+        f"the preprocessing of {getattr(model, '__name__', type(model).__name__)} is not known",
+        "pass preprocess=cuebench.Preprocess(size=224, resize=256, mean=(…), std=(…)); Preprocess's own defaults are "
+        "ImageNet's mean and std. A wrong one costs accuracy without any error",
+    )
+
+
+def _wrap_module(
+    model: Any,
+    name: str,
+    preprocess: Preprocess,
+    space: LabelSpace | None,
+    features: str | None,
+    device: str,
+    precision: str,
+    fingerprint: str | None,
+) -> TorchObserver:
+    notes = ("the module was in training mode and was put into evaluation mode",) if model.training else ()
+    settings = {"fingerprint": fingerprint} if fingerprint else {}
+    return TorchObserver(
+        model,
+        name=name,
+        preprocess=preprocess,
+        labels=space,
+        device=device,
+        precision=precision,
+        features=features,
+        settings=settings,
+        notes=notes,
+    )
+
+
+def _timm_config(model: Any) -> bool:
+    config = getattr(model, "pretrained_cfg", None) or getattr(model, "default_cfg", None)
+    return bool(config) and "input_size" in (config if isinstance(config, dict) else vars(config))
+
+
+def _torch_in_use() -> bool:
+    import sys
+
+    return "torch" in sys.modules
+
+
+def _is_module(model: Any) -> bool:
+    # A module exists only where torch has been imported, so nothing needs importing to find out.
+    if not _torch_in_use():
+        return False
+    import torch
+
+    return isinstance(model, torch.nn.Module)
+
+
+def _with_tensor(function: Callable[[Any], Any], pixels: np.ndarray[Any, Any]) -> Any:
+    import torch
+
+    with torch.inference_mode():
+        return function(torch.from_numpy(pixels))
+
+
+def _array(answer: Any) -> np.ndarray[Any, Any]:
+    if hasattr(answer, "detach"):
+        answer = answer.detach().float().cpu().numpy()
+    return np.asarray(answer)

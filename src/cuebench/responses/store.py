@@ -1,0 +1,152 @@
+"""Where answers are kept: content-addressed, append-only, safe to kill at any instruction.
+
+    responses/<observer>--<key>/key.json              every part of the key, for people and for ``cuebench why``
+    responses/<observer>--<key>/<shard>.parquet       the answers to one batch
+
+*key* hashes what makes an observer answer as it does: weights, preprocessing, label space, adapter version, precision,
+kinds of answer. *shard* hashes the stimuli of one batch, in order. So a shard that exists is right, a shard that is
+missing is to be made, and there is no index that could disagree with the files. Shards are written to a temporary file
+and renamed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cuebench.errors import UserError
+from cuebench.files import disk_errors, write_atomically
+from cuebench.types import Stimulus
+
+LAYOUT = 1
+"""Version of the shard schema; part of every key."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """Everything that changes an answer."""
+
+    weights: str
+    preprocess: Mapping[str, Any] | None
+    labels: str
+    adapter: str
+    precision: str
+    needs: tuple[str, ...]
+
+    def parts(self) -> dict[str, Any]:
+        """Return the parts as a JSON-ready record."""
+        return {
+            "layout": LAYOUT,
+            "weights": self.weights,
+            "preprocess": None if self.preprocess is None else dict(self.preprocess),
+            "labels": self.labels,
+            "adapter": self.adapter,
+            "precision": self.precision,
+            "needs": list(self.needs),
+        }
+
+    @property
+    def digest(self) -> str:
+        """Hash of the parts."""
+        return hashlib.sha256(json.dumps(self.parts(), sort_keys=True).encode()).hexdigest()
+
+
+class Shards:
+    """The shards of one folder, whoever answered."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, batch: Sequence[Stimulus]) -> Path:
+        """Return the file that holds the answers to exactly these stimuli in this order."""
+        name = hashlib.sha256("\n".join(s.key for s in batch).encode()).hexdigest()[:24]
+        return self.folder / f"{name}.parquet"
+
+    def has(self, batch: Sequence[Stimulus]) -> bool:
+        """Tell whether the batch was answered."""
+        return self.path(batch).is_file()
+
+    def write(
+        self, batch: Sequence[Stimulus], columns: Mapping[str, np.ndarray[Any, Any]], errors: Mapping[int, str]
+    ) -> None:
+        """Store the answers to a batch; ``errors`` names the positions that could not be shown, and why."""
+        table = _to_table(columns, errors)
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink, compression="zstd")
+        with disk_errors(self.folder):
+            write_atomically(self.path(batch), sink.getvalue().to_pybytes())
+
+    def read(self, batch: Sequence[Stimulus]) -> tuple[dict[str, np.ndarray[Any, Any]], dict[int, str]]:
+        """Return (columns, errors) of a batch, as written."""
+        path = self.path(batch)
+        if not path.is_file():
+            raise UserError(
+                f"no stored answers in {path.parent.name} for a batch of this run", "run the same command again"
+            )
+        try:
+            table = pq.read_table(path)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise UserError(f"{path} is damaged: {error}", f"delete {path} and run the same command again") from None
+        return _from_table(table)
+
+
+class ShardFolder(Shards):
+    """The shards of one observer under one key."""
+
+    def __init__(self, root: Path, observer: str, key: Key) -> None:
+        slug = re.sub(r"[^A-Za-z0-9._-]+", "_", observer).strip("_")[:60]
+        super().__init__(root / f"{slug}--{key.digest[:16]}")
+        self.key = key
+
+    def open(self) -> None:
+        """Make the folder and write its key for people to read."""
+        with disk_errors(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(self.folder / "key.json", json.dumps(self.key.parts(), indent=1).encode())
+
+
+def batches(stimuli: Sequence[Stimulus], size: int) -> Iterator[tuple[int, Sequence[Stimulus]]]:
+    """Cut stimuli into the batches that are also the shards: (position of the first, stimuli)."""
+    for start in range(0, len(stimuli), size):
+        yield start, stimuli[start : start + size]
+
+
+def _to_table(columns: Mapping[str, np.ndarray[Any, Any]], errors: Mapping[int, str]) -> pa.Table:
+    arrays = {name: _to_arrow(values) for name, values in columns.items()}
+    table = pa.table(arrays)
+    facts = json.dumps({str(k): v for k, v in sorted(errors.items())})
+    return table.replace_schema_metadata({b"cuebench.errors": facts.encode()})
+
+
+def _to_arrow(values: np.ndarray[Any, Any]) -> pa.Array:
+    if values.ndim == 1:
+        return pa.array(values.tolist() if values.dtype.kind in "UO" else values)
+    flat = pa.array(np.ascontiguousarray(values).reshape(-1))
+    # The width is kept for an empty batch too, so that shards always concatenate.
+    return pa.FixedSizeListArray.from_arrays(flat, int(np.prod(values.shape[1:])))
+
+
+def _from_table(table: pa.Table) -> tuple[dict[str, np.ndarray[Any, Any]], dict[int, str]]:
+    facts = json.loads((table.schema.metadata or {}).get(b"cuebench.errors", b"{}"))
+    columns = {name: _from_arrow(table.column(name).combine_chunks()) for name in table.column_names}
+    return columns, {int(k): v for k, v in facts.items()}
+
+
+def _from_arrow(column: pa.Array) -> np.ndarray[Any, Any]:
+    if isinstance(column, pa.ChunkedArray):
+        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    if pa.types.is_fixed_size_list(column.type):
+        width = column.type.list_size
+        return column.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return np.array(column.to_pylist(), dtype=np.str_)
+    return column.to_numpy(zero_copy_only=False)

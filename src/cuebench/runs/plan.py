@@ -1,0 +1,292 @@
+"""What a run has to do, settled before anything is spent: stimuli read, observers loaded, jobs checked."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cuebench import labels as label_files
+from cuebench.errors import UserError
+from cuebench.files import disk_errors
+from cuebench.labels import LabelSpace
+from cuebench.observers.base import LoadOptions, Observer, Recorded, Spec
+from cuebench.observers.preprocess import Preprocess
+from cuebench.protocols.base import Protocol, View
+from cuebench.registry import adapters, protocols
+from cuebench.responses.collect import Job
+from cuebench.responses.events import Event, OnEvent
+from cuebench.responses.store import Key, ShardFolder
+from cuebench.runs.record import JobRecord
+from cuebench.stimuli.manifest import write_manifest
+from cuebench.types import Capability, Failure, StimulusSet
+
+if TYPE_CHECKING:
+    from cuebench.runs.evaluate import RunOptions
+
+
+@dataclass(frozen=True)
+class Source:
+    """A protocol and its stimuli, or why there are none."""
+
+    protocol: Protocol
+    stimuli: StimulusSet | None
+    problem: UserError | None
+    limit: int
+    seed: int
+
+    def limited(self, stimuli: StimulusSet) -> StimulusSet:
+        """Draw ``limit`` stimuli by the seed, in the order of the manifest; the set then says that it is partial."""
+        if not self.limit or self.limit >= len(stimuli):
+            return stimuli
+        chosen = np.random.default_rng(self.seed).permutation(len(stimuli))[: self.limit]
+        why = f"limited to {self.limit:,} of {len(stimuli):,} stimuli"
+        return stimuli.only([stimuli.stimuli[i] for i in sorted(chosen)], why)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """An observer and how it was asked for."""
+
+    observer: Observer
+    spec: str
+    adapter: str
+
+
+@dataclass(frozen=True)
+class LoadedAll:
+    """Observers that could be loaded, and those that could not."""
+
+    observers: list[Loaded]
+    failures: list[Failure]
+
+
+@dataclass
+class Plan:
+    """Jobs for the engine and the record of them."""
+
+    jobs: list[Job] = field(default_factory=list)
+    records: list[JobRecord] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    stimuli: dict[str, dict[str, Any]] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
+
+
+def read_stimuli(names: Sequence[str], data_root: str | Path | None, *, limit: int, seed: int) -> list[Source]:
+    """Read the stimuli of every protocol. Missing data is an error only if an observer turns out to need it."""
+    if not names:
+        raise UserError("no protocol was named", f"known: {', '.join(protocols)}")
+    root = data_root or os.environ.get("CUEBENCH_DATA")
+    return [_source(protocols.get(name), root, limit, seed) for name in dict.fromkeys(names)]
+
+
+def _source(protocol: Protocol, root: str | Path | None, limit: int, seed: int) -> Source:
+    if root is None:
+        problem = UserError(
+            f"protocol {protocol.name!r} needs its stimuli",
+            f"say where they are with --data-root DIR, or get them: cuebench fetch {protocol.name} --data-root DIR",
+        )
+        return Source(protocol, None, problem, limit, seed)
+    try:
+        source = Source(protocol, None, None, limit, seed)
+        stimuli = source.limited(protocol.read(Path(root).expanduser()))
+    except UserError as error:
+        return Source(protocol, None, error, limit, seed)
+    return Source(protocol, stimuli, None, limit, seed)
+
+
+def load_observers(
+    wanted: Sequence[str | Observer], sources: Sequence[Source], settings: RunOptions, tell: OnEvent
+) -> LoadedAll:
+    """Load every observer; one that cannot be loaded is a failure of the run's result, not its end."""
+    if not wanted:
+        raise UserError("no observer was named", "for example: -o lite:efficientnet_lite0 -o ideal:shape")
+    options = LoadOptions(
+        device=settings.device,
+        precision=settings.precision,
+        offline=settings.offline,
+        seed=settings.seed,
+        targets=_classes(sources),
+    )
+    found: list[Loaded] = []
+    failures: list[Failure] = []
+    for one in wanted:
+        try:
+            found.extend(_load(one, options))
+        except UserError as error:
+            name = one if isinstance(one, str) else one.name
+            failures.append(Failure(name, error.message, "", {"hint": error.hint}))
+            tell(Event("failed", f"{name}: {error.message}", fields={"observer": name, "hint": error.hint}))
+    if not found and failures:
+        # With a single mistyped observer there is nothing to go on with: say so at once, as an error.
+        first = failures[0]
+        raise UserError("\n".join(f"{f.observer}: {f.reason}" for f in failures), str(first.details.get("hint", "")))
+    return LoadedAll(_unique(found), failures)
+
+
+def _load(one: str | Observer, options: LoadOptions) -> list[Loaded]:
+    if not isinstance(one, str):
+        return [Loaded(one, f"object:{one.name}", "wrap/1")]
+    from cuebench.observers.load import load
+
+    scheme = Spec.parse(one).scheme
+    observers = load(one, options)
+    version = f"{scheme}/{adapters.get(scheme).version}"
+    return [Loaded(observer, one, version) for observer in observers]
+
+
+def _unique(found: list[Loaded]) -> list[Loaded]:
+    seen: dict[str, str] = {}
+    for one in found:
+        if one.observer.name in seen:
+            raise UserError(
+                f"two observers are called {one.observer.name!r} (from {seen[one.observer.name]} and {one.spec})",
+                "name one of them once, or give a wrapped model another name=",
+            )
+        seen[one.observer.name] = one.spec
+    return found
+
+
+def _classes(sources: Sequence[Source]) -> tuple[str, ...]:
+    """Return the classes that the stimuli of this run can be answered with, in a fixed order."""
+    found: dict[str, None] = {}
+    for source in sources:
+        if source.stimuli is not None and source.stimuli.targets:
+            found.update(dict.fromkeys(label_files.label_map(source.stimuli.targets).names))
+        elif source.stimuli is None:
+            found.update(dict.fromkeys(source.protocol.targets))
+    return tuple(found)
+
+
+def plan_run(sources: Sequence[Source], loaded: LoadedAll, folder: Path, settings: RunOptions, tell: OnEvent) -> Plan:
+    """Settle what every observer is shown; all that does not fit is a failure with its reason."""
+    plan = Plan(failures=list(loaded.failures))
+    for source in sources:
+        for one in loaded.observers:
+            try:
+                _add_jobs(plan, source, one, loaded, folder, settings)
+            except UserError as error:
+                failure = Failure(one.observer.name, error.message, source.protocol.name, {"hint": error.hint})
+                plan.failures.append(failure)
+                tell(Event("failed", f"{one.observer.name}: {error.message}", fields={"hint": error.hint}))
+    if not plan.jobs and plan.failures:
+        first = plan.failures[0]
+        raise UserError(first.reason, str(first.details.get("hint", "")))
+    return plan
+
+
+def _add_jobs(plan: Plan, source: Source, one: Loaded, loaded: LoadedAll, folder: Path, settings: RunOptions) -> None:
+    stimuli = _stimuli_for(source, one.observer, loaded)
+    needs = _needs(source.protocol, one.observer)
+    _check_labels(source.protocol, one.observer, stimuli)
+    manifest = _write_manifest(plan, source.protocol, stimuli, folder)
+    views = source.protocol.views if one.observer.preprocess else source.protocol.views[:1]
+    for view in views:
+        preprocess = view.change(one.observer.preprocess) if one.observer.preprocess else None
+        key = _key(one, needs, preprocess, settings)
+        shards = ShardFolder(folder / "responses", one.observer.name, key)
+        plan.jobs.append(Job(source.protocol.name, one.observer, stimuli, needs, shards, preprocess, view.name))
+        plan.records.append(_job_record(source.protocol, one, needs, manifest, shards, preprocess, view))
+
+
+def _stimuli_for(source: Source, observer: Observer, loaded: LoadedAll) -> StimulusSet:
+    """Return what this observer is shown: its own recording where it has one, else the data root.
+
+    A recording needs no images, and is scored whole even where the data root holds a part of the set.
+    """
+    derive = source.protocol.stimuli_from_recordings
+    if derive is not None and isinstance(observer, Recorded):
+        return source.limited(derive(observer.stimulus_names()))
+    if source.stimuli is not None:
+        return source.stimuli
+    recorded = [one.observer for one in loaded.observers if isinstance(one.observer, Recorded)]
+    if derive is not None and recorded and observer.preprocess is None:
+        names = dict.fromkeys(name for o in recorded for name in o.stimulus_names())
+        return source.limited(derive(list(names)))
+    assert source.problem is not None
+    raise source.problem
+
+
+def _needs(protocol: Protocol, observer: Observer) -> tuple[Capability, ...]:
+    for alternative in protocol.needs:
+        if set(alternative) <= observer.capabilities:
+            return alternative
+    wanted = " or ".join(" and ".join(a) for a in protocol.needs)
+    have = ", ".join(sorted(observer.capabilities)) or "nothing"
+    raise UserError(f"{observer.name} gives {have}; protocol {protocol.name!r} needs {wanted}")
+
+
+def _check_labels(protocol: Protocol, observer: Observer, stimuli: StimulusSet) -> None:
+    if protocol.check is None or observer.labels is None:
+        return
+    problems = protocol.check(observer.labels, stimuli)
+    if problems:
+        shown = "; ".join(problems[:5]) + (f"; and {len(problems) - 5} more" if len(problems) > 5 else "")
+        raise UserError(
+            f"{observer.name} cannot answer {protocol.name!r} with its label space {observer.labels.name!r}: {shown}",
+            "give the observer's own classes with labels=FILE, or the stimuli a label map (labels.json)",
+        )
+
+
+def _write_manifest(plan: Plan, protocol: Protocol, stimuli: StimulusSet, folder: Path) -> str:
+    name = f"{protocol.name}-{stimuli.fingerprint[:12]}.parquet"
+    if name not in plan.stimuli:
+        target = folder / "stimuli" / name
+        with disk_errors(target):
+            target.parent.mkdir(exist_ok=True)
+        write_manifest(stimuli, target)
+        plan.stimuli[name] = {
+            "set": stimuli.name,
+            "count": len(stimuli),
+            "expected": stimuli.expected,
+            "partial": list(stimuli.partial),
+            "fingerprint": stimuli.fingerprint,
+            "root": stimuli.root,
+        }
+    return name
+
+
+def _key(one: Loaded, needs: tuple[Capability, ...], preprocess: Preprocess | None, settings: RunOptions) -> Key:
+    return Key(
+        weights=one.observer.fingerprint,
+        preprocess=preprocess.describe() if preprocess else None,
+        labels=_labels_digest(one.observer.labels),
+        adapter=one.adapter,
+        precision=settings.precision if preprocess else "",
+        needs=needs,
+    )
+
+
+def _labels_digest(space: LabelSpace | None) -> str:
+    return hashlib.sha256(repr((space.names, space.ids)).encode()).hexdigest() if space else ""
+
+
+def _job_record(
+    protocol: Protocol,
+    one: Loaded,
+    needs: tuple[Capability, ...],
+    manifest: str,
+    shards: ShardFolder,
+    preprocess: Preprocess | None,
+    view: View,
+) -> JobRecord:
+    space = one.observer.labels
+    return JobRecord(
+        protocol=protocol.name,
+        view=view.name,
+        observer=one.observer.name,
+        kind=one.observer.kind,
+        spec=one.spec,
+        needs=needs,
+        stimuli=manifest,
+        folder=shards.folder.name,
+        labels=None if space is None else {"name": space.name, "names": list(space.names), "ids": list(space.ids)},
+        key=shards.key.parts(),
+        preprocess=str(preprocess) if preprocess else "",
+        notes=tuple(getattr(one.observer, "notes", ())),
+    )

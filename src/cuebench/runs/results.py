@@ -1,0 +1,61 @@
+"""Scores on disk: the same rows as Parquet and as JSON, the same bytes for the same answers."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cuebench.errors import UserError
+from cuebench.files import disk_errors, write_atomically
+from cuebench.types import Score
+
+_ARROW = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
+
+
+def scores_table(scores: Sequence[Score]) -> pa.Table:
+    """Return the tidy table: one row for each score, columns in the order of ``Score``."""
+    rows = [asdict(s) for s in scores]
+    schema = pa.schema([(f.name, _ARROW[str(f.type)]) for f in fields(Score)])
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def write_scores(out: Path, scores: Sequence[Score], tables: Mapping[str, pa.Table]) -> None:
+    """Write ``scores.parquet``, ``scores.json`` and ``tables/``."""
+    with disk_errors(out):
+        write_atomically(out / "scores.parquet", parquet_bytes(scores_table(scores)))
+        write_atomically(out / "scores.json", scores_json(scores).encode())
+        (out / "tables").mkdir(exist_ok=True)
+        for name, table in tables.items():
+            write_atomically(out / "tables" / f"{name}.parquet", parquet_bytes(table))
+
+
+def read_scores(out: Path) -> list[Score]:
+    """Read the scores of a run folder."""
+    path = out / "scores.parquet"
+    if not path.is_file():
+        raise UserError(f"{out} has no scores", f"cuebench score {out}")
+    return [Score(**row) for row in pq.read_table(path).to_pylist()]
+
+
+def scores_json(scores: Sequence[Score]) -> str:
+    """Return the rows as JSON; NaN, which JSON does not have, becomes null."""
+    return json.dumps([json_row(s) for s in scores], indent=1, ensure_ascii=False) + "\n"
+
+
+def json_row(score: Score) -> dict[str, Any]:
+    """Return one row with NaN as None."""
+    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in asdict(score).items()}
+
+
+def parquet_bytes(table: pa.Table) -> bytes:
+    """Serialise a table deterministically."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    return bytes(sink.getvalue().to_pybytes())

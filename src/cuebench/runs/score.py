@@ -1,0 +1,125 @@
+"""``score``: from the stored answers of a run folder to its scores. Needs no model, no image, no network."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cuebench.errors import UserError
+from cuebench.labels import LabelSpace
+from cuebench.protocols.base import Protocol, Result, ScoreOptions
+from cuebench.registry import protocols
+from cuebench.responses.store import Shards, batches
+from cuebench.responses.table import Responses
+from cuebench.runs.record import JobRecord, RunRecord
+from cuebench.runs.results import write_scores
+from cuebench.stimuli.manifest import read_manifest
+from cuebench.types import Failure, Score, StimulusSet
+
+
+def score(
+    run: str | Path, *, seed: int | None = None, resamples: int | None = None, common: bool | None = None
+) -> list[Score]:
+    """Score a run folder again and write ``scores.parquet``, ``scores.json`` and ``tables/``.
+
+    Parameters
+    ----------
+    run : path
+        The run folder.
+    seed, resamples, common
+        As in ``evaluate``; default: as the run was made.
+
+    Returns
+    -------
+    list of Score
+        The same bytes every time for the same answers and options.
+    """
+    folder = Path(run).expanduser()
+    record = RunRecord.read(folder)
+    options = ScoreOptions(
+        seed=record.seed if seed is None else seed,
+        resamples=record.arguments["resamples"] if resamples is None else resamples,
+    )
+    shared = record.arguments["common"] if common is None else common
+    names = list(dict.fromkeys(job.protocol for job in record.jobs))
+    results = [_scored(protocols.get(name), record, folder, options, shared) for name in names]
+    rows = [row for result in results for row in result.scores] + [_failed(f) for f in record.failures]
+    tables = {f"{n}.{key}": table for n, result in zip(names, results) for key, table in result.tables.items()}
+    write_scores(folder, rows, tables)
+    return rows
+
+
+def _scored(protocol: Protocol, record: RunRecord, folder: Path, options: ScoreOptions, common: bool) -> Result:
+    jobs = [job for job in record.jobs if job.protocol == protocol.name]
+    manifests = {name: read_manifest(folder / "stimuli" / name) for name in dict.fromkeys(j.stimuli for j in jobs)}
+    responses = [read_responses(folder, job, manifests[job.stimuli], record.batch_size) for job in jobs]
+    return protocol.score(_restricted(responses) if common else responses, options)
+
+
+def read_responses(folder: Path, job: JobRecord, stimuli: StimulusSet, batch_size: int) -> Responses:
+    """Read the stored answers of one observer."""
+    shards = Shards(folder / "responses" / job.folder)
+    parts: list[dict[str, np.ndarray[Any, Any]]] = []
+    excluded: dict[str, str] = {}
+    for start, batch in batches(stimuli.stimuli, batch_size):
+        columns, errors = shards.read(batch)
+        columns["stimulus"] = columns["stimulus"].astype(np.intp) + start
+        parts.append(columns)
+        excluded.update({batch[i].id: why for i, why in errors.items()})
+    columns = _concatenated([p for p in parts if len(p["stimulus"])] or parts[:1])
+    return Responses(
+        observer=job.observer,
+        kind=job.kind,  # type: ignore[arg-type]
+        stimuli=stimuli,
+        stimulus=columns.pop("stimulus"),
+        columns=columns,
+        labels=_space(job),
+        view=job.view,
+        excluded=excluded,
+        notes=job.notes,
+    )
+
+
+def _concatenated(parts: Sequence[dict[str, np.ndarray[Any, Any]]]) -> dict[str, np.ndarray[Any, Any]]:
+    if not parts:
+        raise UserError("the run has no answers to score", "run the same command again")
+    return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
+
+
+def _space(job: JobRecord) -> LabelSpace | None:
+    if job.labels is None:
+        return None
+    return LabelSpace(job.labels["name"], tuple(job.labels["names"]), tuple(job.labels["ids"]))
+
+
+def _restricted(responses: Sequence[Responses]) -> list[Responses]:
+    """Keep the stimuli that every observer was asked about, so that all scores speak of the same images."""
+    shared = set.intersection(*({s.id for s in r.stimuli} for r in responses))
+    return [_kept(r, shared) for r in responses]
+
+
+def _kept(responses: Responses, ids: set[str]) -> Responses:
+    keep = [i for i, s in enumerate(responses.stimuli) if s.id in ids]
+    if len(keep) == len(responses.stimuli):
+        return responses
+    position = np.full(len(responses.stimuli), -1, dtype=np.intp)
+    position[keep] = np.arange(len(keep))
+    rows = position[responses.stimulus] >= 0
+    why = f"only the {len(keep):,} of {len(responses.stimuli):,} stimuli that all observers saw"
+    return replace(
+        responses,
+        stimuli=responses.stimuli.only([responses.stimuli.stimuli[i] for i in keep], why),
+        stimulus=position[responses.stimulus[rows]],
+        columns={name: values[rows] for name, values in responses.columns.items()},
+        excluded={i: why for i, why in responses.excluded.items() if i in ids},
+    )
+
+
+def _failed(failure: Failure) -> Score:
+    version = protocols.get(failure.protocol).version if failure.protocol else 0
+    return Score(failure.protocol, version, failure.observer, "", "failed", math.nan, note=failure.reason)

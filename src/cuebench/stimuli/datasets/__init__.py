@@ -1,0 +1,1 @@
+"""Published stimulus sets that ``cuebench fetch`` can get, one file each."""

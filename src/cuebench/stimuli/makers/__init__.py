@@ -1,0 +1,1 @@
+"""Stimulus sets that cuebench makes itself, one file each."""

@@ -1,0 +1,82 @@
+"""What a maker of stimuli declares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from cuebench.errors import UserError, did_you_mean
+from cuebench.registry import makers
+from cuebench.types import StimulusSet
+
+Progress = Callable[[int, int], None]
+
+
+class Make(Protocol):
+    """``make(out, seed=0, count=0, progress=None, **options)``: same arguments, same bytes; resumable."""
+
+    def __call__(
+        self, out: Path, *, seed: int = 0, count: int = 0, progress: Progress | None = None, **options: Any
+    ) -> StimulusSet:
+        """Write the set below ``out`` and return it as read back from there."""
+
+
+@dataclass(frozen=True)
+class Maker:
+    """A stimulus set that cuebench can make.
+
+    Parameters
+    ----------
+    name : str
+        Public name: the file name.
+    about : str
+        What comes out, in a sentence or two.
+    make : Make
+        Writes the set; ``progress(done, total)`` is called as it goes on.
+    options : mapping of str to a value
+        Further options and their defaults; values given as text are converted to the default's type.
+    """
+
+    name: str
+    about: str
+    make: Make
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def make(
+    name: str, out: Path, *, seed: int = 0, count: int = 0, progress: Progress | None = None, **options: Any
+) -> StimulusSet:
+    """Make a stimulus set by the name of its maker.
+
+    Parameters
+    ----------
+    name : str
+        Name of a maker (``cuebench list stimuli``).
+    out : Path
+        A data root: the set is written to a sub-folder of it.
+    seed : int
+        The same seed gives the same bytes.
+    count : int
+        How many stimuli; 0 is the maker's default.
+    progress : callable, optional
+        ``progress(done, total)``.
+    **options
+        The maker's own options; unknown ones are refused with the nearest known one.
+    """
+    maker: Maker = makers.get(name)
+    chosen = dict(maker.options) | {k: _option(maker, k, v) for k, v in options.items()}
+    return maker.make(Path(out).expanduser(), seed=seed, count=count, progress=progress, **chosen)
+
+
+def _option(maker: Maker, key: str, value: Any) -> Any:
+    if key not in maker.options:
+        raise did_you_mean(f"option of maker '{maker.name}'", key, maker.options)
+    kind = type(maker.options[key])
+    if kind is bool and isinstance(value, str):
+        return value.lower() in {"1", "true", "yes", "on"}
+    try:
+        return kind(value)
+    except (TypeError, ValueError):
+        raise UserError(f"option {key} is {value!r}, expected a {kind.__name__}") from None

@@ -1,0 +1,123 @@
+"""What all readers share: listing files, judging them, hashing them, and one error for all problems."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from cuebench.errors import UserError
+from cuebench.stimuli.hashing import for_each_file, hash_file
+from cuebench.stimuli.manifest import duplicates
+from cuebench.types import Stimulus
+
+IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"})
+DEEPEST = 4
+# Litter of operating systems and notes of people. Nothing else is passed over silently.
+IGNORED = frozenset(
+    {".ds_store", "thumbs.db", "desktop.ini", ".gitkeep", ".gitignore", ".directory"}
+    | {stem + suffix for stem in ("readme", "license", "licence") for suffix in ("", ".md", ".txt")}
+    | {"labels.csv", "labels.json"}
+)
+
+
+class Found(NamedTuple):
+    """The images below a folder (relative, sorted) and what is wrong with the rest."""
+
+    images: list[Path]
+    problems: list[str]
+
+
+class ImageFacts(NamedTuple):
+    """Content hash, and pixel size from the header: 0 × 0 where the header cannot be read."""
+
+    sha256: str
+    width: int
+    height: int
+
+
+def find_images(folder: Path, depth: int) -> Found:
+    """List image files exactly ``depth`` folders below ``folder``; name everything else that lies there."""
+    images, problems = [], []
+    for path in _walk(folder):
+        relative = path.relative_to(folder)
+        if path.suffix.lower() not in IMAGE_SUFFIXES:
+            problems.append(f"{relative}: not an image file")
+        elif len(relative.parts) != depth + 1:
+            problems.append(f"{relative}: lies {len(relative.parts) - 1} folders deep, expected {depth}")
+        elif problem := file_problem(path):
+            problems.append(f"{relative}: {problem}")
+        else:
+            images.append(relative)
+    return Found(images, problems)
+
+
+def file_problem(path: Path) -> str:
+    """Say why a path cannot be a stimulus: no such file, a broken link, no bytes; empty where it can."""
+    if not path.is_file():
+        return "a broken link" if path.is_symlink() else "no such file"
+    return "" if path.stat().st_size else "the file is empty (0 bytes)"
+
+
+def _walk(folder: Path) -> Iterable[Path]:
+    # Class folders are often links to another disk, so links are followed; the depth bound ends a circle of them.
+    for place, folders, files in os.walk(folder, followlinks=True):
+        deep = len(Path(place).relative_to(folder).parts) >= DEEPEST
+        folders[:] = [] if deep else sorted(f for f in folders if f != "__MACOSX")
+        for name in sorted(files):
+            if name.lower() not in IGNORED and not name.startswith("._"):
+                yield Path(place, name)
+
+
+def require_folder(folder: Path, layout: str) -> Path:
+    """Return the expanded path, or say what was expected and where it was looked for."""
+    folder = Path(folder).expanduser()
+    if folder.is_dir():
+        return folder
+    what = "is a file, not a folder" if folder.exists() else "does not exist"
+    raise UserError(f"stimulus folder {folder.absolute()} {what}", f"expected layout: {layout}")
+
+
+def nothing_found(place: Path, layout: str) -> UserError:
+    """Build the error for a place without a single stimulus."""
+    return UserError(f"no stimuli found in {place.absolute()}", f"expected layout: {layout}")
+
+
+def with_facts(stimuli: Sequence[Stimulus], root: Path) -> tuple[Stimulus, ...]:
+    """Fill in hash and pixel size of every stimulus that has a file, sorted by id."""
+    ordered = sorted(stimuli, key=lambda s: s.id)
+    filed = [s for s in ordered if s.path]
+    facts = dict(zip((s.id for s in filed), for_each_file(image_facts, [root / s.path for s in filed])))
+    return tuple(replace(s, **facts[s.id]._asdict()) if s.id in facts else s for s in ordered)
+
+
+def image_facts(path: Path) -> ImageFacts:
+    """Hash a file and read the pixel size from its header, without decoding it."""
+    return ImageFacts(hash_file(path).sha256, *pixel_size(path))
+
+
+def pixel_size(path: Path) -> tuple[int, int]:
+    """Return width and height from the header; 0, 0 where it is corrupt: the engine excludes and reports it."""
+    from PIL import Image
+
+    try:
+        with Image.open(path) as image:
+            return image.size
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return 0, 0
+
+
+def id_problems(stimuli: Iterable[Stimulus]) -> list[str]:
+    """Name every duplicated id with the files that claim it."""
+    claims: dict[str, list[str]] = {}
+    for s in stimuli:
+        claims.setdefault(s.id, []).append(s.path or "no file")
+    repeated = duplicates([i for i, paths in claims.items() for _ in paths])
+    return [f"duplicated id {i!r}: {', '.join(claims[i])}" for i in repeated]
+
+
+def shortfall(found: int, expected: int) -> tuple[str, ...]:
+    """Say in words how far a set is from the complete one; empty where it is complete or nothing is known."""
+    return (f"{found:,} of {expected:,} stimuli",) if expected and found != expected else ()

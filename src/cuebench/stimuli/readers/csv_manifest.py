@@ -1,0 +1,100 @@
+"""A user's own CSV: one row for each stimulus, any of the columns of a stimulus, at least ``path`` or ``id``."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+from pathlib import Path
+from typing import Any
+
+from cuebench.errors import UserError, all_problems
+from cuebench.stimuli.manifest import COLUMNS
+from cuebench.stimuli.readers._scan import file_problem, id_problems, nothing_found, shortfall, with_facts
+from cuebench.stimuli.readers.base import Reader
+from cuebench.types import Stimulus, StimulusSet
+
+LAYOUT = f"a CSV file with a column path or id, and any of {', '.join(c for c in COLUMNS if c not in ('id', 'path'))}"
+_INTEGERS = ("width", "height", "seed")
+
+
+def read(file: Path, *, expected: int = 0) -> StimulusSet:
+    """Read a user's CSV.
+
+    Parameters
+    ----------
+    file : Path
+        CSV with a header. ``path`` is relative to the CSV's folder; ``id`` defaults to the path without its suffix.
+        Hash and pixel size are taken from the file; a given ``sha256`` must agree with it.
+    expected : int
+        Size of the complete set; a smaller one says so in ``partial``.
+
+    Returns
+    -------
+    StimulusSet
+        Sorted by id.
+
+    Raises
+    ------
+    UserError
+        With all problems at once; unknown columns are refused with the nearest known one.
+    """
+    file = Path(file).expanduser()
+    rows = _rows(file)
+    if not rows:
+        raise nothing_found(file, LAYOUT)
+    parsed = [_one(row, line, file.parent) for line, row in enumerate(rows, start=2)]
+    stimuli = [s for s, _ in parsed if s is not None]
+    problems = [p for _, found in parsed for p in found] + id_problems(stimuli)
+    if not problems:
+        given = {s.id: s.sha256 for s in stimuli}
+        filled = with_facts(stimuli, file.parent)
+        problems = [f"{s.id}: sha256 is {s.sha256}, the CSV says {given[s.id]}" for s in filled if _differs(s, given)]
+    if problems:
+        raise all_problems(f"stimulus CSV {file.absolute()}", problems, f"expected: {LAYOUT}")
+    return StimulusSet(file.stem, filled, str(file.parent), expected, shortfall(len(filled), expected))
+
+
+def _differs(stimulus: Stimulus, given: dict[str, str]) -> bool:
+    return bool(given[stimulus.id]) and given[stimulus.id] != stimulus.sha256
+
+
+def _rows(file: Path) -> list[dict[str, str]]:
+    if not file.is_file():
+        raise UserError(f"stimulus CSV {file.absolute()} does not exist", f"expected: {LAYOUT}")
+    try:
+        with file.open(newline="", encoding="utf-8-sig") as stream:
+            reader = csv.DictReader(stream)
+            columns, rows = list(reader.fieldnames or ()), list(reader)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{file} is not a CSV in UTF-8: {error}") from error
+    problems = [_unknown(c) for c in columns if c not in COLUMNS]
+    problems += [f"column {c!r} occurs twice" for c in sorted({c for c in columns if columns.count(c) > 1})]
+    problems += [] if {"id", "path"} & set(columns) else ["needs a column 'path' or 'id'"]
+    if problems:
+        raise all_problems(f"columns of {file.absolute()}", problems, f"known columns: {', '.join(COLUMNS)}")
+    return rows
+
+
+def _unknown(column: str) -> str:
+    near = difflib.get_close_matches(column, COLUMNS, n=1, cutoff=0.5)
+    return f"unknown column {column!r}" + (f". Did you mean {near[0]!r}?" if near else "")
+
+
+def _one(row: dict[str, Any], line: int, root: Path) -> tuple[Stimulus | None, list[str]]:
+    if row.get(None) or None in row.values():  # type: ignore[call-overload]
+        return None, [f"line {line}: wrong number of columns"]
+    values: dict[str, Any] = {c: v.strip() for c, v in row.items() if v.strip()}
+    path = values.get("path", "")
+    values.setdefault("id", Path(path).with_suffix("").as_posix() if path else "")
+    problems = [] if values["id"] else [f"line {line}: neither path nor id"]
+    if path and (problem := file_problem(root / path)):
+        problems.append(f"line {line}: {path}: {problem}")
+    for c in [c for c in _INTEGERS if c in values]:
+        try:
+            values[c] = int(values[c])
+        except ValueError:
+            problems.append(f"line {line}: {c} is {values[c]!r}, expected a whole number")
+    return (None, problems) if problems else (Stimulus(**values), [])
+
+
+READER = Reader("csv_manifest", LAYOUT, read)

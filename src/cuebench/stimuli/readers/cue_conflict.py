@@ -1,0 +1,94 @@
+"""Cue-conflict folder: ``<shape>/<shape>i-<texture>j.png``, the layout of Geirhos et al. 2019."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from cuebench.errors import all_problems
+from cuebench.stimuli.readers._scan import (
+    find_images,
+    id_problems,
+    nothing_found,
+    require_folder,
+    shortfall,
+    with_facts,
+)
+from cuebench.stimuli.readers.base import Reader
+from cuebench.types import Stimulus, StimulusSet
+
+LAYOUT = "<shape>/<shape>i-<texture>j.png, for example airplane/airplane1-bicycle2.png"
+# A class starts with a letter; the digits before "-" or the end are the number of the source (mp3_player1 → 1).
+_NAME = re.compile(r"(?P<shape>[^\W\d_]\w*?)(?P<i>\d+)-(?P<texture>[^\W\d_]\w*?)(?P<j>\d+)")
+
+
+def parse(name: str) -> Stimulus | None:
+    """Read shape, texture and their sources from a file stem such as ``airplane1-bicycle2``; None if it is not one.
+
+    >>> parse("airplane10-bicycle2").shape_source
+    'airplane10'
+    """
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return None
+    shape, texture = match["shape"], match["texture"]
+    return Stimulus(name, "", "", 0, 0, "", shape, texture, shape + match["i"], texture + match["j"])
+
+
+def read(folder: Path, *, expected: int = 0) -> StimulusSet:
+    """Read a cue-conflict folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder with one sub-folder for each shape class.
+    expected : int
+        Size of the complete set; a smaller one says so in ``partial``.
+
+    Returns
+    -------
+    StimulusSet
+        Sorted by id. ``targets`` is the ``labels.json`` in the folder or beside it, where there is one.
+
+    Raises
+    ------
+    UserError
+        With all problems at once.
+    """
+    root = require_folder(folder, LAYOUT)
+    found = find_images(root, depth=1)
+    if not found.images and not found.problems:
+        raise nothing_found(root, LAYOUT)
+    stimuli, problems = [], list(found.problems)
+    for path in found.images:
+        stimulus, problem = _one(path)
+        stimuli += [stimulus] if stimulus else []
+        problems += [problem] if problem else []
+    problems += id_problems(stimuli)
+    if problems:
+        raise all_problems(f"cue-conflict folder {root.absolute()}", problems, f"expected layout: {LAYOUT}")
+    return StimulusSet(
+        name="cue_conflict",
+        stimuli=with_facts(stimuli, root),
+        root=str(root),
+        expected=expected,
+        partial=shortfall(len(stimuli), expected),
+        targets=_targets(root),
+    )
+
+
+def _one(path: Path) -> tuple[Stimulus | None, str]:
+    parsed = parse(path.stem)
+    if parsed is None:
+        return None, f"{path}: the name is not <shape>i-<texture>j"
+    if parsed.shape != path.parent.name:
+        return None, f"{path}: lies in folder {path.parent.name!r} but its name says shape {parsed.shape!r}"
+    fields = (parsed.shape, parsed.texture, parsed.shape_source, parsed.texture_source)
+    return Stimulus(parsed.id, path.as_posix(), "", 0, 0, "", *fields), ""
+
+
+def _targets(root: Path) -> str:
+    return next((str(p) for p in (root / "labels.json", root.parent / "labels.json") if p.is_file()), "")
+
+
+READER = Reader("cue_conflict", LAYOUT, read)

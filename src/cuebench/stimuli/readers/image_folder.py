@@ -1,0 +1,90 @@
+"""Folder of labelled images: ``<class>/<file>``, or a flat folder with ``labels.csv``."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from cuebench.errors import UserError, all_problems
+from cuebench.stimuli.readers._scan import (
+    find_images,
+    id_problems,
+    nothing_found,
+    require_folder,
+    shortfall,
+    with_facts,
+)
+from cuebench.stimuli.readers.base import Reader
+from cuebench.types import Stimulus, StimulusSet
+
+LAYOUT = "<class>/<file>, or a flat folder of images with labels.csv (columns file,label or file,index,wnid)"
+# What names the class, best first: a WordNet id is the same in every label space, an index is not.
+_LABEL_COLUMNS = ("wnid", "label", "index")
+
+
+def read(folder: Path, *, expected: int = 0) -> StimulusSet:
+    """Read a folder of labelled images.
+
+    Parameters
+    ----------
+    folder : Path
+        With ``labels.csv``: images lie directly in it, and the label is ``wnid``, else ``label``, else ``index``.
+        Without: the sub-folder is the class.
+    expected : int
+        Size of the complete set; a smaller one says so in ``partial``.
+
+    Returns
+    -------
+    StimulusSet
+        Sorted by id: the file's stem, or ``<class>/<stem>``.
+
+    Raises
+    ------
+    UserError
+        With all problems at once.
+    """
+    root = require_folder(folder, LAYOUT)
+    table = root / "labels.csv"
+    found = find_images(root, depth=0 if table.is_file() else 1)
+    if not found.images and not found.problems:
+        raise nothing_found(root, LAYOUT)
+    stimuli, problems = _from_table(table, found.images) if table.is_file() else (_from_folders(found.images), [])
+    problems = [*found.problems, *problems, *id_problems(stimuli)]
+    if problems:
+        raise all_problems(f"image folder {root.absolute()}", problems, f"expected layout: {LAYOUT}")
+    filled = with_facts(stimuli, root)
+    return StimulusSet(root.resolve().name, filled, str(root), expected, shortfall(len(filled), expected))
+
+
+def _from_folders(images: list[Path]) -> list[Stimulus]:
+    return [Stimulus(p.with_suffix("").as_posix(), p.as_posix(), label=p.parent.name) for p in images]
+
+
+def _from_table(table: Path, images: list[Path]) -> tuple[list[Stimulus], list[str]]:
+    labels, problems = _labels(table)
+    there = {p.as_posix() for p in images}
+    problems += [f"{f}: listed in labels.csv, but missing or empty" for f in sorted(set(labels) - there)]
+    problems += [f"{f}: has no row in labels.csv" for f in sorted(there - set(labels))]
+    return [Stimulus(Path(f).stem, f, label=labels[f]) for f in sorted(there & set(labels))], problems
+
+
+def _labels(table: Path) -> tuple[dict[str, str], list[str]]:
+    """File → label, and what is wrong with the rows."""
+    with table.open(newline="", encoding="utf-8-sig") as file:
+        reader = csv.DictReader(file)
+        columns, rows = list(reader.fieldnames or ()), list(reader)
+    column = next((c for c in _LABEL_COLUMNS if c in columns), None)
+    if "file" not in columns or column is None:
+        raise UserError(f"{table}: needs a column 'file' and one of {_LABEL_COLUMNS}; found {columns}")
+    labels: dict[str, str] = {}
+    problems = []
+    for line, row in enumerate(rows, start=2):
+        file_name, label = (row["file"] or "").strip(), (row[column] or "").strip()
+        if not file_name or not label:
+            problems.append(f"labels.csv line {line}: no {'file' if not file_name else column}")
+        elif labels.setdefault(file_name, label) != label:
+            problems.append(f"labels.csv line {line}: {file_name} has two labels, {labels[file_name]!r} and {label!r}")
+    return labels, problems
+
+
+READER = Reader("image_folder", LAYOUT, read)

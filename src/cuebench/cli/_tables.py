@@ -10,44 +10,64 @@ from cuebench.types import Score
 
 
 def print_scores(scores: Sequence[Score]) -> None:
-    """Print the headline of a run: one line for each observer, metric and condition, with its widest interval.
+    """Print the headline of a run: a table for each condition, a line for each observer.
 
     Rows of single classes are in the files; a table of hundreds of lines tells nobody anything.
     """
     from rich.console import Console
 
     console = Console(highlight=False)
-    measured = [s for s in scores if s.metric != "failed" and "class=" not in s.condition]
-    for protocol in dict.fromkeys(s.protocol for s in measured):
-        console.print(_headline(protocol, [s for s in measured if s.protocol == protocol]))
-        for note in _shared_notes([s for s in measured if s.protocol == protocol]):
-            console.print(f"  {note}", style="yellow")
+    measured = [s for s in scores if s.metric != "failed" and "class=" not in s.condition and math.isfinite(s.value)]
+    for protocol, condition in dict.fromkeys((s.protocol, s.condition) for s in measured):
+        own = [s for s in measured if (s.protocol, s.condition) == (protocol, condition)]
+        console.print(_headline(own, console.width))
+        console.print()
+    for line in (_caption(measured), *_shared_notes(measured)):
+        console.print(line, markup=False, style="dim")
     for failed in (s for s in scores if s.metric == "failed"):
         console.print(f"[red]failed[/]: {failed.observer}: ", end="")
         console.print(failed.note, markup=False)
 
 
-def _headline(protocol: str, scores: Sequence[Score]) -> Any:
+def _headline(scores: Sequence[Score], width: int) -> Any:
+    """Build the table of one condition.
+
+    The first metric is what the protocol is about: it has its interval; the others follow as far as the screen goes.
+    """
     from rich.table import Table
 
-    metrics = list(dict.fromkeys(s.metric for s in scores))
-    table = Table(title=f"{protocol} v{scores[0].protocol_version}", title_justify="left", caption=_caption(scores))
-    table.add_column("observer")
-    table.add_column("condition")
+    metrics = _that_fit(scores, width)
+    title = f"{scores[0].protocol} v{scores[0].protocol_version} · {scores[0].condition}"
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table.add_column("observer", overflow="fold", min_width=_NAME)
     for metric in metrics:
-        table.add_column(metric.replace("_", " "), justify="right")
-    table.add_column("n", justify="right")
-    for (observer, condition), cells in _lines(scores).items():
-        if any(math.isfinite(rows[0].value) for rows in cells.values()):
-            shown = [_cell(cells.get(metric, [])) for metric in metrics]
-            table.add_row(observer, condition, *shown, f"{_count(cells):,}")
+        table.add_column(metric.replace("_", "\n", 1), justify="right", no_wrap=True)
+    table.add_column("n", justify="right", no_wrap=True)
+    for observer, cells in _lines(scores).items():
+        shown = [_cell(cells.get(metric, []), interval=metric == metrics[0]) for metric in metrics]
+        table.add_row(observer, *shown, f"{_count(cells):,}")
     return table
 
 
-def _lines(scores: Sequence[Score]) -> dict[tuple[str, str], dict[str, list[Score]]]:
-    lines: dict[tuple[str, str], dict[str, list[Score]]] = {}
+_NAME, _INTERVAL, _COUNT = 26, 20, 8
+"""Least widths of the columns: observer, value with interval, n."""
+
+
+def _that_fit(scores: Sequence[Score], width: int) -> list[str]:
+    metrics = list(dict.fromkeys(s.metric for s in scores))
+    left = width - _NAME - _INTERVAL - _COUNT
+    kept = metrics[:1]
+    for metric in metrics[1:]:
+        left -= 2 + max(len(word) for word in metric.split("_", 1))
+        if left >= 0:
+            kept.append(metric)
+    return kept
+
+
+def _lines(scores: Sequence[Score]) -> dict[str, dict[str, list[Score]]]:
+    lines: dict[str, dict[str, list[Score]]] = {}
     for s in scores:
-        lines.setdefault((s.observer, s.condition), {}).setdefault(s.metric, []).append(s)
+        lines.setdefault(s.observer, {}).setdefault(s.metric, []).append(s)
     return lines
 
 
@@ -55,10 +75,10 @@ def _count(cells: dict[str, list[Score]]) -> int:
     return max(rows[0].n for rows in cells.values())
 
 
-def _cell(rows: Sequence[Score]) -> str:
+def _cell(rows: Sequence[Score], *, interval: bool) -> str:
     if not rows or not math.isfinite(rows[0].value):
         return "–"
-    widest = widest_interval(rows)
+    widest = widest_interval(rows) if interval else None
     if widest is None:
         return f"{rows[0].value:.3f}"
     return f"{rows[0].value:.3f} [{widest.ci_low:.2f}, {widest.ci_high:.2f}]"
@@ -72,7 +92,7 @@ def widest_interval(rows: Sequence[Score]) -> Score | None:
 
 def _caption(scores: Sequence[Score]) -> str:
     kinds = [k for k in dict.fromkeys(s.ci_kind for s in scores) if k]
-    return f"95 % intervals, the widest of: {', '.join(kinds)}" if kinds else ""
+    return f"[95 % interval], the widest of: {', '.join(kinds)}; all of them are in scores.json" if kinds else ""
 
 
 def _shared_notes(scores: Sequence[Score]) -> list[str]:

@@ -203,6 +203,7 @@ def on_images(
     mask: Any = None,
     labels: Any = None,
     other: Any = None,
+    other_name: str = "other",
     raw: bool = False,
 ) -> Any:
     """Apply a kernel to one image or to each image of a batch; give back the caller's shape and dtype.
@@ -226,6 +227,8 @@ def on_images(
     other : array, optional
         Second image of the same height and width (one for each image, or one for the whole batch); passed as
         H×W×C with as many channels as the image.
+    other_name : str
+        What messages call the second image.
     raw : bool
         Leave the dtype alone: for kernels that only move pixels.
 
@@ -242,7 +245,7 @@ def on_images(
     if labels is not None:
         _give(keywords, "labels", check_mask(labels, layout))
     if other is not None:
-        _give(keywords, "other", match_other(other, batch, layout))
+        _give(keywords, "other", match_other(other, batch, layout, other_name))
     results = [kernel(one, **given) for one, given in zip(batch, keywords)]
     if labels is None:
         return layout.restore(_stack(results, batch))

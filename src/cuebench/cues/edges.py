@@ -37,6 +37,7 @@ def edges(
     sigma : float
         Blur in pixels before the gradient, ≥ 0. Larger values leave fewer, coarser edges.
     method : {"canny", "sobel"}
+        Thin lines, or graded strength.
     low, high : float
         Thresholds of ``"canny"`` on the gradient, 0 ≤ low ≤ high. Lower ones draw more.
     invert : bool

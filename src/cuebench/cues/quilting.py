@@ -17,7 +17,7 @@ CUE = CueInfo(
     reference="Efros & Freeman 2001; the texture proxy of REFINED-BIAS, appendix A.9",
     random=True,
     moves_mask=True,
-    quick={"block": 700},
+    quick={"block": 6},
 )
 
 
@@ -83,7 +83,9 @@ def quilting(
             raise UserError(
                 f"no block of {side}×{side} pixels fits inside the mask", "use a smaller block= or a larger object"
             )
-        source = quilt(one, Block(side, side, shared, shared), _chooser(cv2, one, side, shared, allowed, tolerance, rng))
+        source = quilt(
+            one, Block(side, side, shared, shared), _chooser(cv2, one, side, shared, allowed, tolerance, rng)
+        )
         moved = one.reshape(-1, one.shape[2])[source]
         return moved if labels is None else (moved, labels.reshape(-1)[source])
 

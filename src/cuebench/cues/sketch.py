@@ -18,7 +18,7 @@ def sketch(
     *,
     sigma: float = 1.4,
     ratio: float = 1.6,
-    threshold: float = 0.02,
+    threshold: float = 0.03,
     softness: float = 40.0,
 ) -> Array:
     r"""Draw the image in dark strokes on white.

@@ -48,7 +48,7 @@ def texture_residual(image: Any, **eed_options: Any) -> Array:
     ----------
     .. [1] E. Heinert et al., "Shape Bias and Robustness Evaluation via Cue Decomposition", Fig. 4.
     """
-    from cuebench.cues import eed
+    from cuebench.cues.eed import eed
 
     batch, layout = as_batch(image)
     return layout.restore(batch - as_batch(eed(batch, **eed_options))[0] + CENTRE)

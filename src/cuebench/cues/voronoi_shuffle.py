@@ -87,9 +87,9 @@ def nearest_site(height: int, width: int, ys: Array, xs: Array) -> Array:
     """
     count = len(ys)
     dtype = np.int32 if (height**2 + width**2) * count < 2**31 else np.int64
-    rows = (np.arange(height)[:, None] - ys) ** 2 * count + np.arange(count)
-    columns = (np.arange(width)[:, None] - xs) ** 2 * count
-    rows, columns = rows.astype(dtype).T[:, :, None].copy(), columns.astype(dtype).T[:, None, :].copy()
+    number: Array = np.arange(count, dtype=dtype)[:, None]
+    rows: Array = (((np.arange(height) - ys[:, None]) ** 2).astype(dtype) * count + number)[:, :, None]
+    columns: Array = (((np.arange(width) - xs[:, None]) ** 2).astype(dtype) * count)[:, None, :]
     best = rows[0] + columns[0]
     distance = np.empty_like(best)
     for row, column in zip(rows[1:], columns[1:]):

@@ -15,8 +15,8 @@ METRIC = MetricInfo(
     denominator="all answered conflict trials (shape class ≠ texture class)",
     reference="cuebench; the denominator of the shape bias of Geirhos et al. 2019, arXiv:1811.12231",
     caveats=(
-        "The shape bias rests on this share of the trials only; two observers with unlike fractions are biased on unlike trials.",
-        "In the full label space it is far smaller, because the top-1 class must be a member of one of the two categories.",
+        "The shape bias rests on this share of the trials only, and it differs between observers.",
+        "In the full label space it is smaller: the top-1 class must be a member of one of the two categories.",
     ),
     bounds=(0.0, 1.0),
     chance="2 / number of classes (0.125 for 16)",

@@ -62,22 +62,20 @@ def full_space(logits: np.ndarray[Any, Any], targets: ResolvedMap) -> Codes:
 
 def named(decisions: Sequence[str] | np.ndarray[Any, Any], names: Sequence[str]) -> Codes:
     """Return the positions of decisions given as class names; −1 for ``na`` and all other words."""
-    space = LabelSpace("targets", tuple(names))
-    words = np.asarray(decisions, dtype=np.str_)
-    known, inverse = np.unique(words, return_inverse=True)
-    found = [space.find(str(w)) for w in known]
-    return np.array([NONE if f is None else f for f in found], dtype=np.intp)[inverse.ravel()]
+    return _positions(decisions, LabelSpace("targets", tuple(names)))
 
 
-def named_full(
-    decisions: Sequence[str] | np.ndarray[Any, Any], labels: LabelSpace, targets: ResolvedMap
-) -> Codes:
+def named_full(decisions: Sequence[str] | np.ndarray[Any, Any], labels: LabelSpace, targets: ResolvedMap) -> Codes:
     """Return the targets of top-1 decisions given as names or ids of the observer's whole label space."""
-    top1 = named(decisions, labels.ids) if labels.ids else named(decisions, labels.names)
-    if labels.ids:
-        top1 = np.where(top1 == NONE, named(decisions, labels.names), top1)
+    top1 = _positions(decisions, labels)
     owner = targets.target_of(len(labels))
     return np.where(top1 == NONE, NONE, owner[top1])
+
+
+def _positions(decisions: Sequence[str] | np.ndarray[Any, Any], space: LabelSpace) -> Codes:
+    words, inverse = np.unique(np.asarray(decisions, dtype=np.str_), return_inverse=True)
+    found = [space.find(str(w)) for w in words]
+    return np.array([NONE if f is None else f for f in found], dtype=np.intp)[inverse.ravel()]
 
 
 def _validate(logits: np.ndarray[Any, Any]) -> None:

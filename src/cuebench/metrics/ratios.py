@@ -54,7 +54,9 @@ class Outcomes(NamedTuple):
         return self.shape | self.texture
 
 
-def outcomes(decisions: Sequence[Any] | Array, shape: Sequence[Any] | Array, texture: Sequence[Any] | Array) -> Outcomes:
+def outcomes(
+    decisions: Sequence[Any] | Array, shape: Sequence[Any] | Array, texture: Sequence[Any] | Array
+) -> Outcomes:
     """Compare answers with the two truths of each trial.
 
     Parameters

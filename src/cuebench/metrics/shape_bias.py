@@ -43,9 +43,7 @@ def compute(counts: Ratio) -> float:
     return counts.value
 
 
-def shape_bias(
-    decisions: Sequence[Any] | Array, shape: Sequence[Any] | Array, texture: Sequence[Any] | Array
-) -> float:
+def shape_bias(decisions: Sequence[Any] | Array, shape: Sequence[Any] | Array, texture: Sequence[Any] | Array) -> float:
     """Return n_shape / (n_shape + n_texture).
 
     Parameters

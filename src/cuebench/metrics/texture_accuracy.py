@@ -15,7 +15,7 @@ METRIC = MetricInfo(
     denominator="all answered conflict trials (shape class ≠ texture class), decided or not",
     reference="Geirhos et al. 2019, arXiv:1811.12231; Geirhos et al. 2021, arXiv:2106.07411",
     caveats=(
-        "Shape and texture accuracy add up to the decided fraction: one can rise only where the other or the undecided fall.",
+        "Shape and texture accuracy add up to the decided fraction.",
         "By class it is given by *texture* class; only 48 texture sources, three for each class, stand behind it.",
     ),
     bounds=(0.0, 1.0),

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -33,7 +33,7 @@ NO_ANSWER = "na"
 
 _NO_ANSWERS = {"", "na", "n/a", "nan", "none", "null"}
 _NUMBERED = re.compile(r"^(logit|prob)(?:s|ability|abilities)?_(\d+)$")
-_IMAGE = {".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff", ".gif", ".ppm"}
+_IMAGE = {"png", "jpg", "jpeg", "webp", "bmp", "tif", "tiff", "gif", "ppm"}
 # The names of the public raw data: trial_experiment_subject_condition_category_number_IMAGE.
 _TRIAL = re.compile(r"^\d+_[^_]+_[^_]+_[^_]+_[^_]+_\d+_(.+)$")
 # The smallest float32: softmax of its logarithm gives 0 in every printed digit, and the logit stays finite.
@@ -83,10 +83,11 @@ def stimulus_key(name: str) -> str:
     >>> stimulus_key("cats/1.jpg")
     'cats/1'
     """
-    path = PurePosixPath(name.strip().replace("\\", "/"))
-    path = path.with_suffix("") if path.suffix.lower() in _IMAGE else path
-    trial = _TRIAL.match(path.name)
-    return trial.group(1) if trial else str(path)
+    path = name.strip().replace("\\", "/")
+    stem, dot, suffix = path.rpartition(".")
+    path = stem if dot and suffix.lower() in _IMAGE else path
+    trial = _TRIAL.match(path.rpartition("/")[2])
+    return trial.group(1) if trial else path.removeprefix("./")
 
 
 def files_of(path: Path) -> list[Path]:

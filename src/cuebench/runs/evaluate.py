@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cuebench.errors import UserError
+from cuebench import registry
+from cuebench.errors import UserError, did_you_mean
 from cuebench.files import make_folder
 from cuebench.observers.base import Observer
 from cuebench.responses.collect import collect
@@ -144,6 +145,9 @@ def evaluate(
     settings = _options(options)
     names = [protocols] if isinstance(protocols, str) else list(protocols)
     wanted = [observers] if isinstance(observers, (str, Observer)) else list(observers)
+    unknown = [name for name in names if name not in registry.protocols]
+    if unknown:
+        raise did_you_mean("protocol", unknown[0], registry.protocols)
     folder = make_folder(Path(out).expanduser())
     tell = on_event or ignore
     with locked(folder):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from cuebench import labels as label_files
 from cuebench.errors import UserError
-from cuebench.files import disk_errors
+from cuebench.files import disk_errors, write_atomically
 from cuebench.labels import LabelSpace
 from cuebench.observers.base import LoadOptions, Observer, Recorded, Spec
 from cuebench.observers.preprocess import Preprocess
@@ -236,10 +236,10 @@ def _check_labels(protocol: Protocol, observer: Observer, stimuli: StimulusSet) 
 def _write_manifest(plan: Plan, protocol: Protocol, stimuli: StimulusSet, folder: Path) -> str:
     name = f"{protocol.name}-{stimuli.fingerprint[:12]}.parquet"
     if name not in plan.stimuli:
-        target = folder / "stimuli" / name
-        with disk_errors(target):
-            target.parent.mkdir(exist_ok=True)
-        write_manifest(stimuli, target)
+        place = folder / "stimuli"
+        with disk_errors(place):
+            place.mkdir(exist_ok=True)
+        write_manifest(replace(stimuli, targets=_keep_label_map(stimuli.targets, place)), place / name)
         plan.stimuli[name] = {
             "set": stimuli.name,
             "count": len(stimuli),
@@ -249,6 +249,17 @@ def _write_manifest(plan: Plan, protocol: Protocol, stimuli: StimulusSet, folder
             "root": stimuli.root,
         }
     return name
+
+
+def _keep_label_map(targets: str, place: Path) -> str:
+    """Copy a user's label map into the run folder, so that scoring never needs the data root again."""
+    if not Path(targets).suffix:
+        return targets
+    data = Path(targets).read_bytes()
+    kept = place / f"labels-{hashlib.sha256(data).hexdigest()[:12]}{Path(targets).suffix}"
+    with disk_errors(place):
+        write_atomically(kept, data)
+    return kept.name
 
 
 def _key(one: Loaded, needs: tuple[Capability, ...], preprocess: Preprocess | None, settings: RunOptions) -> Key:

@@ -56,9 +56,15 @@ def score(
 
 def _scored(protocol: Protocol, record: RunRecord, folder: Path, options: ScoreOptions, common: bool) -> Result:
     jobs = [job for job in record.jobs if job.protocol == protocol.name]
-    manifests = {name: read_manifest(folder / "stimuli" / name) for name in dict.fromkeys(j.stimuli for j in jobs)}
+    manifests = {name: _manifest(folder / "stimuli", name) for name in dict.fromkeys(j.stimuli for j in jobs)}
     responses = [read_responses(folder, job, manifests[job.stimuli], record.batch_size) for job in jobs]
     return protocol.score(_restricted(responses) if common else responses, options)
+
+
+def _manifest(place: Path, name: str) -> StimulusSet:
+    """Read a manifest of the run; a user's label map lies beside it."""
+    stimuli = read_manifest(place / name)
+    return replace(stimuli, targets=str(place / stimuli.targets)) if Path(stimuli.targets).suffix else stimuli
 
 
 def read_responses(folder: Path, job: JobRecord, stimuli: StimulusSet, batch_size: int) -> Responses:

@@ -102,6 +102,11 @@ def _row(
 
 
 @triton.jit
+def _four(zero: Any) -> Any:
+    return zero, zero, zero, zero
+
+
+@triton.jit
 def _three(row: Any, a: Any, b: Any, c: Any) -> Any:
     return tl.load(row + a), tl.load(row + b), tl.load(row + c)
 
@@ -122,10 +127,16 @@ def structure_kernel(
     u_at += image * C * H * W
     out_at += image * 3 * (H + 1) * (W + 1)
     zero = tl.zeros([COLUMNS], tl.float32)
-    a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = zero  # unfinished rows of channel 1, left and right column
-    c_0 = c_1 = c_2 = c_3 = d0 = d1 = d2 = d3 = zero
-    e0 = e1 = e2 = e3 = f0 = f1 = f2 = f3 = zero
-    al = ar = bl = br = cl = cr = zero  # the finished rows above
+    # unfinished rows of channel 1, left and right column
+    a0, a1, a2, a3 = _four(zero)
+    b0, b1, b2, b3 = _four(zero)
+    c_0, c_1, c_2, c_3 = _four(zero)
+    d0, d1, d2, d3 = _four(zero)
+    e0, e1, e2, e3 = _four(zero)
+    f0, f1, f2, f3 = _four(zero)
+    # the finished rows above
+    al, ar, bl, br = _four(zero)
+    cl, cr = zero, zero
     for r in range(y0 - 3, y1 + 2):
         row = u_at + _fold(r, H, False) * W
         left, right = _pair(row, c0, c1, c2, c3, c4, c5, w0, w1, w2)
@@ -146,7 +157,7 @@ def structure_kernel(
             cl, cr = vl, vr
             xx, xy, yy = xx + px + qx, xy + pxy + qxy, yy + py + qy
         y = r - 2
-        keep = inside & (y >= y0)
+        keep = inside & (x * 0 + y >= y0)
         to = out_at + y * (W + 1) + x
         size = (H + 1) * (W + 1)
         tl.store(to, xx, mask=keep)
@@ -172,7 +183,9 @@ def tensor_kernel(
     abc_at += image * 3 * size
     out_at += image * 3 * size
     zero = tl.zeros([COLUMNS], tl.float32)
-    a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = d0 = d1 = d2 = d3 = zero
+    a0, a1, a2, a3 = _four(zero)
+    b0, b1, b2, b3 = _four(zero)
+    d0, d1, d2, d3 = _four(zero)
     for r in range(y0 - 2, y1 + 2):
         row = abc_at + _fold(r, H + 1, MIRROR) * n
         h = w2 * (tl.load(row + c0) + tl.load(row + c4)) + w1 * (tl.load(row + c1) + tl.load(row + c3))
@@ -186,7 +199,7 @@ def tensor_kernel(
         c, d0, d1, d2, d3 = _march(d0, d1, d2, d3, h + w0 * tl.load(row + c2), w0, w1, w2)
         p, q, s = _diffusion(a, b, c, kappa, PAPER)
         y = r - 2
-        keep = inside & (y >= y0)
+        keep = inside & (x * 0 + y >= y0)
         to = out_at + y * n + x
         tl.store(to, p, mask=keep)
         tl.store(to + size, q, mask=keep)
@@ -215,9 +228,13 @@ def explicit_kernel(
     u_at += image * C * plane
     out_at += image * C * plane
     zero = tl.zeros([COLUMNS], tl.float32)
-    a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = d0 = d1 = d2 = d3 = zero
-    e0 = e1 = e2 = e3 = f0 = f1 = f2 = f3 = g0 = g1 = g2 = g3 = zero
-    low0 = low1 = low2 = zero
+    a0, a1, a2, a3 = _four(zero)
+    b0, b1, b2, b3 = _four(zero)
+    d0, d1, d2, d3 = _four(zero)
+    e0, e1, e2, e3 = _four(zero)
+    f0, f1, f2, f3 = _four(zero)
+    g0, g1, g2, g3 = _four(zero)
+    low0, low1, low2 = zero, zero, zero
     for r in range(y0 - 2, y1 + 3):
         row = abc_at + _fold(r, H + 1, MIRROR) * n
         left, right = _pair(row, c0, c1, c2, c3, c4, c5, w0, w1, w2)
@@ -238,7 +255,7 @@ def explicit_kernel(
             pl, ql, rl = _diffusion(a, b, d, kappa, PAPER)
             pr, qr, rr = _diffusion(e, f, g, kappa, PAPER)
             above, below = tl.maximum(y - 1, 0) * W, tl.minimum(y, H - 1) * W
-            keep = inside & (y > y0)
+            keep = inside & (x * 0 + y > y0)
             to = out_at + (y - 1) * W + x
             t1, t2, t3 = _three(u_at + above, xl, xm, xr)
             l1, l2, l3 = _three(u_at + below, xl, xm, xr)

@@ -12,7 +12,7 @@ from typing import Any
 import triton
 import triton.language as tl
 
-from cuebench.cues._eed.triton_kernels import _row, _three
+from cuebench.cues._eed.triton_kernels import _four, _row, _three
 
 
 @triton.jit
@@ -44,17 +44,18 @@ def linear_kernel(
     zero = tl.zeros([COLUMNS], tl.float32)
     above = tl.maximum(y0 - 1, 0) * W
     a0, a1, a2 = _three(u_at + above, xl, xm, xr)
-    b0 = b1 = b2 = c0 = c1 = c2 = zero
+    b0, b1, b2, c0 = _four(zero)
+    c1, c2 = zero, zero
     if C == 3:
         b0, b1, b2 = _three(u_at + plane + above, xl, xm, xr)
         c0, c1, c2 = _three(u_at + 2 * plane + above, xl, xm, xr)
-    low0 = low1 = low2 = zero
+    low0, low1, low2 = zero, zero, zero
     for y in range(y0, y1 + 1):
         row = tensor_at + y * n
         p0, q0, r0 = tl.load(row), tl.load(row + size), tl.load(row + 2 * size)
         p1, q1, r1 = tl.load(row + 1), tl.load(row + size + 1), tl.load(row + 2 * size + 1)
         below, to = tl.minimum(y, H - 1) * W, old_at + (y - 1) * W
-        keep = (x < W) & (y > y0)
+        keep = (x < W) & (x * 0 + y > y0)
         a0, a1, a2, low0 = _one(u_at, to, to, below, xl, xm, xr, a0, a1, a2, low0, p0, q0, r0, p1, q1, r1, rest, now, step, before, keep)  # fmt: skip
         if C == 3:
             b0, b1, b2, low1 = _one(u_at + plane, to + plane, to + plane, below, xl, xm, xr, b0, b1, b2, low1, p0, q0, r0, p1, q1, r1, rest, now, step, before, keep)  # fmt: skip
@@ -73,6 +74,7 @@ def _two(
     p0, q0, r0, p1, q1, r1, p2, q2, r2, p3, q3, r3, pa, qa, ra, pb, qb, rb, rest, now1, step1, before1, now2, step2, before2,
 ):  # fmt: skip
     """One channel, one row of two steps. t: row y − 1 of u at five columns; m: row y − 2 after the first step."""
+    ys = x * 0 + y
     l0, l1, l2, l3, l4 = _five(u_at + tl.minimum(y, H - 1) * W, x0, x1, x2, x3, x4)
     above = tl.minimum(tl.maximum(y - 1, 0), H - 1) * W
     oa, ob, oc = _three(old_at + above, x1, x2, x3)
@@ -83,13 +85,13 @@ def _two(
     up, dc = _row(t2, t3, t4, l2, l3, l4, p2, q2, r2, p3, q3, r3, rest)
     nc = now1 * t3 + before1 * oc + step1 * (lc + up)
     na, nc = tl.where(x == 0, nb, na), tl.where(x == W - 1, nb, nc)
-    tl.store(first_at + (y - 1) * W + x, nb, mask=(x < W) & (y > y0) & (y <= y1))
+    tl.store(first_at + (y - 1) * W + x, nb, mask=(x < W) & (ys > y0) & (ys <= y1))
     # Outside the image, the row after the first step is a copy of the edge row.
-    na, nb, nc = tl.where(y > H, ma, na), tl.where(y > H, mb, nb), tl.where(y > H, mc, nc)
-    ma, mb, mc = tl.where(y == 1, na, ma), tl.where(y == 1, nb, mb), tl.where(y == 1, nc, mc)
+    na, nb, nc = tl.where(ys > H, ma, na), tl.where(ys > H, mb, nb), tl.where(ys > H, mc, nc)
+    ma, mb, mc = tl.where(ys == 1, na, ma), tl.where(ys == 1, nb, mb), tl.where(ys == 1, nc, mc)
     up, down = _row(ma, mb, mc, na, nb, nc, pa, qa, ra, pb, qb, rb, rest)
     result = now2 * mb + before2 * past + step2 * (low + up)
-    tl.store(second_at + (y - 2) * W + x, result, mask=(x < W) & (y >= y0 + 2))
+    tl.store(second_at + (y - 2) * W + x, result, mask=(x < W) & (ys >= y0 + 2))
     return l0, l1, l2, l3, l4, da, db, dc, na, nb, nc, down, t2
 
 
@@ -114,14 +116,20 @@ def two_linear_kernel(
     start = tl.maximum(y0 - 1, 0)
     above = u_at + base + tl.maximum(start - 1, 0) * W
     t0, t1, t2, t3, t4 = _five(above, x0, x1, x2, x3, x4)
-    v0 = v1 = v2 = v3 = v4 = w0 = w1 = w2 = w3 = w4 = zero
+    v0, v1, v2, v3 = _four(zero)
+    v4, w0, w1, w2 = _four(zero)
+    w3, w4 = zero, zero
     if C == 3:
         v0, v1, v2, v3, v4 = _five(above + plane, x0, x1, x2, x3, x4)
         w0, w1, w2, w3, w4 = _five(above + 2 * plane, x0, x1, x2, x3, x4)
-    ta = tb = tc = tm = tn = to = tlow = tpast = zero
-    va = vb = vc = vm = vn = vo = vlow = vpast = zero
-    wa = wb = wc = wm = wn = wo = wlow = wpast = zero
-    pa = qa = ra = pb = qb = rb = zero
+    ta, tb, tc, tm = _four(zero)
+    tn, to, tlow, tpast = _four(zero)
+    va, vb, vc, vm = _four(zero)
+    vn, vo, vlow, vpast = _four(zero)
+    wa, wb, wc, wm = _four(zero)
+    wn, wo, wlow, wpast = _four(zero)
+    pa, qa, ra, pb = _four(zero)
+    qb, rb = zero, zero
     for y in range(start, y1 + 2):
         row = tensor_at + tl.minimum(y, H) * n
         p0, q0, r0 = tl.load(row + left), tl.load(row + size + left), tl.load(row + 2 * size + left)

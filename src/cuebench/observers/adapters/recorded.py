@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,7 @@ class RecordedObserver:
             rows.setdefault(stimulus_key(name), []).append(row)
         short: dict[str, list[str]] = {}
         for key in rows:
-            short.setdefault(PurePosixPath(key).name, []).append(key)
+            short.setdefault(key.rpartition("/")[2], []).append(key)
         return {s: rows[keys[0]] for s, keys in short.items() if len(keys) == 1} | rows
 
     def stimulus_names(self) -> Sequence[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -71,7 +72,7 @@ class Pen:
     def stroke(self, points: Sequence[Point], width: float, cut: bool = False, curved: bool = True) -> None:
         """Draw a line of constant width with round ends."""
         line = np.asarray(open_smooth(points) if curved else points, dtype=np.float64)
-        for (x0, y0), (x1, y1) in zip(line[:-1], line[1:]):
+        for (x0, y0), (x1, y1) in itertools.pairwise(line):
             length = max(float(np.hypot(x1 - x0, y1 - y0)), 1e-9)
             nx, ny = -(y1 - y0) / length * width / 2, (x1 - x0) / length * width / 2
             self.polygon([(x0 + nx, y0 + ny), (x1 + nx, y1 + ny), (x1 - nx, y1 - ny), (x0 - nx, y0 - ny)], cut)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from cuebench.errors import UserError, did_you_mean
 from cuebench.registry import makers
@@ -14,13 +14,8 @@ from cuebench.types import StimulusSet
 Progress = Callable[[int, int], None]
 
 
-class Make(Protocol):
-    """``make(out, seed=0, count=0, progress=None, **options)``: same arguments, same bytes; resumable."""
-
-    def __call__(
-        self, out: Path, *, seed: int = 0, count: int = 0, progress: Progress | None = None, **options: Any
-    ) -> StimulusSet:
-        """Write the set below ``out`` and return it as read back from there."""
+# ``make(out, *, seed=0, count=0, progress=None, **own options) -> StimulusSet``: same arguments, same bytes; resumable.
+Make = Callable[..., StimulusSet]
 
 
 @dataclass(frozen=True)
@@ -33,8 +28,9 @@ class Maker:
         Public name: the file name.
     about : str
         What comes out, in a sentence or two.
-    make : Make
-        Writes the set; ``progress(done, total)`` is called as it goes on.
+    make : callable
+        ``make(out, *, seed, count, progress, **options)`` writes the set below ``out`` and returns it as read back;
+        ``progress(done, total)`` is called as it goes on.
     options : mapping of str to a value
         Further options and their defaults; values given as text are converted to the default's type.
     """

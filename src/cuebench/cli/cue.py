@@ -1,0 +1,128 @@
+"""The verb ``cue``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from cuebench.stimuli.apply_cue import Applied
+
+
+def command(
+    name: Annotated[str | None, typer.Argument(help="The cue (with --sheet: the image).")] = None,
+    source: Annotated[Path | None, typer.Argument(help="Image file, or folder of images.")] = None,
+    target: Annotated[Path | None, typer.Argument(help="File or folder to write to.")] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of the cue; repeat for more.")] = None,
+    seed: Annotated[int, typer.Option(help="All randomness; each file gets its own seed from it.")] = 0,
+    workers: Annotated[int, typer.Option(help="Processes; 0: one for each core.")] = 0,
+    mask: Annotated[Path | None, typer.Option(help="Object or label masks: a file, or a folder of same names.")] = None,
+    invert_mask: Annotated[bool, typer.Option("--invert-mask", help="The object is black in the masks.")] = False,
+    other: Annotated[Path | None, typer.Option(help="Second images: a file, or a folder of same names.")] = None,
+    sheet: Annotated[Path | None, typer.Option(help="Draw all cues of one image into this file.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Make all files again.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No bar, no summary.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Events on stderr, result on stdout, as JSON.")] = False,
+) -> int:
+    """Apply a cue to a file or folder, or draw all cues of one image (--sheet OUT.png IN.png)."""
+    if sheet is not None:
+        return _draw(sheet, name, source, mask=mask, invert_mask=invert_mask, other=other, seed=seed, quiet=quiet)
+    from cuebench.stimuli.apply_cue import apply_cue
+
+    with _display(quiet, as_json) as progress:
+        done = apply_cue(
+            *_three(name, source, target),
+            options=parse_settings(settings or []),
+            seed=seed,
+            workers=workers,
+            mask=mask,
+            invert_mask=invert_mask,
+            other=other,
+            fresh=fresh,
+            progress=progress,
+        )
+    return _report(done, quiet=quiet, as_json=as_json)
+
+
+def _three(name: str | None, source: Path | None, target: Path | None) -> tuple[str, Path, Path]:
+    from cuebench.errors import UserError
+
+    if name is None or source is None or target is None:
+        raise UserError("cue needs a name, a source and a target", "cuebench cue voronoi_shuffle photos/ shuffled/")
+    return name, source, target
+
+
+def parse_settings(settings: list[str]) -> dict[str, Any]:
+    """Read ``KEY=VALUE`` pairs: JSON values, numbers such as ``inf``, lists ``a,b,c``, or plain text."""
+    from cuebench.errors import UserError
+
+    options = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or not key.isidentifier():
+            raise UserError(f"--set {setting}", "accepted: --set KEY=VALUE, e.g. --set sites=64")
+        options[key] = parse_value(text)
+    return options
+
+
+def parse_value(text: str) -> Any:
+    """Read one value.
+
+    >>> [parse_value(t) for t in ("8", "0.5", "inf", "true", "canny", "0,90", "[1, 2]")]
+    [8, 0.5, inf, True, 'canny', [0, 90], [1, 2]]
+    """
+    for read in (json.loads, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return [parse_value(part) for part in text.split(",") if part] if "," in text else text
+
+
+class _display:
+    """A progress bar with an ETA, JSON lines, or only the failures."""
+
+    def __init__(self, quiet: bool, as_json: bool) -> None:
+        from cuebench.cli._display import Display
+
+        self._display = Display(quiet=quiet, as_json=as_json)
+
+    def __enter__(self) -> Any:
+        from cuebench.responses.events import Event
+
+        shown = self._display.__enter__()
+
+        def progress(done: int, total: int, message: str) -> None:
+            if message:
+                shown(Event("failed", message, done, total))
+            shown(Event("batch", "images", done, total))
+
+        return progress
+
+    def __exit__(self, *error: Any) -> None:
+        self._display.__exit__(*error)
+
+
+def _report(done: Applied, *, quiet: bool, as_json: bool) -> int:
+    if as_json:
+        found = {"target": str(done.target), "made": done.made, "kept": done.kept, "failed": done.failed}
+        print(json.dumps(found, indent=1, ensure_ascii=False))
+    elif not quiet:
+        failed = f", {len(done.failed)} failed" if done.failed else ""
+        print(f"{done.target}: {done.made} made, {done.kept} kept{failed}")
+    return 1 if done.failed else 0
+
+
+def _draw(sheet: Path, name: str | None, source: Path | None, *, quiet: bool, **options: Any) -> int:
+    from cuebench.errors import UserError
+    from cuebench.stimuli.sheet import save_sheet
+
+    if name is None or source is not None:
+        raise UserError("--sheet takes exactly one image", "cuebench cue --sheet OUT.png IN.png")
+    problems = save_sheet(Path(name), sheet, **options)
+    if not quiet:
+        print(f"{sheet}: {len(problems)} cues could not be drawn" if problems else str(sheet))
+    return 1 if problems else 0

@@ -1,0 +1,129 @@
+"""Textured silhouette: the object on a plain background, at some size and place."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from cuebench.cues._check import check_number
+from cuebench.cues._image import Array, CueInfo, Rng, check_image, on_images
+from cuebench.errors import UserError
+
+ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+"""Opacities of the background in experiment 1."""
+SIZES = (0.2, 0.4, 0.6, 0.8, 1.0)
+"""Sizes in experiment 2: 45, 90, 135, 180 and 224 of 224 pixels."""
+
+CUE = CueInfo(
+    kind="mixing",
+    reference="Tartaglini et al., A Developmentally-Inspired Examination of Shape versus Texture Bias",
+    random=True,
+    identity={"alpha": 0},
+    needs=("mask",),
+    levels={"alpha": ALPHAS, "size": SIZES},
+)
+
+
+def composite(
+    image: Any,
+    *,
+    mask: Any,
+    background: Any = 1.0,
+    alpha: float = 1.0,
+    size: float = 1.0,
+    position: str | tuple[int, int] = "centre",
+    rng: Rng = 0,
+) -> Array:
+    r"""Fade everything but the object to a background, then shrink and place it.
+
+    .. math:: \mathrm{out} = m\,I + (1-m)\,B, \qquad m = 1 \text{ on the object}, \quad 1-\alpha \text{ elsewhere}
+
+    The result is resized to :math:`\lceil \mathrm{size}\cdot H\rceil \times \lceil \mathrm{size}\cdot W\rceil` and put
+    onto the background.
+
+    Parameters
+    ----------
+    image : array
+        H×W, H×W×C or N×H×W×C; uint8 or float in [0, 1].
+    mask : array
+        Object mask, H×W or N×H×W; non-zero inside the object (of a published silhouette: ``silhouette == 0``).
+    background : float or array
+        B: a grey level in [0, 1] (published: white), or an image of the same size.
+    alpha : float
+        Opacity of the background in [0, 1]. 0: the image unchanged; 1: the object alone.
+        Published: 0, .2, .4, .6, .8, 1.
+    size : float
+        In (0, 1], as a part of the image. Published: .2 to 1 (45, 90, 135, 180, 224 of 224 pixels).
+    position : {"centre", "random"} or (int, int)
+        Place of the shrunk image: centred; anywhere inside, drawn uniformly; or its top left corner (y, x).
+    rng : int, Generator, sequence of int, or None
+        Seed of the random place, the same for each image; or one seed for each image.
+
+    Returns
+    -------
+    array
+
+    References
+    ----------
+    .. [1] A. R. Tartaglini, W. K. Vong and B. M. Lake, "A Developmentally-Inspired Examination of Shape versus
+       Texture Bias in Machines", 2022.
+    """
+    check_number("alpha", alpha, low=0, high=1)
+    check_number("size", size, above=0, high=1)
+    _check_position(position)
+    behind = None
+    if np.ndim(background) == 0:
+        check_number("background", background, low=0, high=1)
+    else:
+        behind = check_image(background, "background")
+
+    def kernel(one: Array, *, mask: Array, rng: np.random.Generator, other: Array | None = None) -> Array:
+        back = np.full_like(one, background) if other is None else other
+        keep = np.where(mask[..., None], 1.0, 1.0 - alpha)
+        mixed = keep * one + (1 - keep) * back
+        return mixed if size == 1 else _placed(mixed, back, size, position, rng)
+
+    return on_images(kernel, image, random=True, rng=rng, mask=mask, other=behind, other_name="background")
+
+
+def _check_position(position: Any) -> None:
+    named = position in ("centre", "random") if isinstance(position, str) else False
+    pair = isinstance(position, tuple | list) and len(position) == 2
+    if not named and not pair:
+        raise UserError(f"position is {position!r}", "accepted: 'centre', 'random', or (y, x) in pixels")
+
+
+def _placed(image: Array, back: Array, size: float, position: str | tuple[int, int], rng: np.random.Generator) -> Array:
+    height, width = image.shape[:2]
+    # .2 · 224 = 44.8 → 45, .6 · 224 = 134.4 → 135: the published sizes round up.
+    small = shrunk(image, math.ceil(size * height - 1e-9), math.ceil(size * width - 1e-9))
+    room = (height - small.shape[0], width - small.shape[1])
+    y, x = _corner(position, room, rng)
+    out = back.astype(image.dtype).copy()
+    out[y : y + small.shape[0], x : x + small.shape[1]] = small
+    return out
+
+
+def _corner(position: Any, room: tuple[int, int], rng: np.random.Generator) -> tuple[int, int]:
+    if position == "centre":
+        return room[0] // 2, room[1] // 2
+    if position == "random":
+        return int(rng.integers(room[0] + 1)), int(rng.integers(room[1] + 1))
+    if not all(0 <= place <= free for place, free in zip(position, room)):
+        raise UserError(f"position is {position!r}", f"accepted at this size: (y, x) from (0, 0) to {room}")
+    return int(position[0]), int(position[1])
+
+
+def shrunk(image: Array, height: int, width: int) -> Array:
+    """Resize an H×W×C float image with an antialiased linear filter."""
+    from PIL import Image
+
+    planes = [
+        Image.fromarray(np.ascontiguousarray(image[..., c], dtype=np.float32)).resize(
+            (width, height), Image.Resampling.BILINEAR
+        )
+        for c in range(image.shape[2])
+    ]
+    return np.stack([np.asarray(plane) for plane in planes], axis=-1).astype(image.dtype)

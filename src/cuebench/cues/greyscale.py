@@ -1,0 +1,47 @@
+"""Greyscale: colour faded towards luminance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cuebench.cues._check import check_number
+from cuebench.cues._grey import luminance
+from cuebench.cues._image import Array, CueInfo, on_images
+
+ALPHAS = (0.2, 0.4, 0.6, 0.8, 1.0)
+
+CUE = CueInfo(
+    kind="suppression",
+    reference="Burgert et al. 2025 (suppression of colour)",
+    identity={"alpha": 0},
+    levels={"alpha": ALPHAS},
+)
+
+
+def greyscale(image: Any, *, alpha: float = 1.0) -> Array:
+    r"""Mix the image with its luminance.
+
+    :math:`\mathrm{out} = (1-\alpha)\,I + \alpha\,Y` with :math:`Y = 0.2125 R + 0.7154 G + 0.0721 B`.
+
+    Parameters
+    ----------
+    image : array
+        H×W, H×W×C or N×H×W×C; uint8 or float in [0, 1]. Grey images come back as they are.
+    alpha : float
+        In [0, 1]. 0: identity; 1: no colour left. Published: 0.2 to 1.
+
+    Returns
+    -------
+    array
+        With as many channels as the input.
+
+    References
+    ----------
+    .. [1] T. Burgert et al., "ImageNet-trained CNNs are not biased towards texture", 2025.
+    """
+    check_number("alpha", alpha, low=0, high=1)
+
+    def kernel(one: Array) -> Array:
+        return (1 - alpha) * one + alpha * luminance(one)
+
+    return on_images(kernel, image)

@@ -1,0 +1,71 @@
+"""Non-local means: texture averaged over similar patches, edges kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cuebench.cues._check import check_number, check_whole, optional
+from cuebench.cues._image import Array, CueInfo, on_images
+from cuebench.errors import UserError
+
+STRENGTHS = (5, 10, 15, 20, 25)
+
+CUE = CueInfo(
+    kind="suppression",
+    reference="Buades, Coll & Morel 2005; Burgert et al. 2025 (suppression of texture)",
+    identity={"strength": 0},
+    quick={"search": 3, "patch": 3},
+    levels={"strength": STRENGTHS},
+)
+
+
+def non_local_means(image: Any, *, strength: float = 15.0, patch: int = 7, search: int = 21) -> Array:
+    r"""Average each pixel with pixels whose surroundings look alike.
+
+    .. math:: \mathrm{out}(x) = \frac{\sum_y w\,I(y)}{\sum_y w},\quad
+        w = \exp\left(-\frac{\overline{\lVert P(x) - P(y)\rVert^2}}{h^2}\right)
+
+    over the `search` window around x, with the mean squared difference of the patches P around x and y. Colour
+    images are filtered in luminance and chroma (CIELAB) separately.
+
+    Parameters
+    ----------
+    image : array
+        H×W, H×W×C or N×H×W×C; uint8 or float in [0, 1].
+    strength : float
+        :math:`h` on the scale 0–255, ≥ 0. 0: identity; published: 5 to 25; larger values flatten more.
+    patch, search : int
+        Odd sizes in pixels of the compared patches and of the window that is searched.
+
+    Returns
+    -------
+    array
+
+    Notes
+    -----
+    Done by OpenCV on 8-bit values: a float image comes back in steps of 1/255.
+
+    References
+    ----------
+    .. [1] A. Buades, B. Coll and J.-M. Morel, "A non-local algorithm for image denoising", CVPR 2005.
+    .. [2] T. Burgert et al., "ImageNet-trained CNNs are not biased towards texture", 2025.
+    """
+    cv2 = optional("cv2", "the cue 'non_local_means'")
+    check_number("strength", strength, low=0)
+    for name, value in (("patch", patch), ("search", search)):
+        if check_whole(name, value) % 2 == 0:
+            raise UserError(f"{name} is {value}", f"accepted: an odd whole number, e.g. {value + 1}")
+
+    def kernel(one: Array) -> Array:
+        if strength == 0:
+            return one
+        levels = np.rint(one * 255).astype(np.uint8)
+        if one.shape[2] == 1:
+            flat = cv2.fastNlMeansDenoising(levels, None, strength, patch, search)[..., None]
+        else:
+            flat = cv2.fastNlMeansDenoisingColored(levels, None, strength, strength, patch, search)
+        return flat.reshape(one.shape).astype(one.dtype) / 255
+
+    return on_images(kernel, image)

@@ -1,0 +1,98 @@
+"""Corruption: the amplitude spectrum replaced by a common one, phases kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from cuebench.cues._check import check_number
+from cuebench.cues._grey import as_grey, luminance
+from cuebench.cues._image import Array, CueInfo, as_batch, on_images
+from cuebench.errors import UserError
+
+CUE = CueInfo(kind="corruption", reference="Geirhos et al. 2018")
+
+
+def power_equalisation(image: Any, *, spectrum: Any = None, exponent: float = 1.0, keep_colour: bool = False) -> Array:
+    r"""Give the image the amplitude spectrum of a whole set of images.
+
+    :math:`\mathrm{out} = \mathrm{clip}\,\mathrm{Re}\,\mathcal F^{-1}\left(A\, e^{i\arg F}\right)`
+
+    Parameters
+    ----------
+    image : array
+        H×W, H×W×C or N×H×W×C; uint8 or float in [0, 1].
+    spectrum : array, optional
+        The common amplitudes :math:`A`, H×W in the order of ``numpy.fft.fft2``, e.g. from `mean_spectrum`; the
+        published study took the mean over all its images.
+        Default: :math:`A \propto 1/f^\mathrm{exponent}`, the form of natural images, with the image's own mean and
+        variance.
+    exponent : float
+        Fall of the default spectrum, ≥ 0. 0: white; 1: natural; larger: smoother.
+    keep_colour : bool
+        Keep the colours, with the same amplitudes in all channels; the published stimuli are grey.
+
+    Returns
+    -------
+    array
+
+    References
+    ----------
+    .. [1] R. Geirhos et al., "Generalisation in humans and deep neural networks", NeurIPS 2018.
+    """
+    check_number("exponent", exponent, low=0)
+    common = None if spectrum is None else _check_spectrum(spectrum)
+
+    def kernel(one: Array) -> Array:
+        grey = as_grey(one, keep_colour).astype(np.float64)
+        own = np.fft.fft2(grey, axes=(0, 1))
+        amplitude = _natural(own, exponent) if common is None else _fit(common, grey)
+        return np.fft.ifft2(amplitude * np.exp(1j * np.angle(own)), axes=(0, 1)).real
+
+    return on_images(kernel, image)
+
+
+def mean_spectrum(images: Iterable[Any]) -> Array:
+    """Return the mean amplitude spectrum (H×W, in the order of ``fft2``) of the luminance of equal-sized images."""
+    total, count = np.zeros(()), 0
+    for image in images:
+        for one in as_batch(image)[0]:
+            amplitude = np.abs(np.fft.fft2(luminance(one)[..., 0].astype(np.float64)))
+            if count and amplitude.shape != total.shape:
+                raise UserError(
+                    f"image {count} has size {amplitude.shape}, the first {total.shape}", "resize them first"
+                )
+            total, count = total + amplitude, count + 1
+    if not count:
+        raise UserError("mean_spectrum received no images", "accepted: one or more images of equal size")
+    return total / count
+
+
+def _natural(own: Array, exponent: float) -> Array:
+    """Return amplitudes ∝ f^−exponent with the mean and the variance of each channel's own spectrum."""
+    height, width = own.shape[:2]
+    frequency = np.hypot(np.fft.fftfreq(height)[:, None], np.fft.fftfreq(width)[None, :])
+    frequency[0, 0] = np.inf if exponent else 1.0
+    shape = frequency[..., None] ** -exponent
+    shape[0, 0] = 0
+    power = (np.abs(own) ** 2).sum(axis=(0, 1)) - np.abs(own[0, 0]) ** 2
+    amplitude = shape * np.sqrt(np.maximum(power, 0) / max(float((shape**2).sum()), 1e-12))
+    amplitude[0, 0] = np.abs(own[0, 0])
+    return amplitude
+
+
+def _check_spectrum(spectrum: Any) -> Array:
+    array = np.asarray(spectrum, dtype=np.float64)
+    if array.ndim != 2 or not np.isfinite(array).all() or (array < 0).any():
+        raise UserError(f"spectrum has shape {array.shape}", "accepted: H×W finite amplitudes ≥ 0")
+    return array
+
+
+def _fit(common: Array, image: Array) -> Array:
+    if common.shape != image.shape[:2]:
+        raise UserError(
+            f"spectrum has shape {common.shape}, the image {image.shape[:2]}", "compute it at the image's size"
+        )
+    return common[..., None]

@@ -1,0 +1,151 @@
+"""Apply a cue to a file or to a folder of images: in parallel, resumable, the same for any number of workers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cuebench._version import __version__
+from cuebench.errors import UserError
+from cuebench.registry import cues
+from cuebench.stimuli._cue_files import Job, check_options, plan
+from cuebench.stimuli._cue_worker import run_jobs
+from cuebench.stimuli.atomic import write_atomic
+
+MANIFEST = "cue.json"
+"""Name of the file in the target folder that says how it was made."""
+
+Progress = Callable[[int, int, str], None]
+"""``progress(done, total, message)``; the message is empty, or names a file that failed and why."""
+
+
+class Applied(NamedTuple):
+    """What `apply_cue` did."""
+
+    target: Path
+    made: int
+    """Files that were written now."""
+    kept: int
+    """Files that were there already."""
+    failed: dict[str, str]
+    """Source file → reason."""
+
+
+def apply_cue(
+    name: str,
+    source: str | Path,
+    target: str | Path,
+    *,
+    options: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    workers: int = 0,
+    mask: str | Path | None = None,
+    invert_mask: bool = False,
+    other: str | Path | None = None,
+    fresh: bool = False,
+    progress: Progress | None = None,
+) -> Applied:
+    """Apply a cue to an image file or to every image below a folder.
+
+    Results are PNG files under the same relative names. Each is written whole or not at all; the same call goes on
+    where it stopped and keeps results that are newer than their source. ``cue.json`` in the target folder records
+    cue and parameters; a call with others is refused.
+
+    Parameters
+    ----------
+    name : str
+        The cue.
+    source, target : path
+        A file and a file (or folder), or a folder and a folder.
+    options : mapping, optional
+        Keyword arguments of the cue.
+    seed : int
+        Each file's own seed is derived from this and its relative name, so neither the order nor the number of
+        workers matters.
+    workers : int
+        Processes; 0: one for each core.
+    mask : path, optional
+        File, or folder with files of the same relative names. For a cue that needs an object mask: non-zero inside
+        the object. For one that moves pixels: a label mask, moved along and written to ``masks/`` in the target.
+    invert_mask : bool
+        The object is black, as in the published silhouettes.
+    other : path, optional
+        File, or folder with files of the same relative names: the second image of a mixing cue.
+    fresh : bool
+        Make all files again, with these parameters.
+    progress : callable, optional
+        See `Progress`.
+
+    Returns
+    -------
+    Applied
+
+    Raises
+    ------
+    UserError
+        A mistake that concerns the whole call: unknown cue or parameter, no images, other parameters in the folder,
+        or every file failed for the same reason.
+    """
+    options = dict(options or {})
+    check_options(name, options, has_mask=mask is not None, has_other=other is not None)
+    if seed < 0:
+        raise UserError(f"seed is {seed}", "accepted: a whole number ≥ 0")
+    jobs = plan(name, Path(source), Path(target), options, seed, mask, invert_mask, other)
+    if Path(source).is_dir():
+        recipe = {"cue": name, "options": options, "seed": seed, "mask": _text(mask), "other": _text(other)}
+        recipe["invert_mask"] = invert_mask
+        claim_folder(Path(target), recipe, jobs, fresh=fresh)
+    todo = [job for job in jobs if fresh or not Path(source).is_dir() or not job.is_done()]
+    failed = _run(todo, workers, len(jobs) - len(todo), len(jobs), progress)
+    _all_failed_alike(failed, len(jobs))
+    return Applied(Path(target), len(todo) - len(failed), len(jobs) - len(todo), failed)
+
+
+def _run(todo: list[Job], workers: int, kept: int, total: int, progress: Progress | None) -> dict[str, str]:
+    report = progress or (lambda done, total, message: None)
+    failed: dict[str, str] = {}
+    report(kept, total, "")
+    for done, (job, reason) in enumerate(run_jobs(todo, workers), start=kept + 1):
+        if reason:
+            failed[str(job.source)] = reason
+        report(done, total, f"{job.source}: {reason}" if reason else "")
+    return failed
+
+
+def claim_folder(folder: Path, recipe: Mapping[str, Any], jobs: list[Job], *, fresh: bool = False) -> None:
+    """Write the manifest of a target folder, or refuse a folder that was made in another way."""
+    path = folder / MANIFEST
+    text = json.dumps({**recipe, "cuebench": __version__}, indent=1, ensure_ascii=False, default=list) + "\n"
+    if not fresh:
+        _check_claim(path, json.loads(text), jobs)
+    write_atomic(path, text.encode())
+
+
+def _check_claim(path: Path, wanted: Mapping[str, Any], jobs: list[Job]) -> None:
+    way_out = "choose another folder, or make all files again with --fresh"
+    if not path.exists():
+        taken = next((job.target for job in jobs if job.target.exists()), None)
+        if taken is not None:
+            raise UserError(f"{taken} exists, but {path.parent} has no {MANIFEST} that says how it was made", way_out)
+        return
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except ValueError:
+        raise UserError(f"{path} is not readable as JSON", way_out) from None
+    different = [key for key in wanted if key != "cuebench" and found.get(key) != wanted[key]]
+    if different:
+        parts = "; ".join(f"{key} was {found.get(key)!r}, now {wanted[key]!r}" for key in different)
+        raise UserError(f"{path.parent} was made with other parameters: {parts}", way_out)
+
+
+def _all_failed_alike(failed: Mapping[str, str], total: int) -> None:
+    """One mistake in the parameters is one error, not a thousand."""
+    reasons = set(failed.values())
+    if total > 1 and len(failed) == total and len(reasons) == 1:
+        raise UserError(f"all {total} files failed: {reasons.pop()}", f"known cues: {', '.join(cues)}"[:0])
+
+
+def _text(path: str | Path | None) -> str | None:
+    return None if path is None else str(path)

@@ -1,0 +1,220 @@
+"""Cue-conflict stimuli without any download: ten silhouettes filled with ten procedural textures.
+
+Every class is an object of ImageNet, so real classifiers can answer: the label map that is written beside the stimuli
+says which WordNet ids count. Shape and texture classes are disjoint: all stimuli are in conflict. These are drawings,
+not the published images: scores on them say how a tool works, and must not be compared with published values.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from PIL import Image
+
+from cuebench.errors import UserError
+from cuebench.stimuli.atomic import write_atomic
+from cuebench.stimuli.makers import _shapes, _textures
+from cuebench.stimuli.makers._pen import Pen, Pose
+from cuebench.stimuli.makers.base import Maker, Progress
+from cuebench.stimuli.readers.cue_conflict import read
+from cuebench.types import StimulusSet
+
+# A change of any pixel is a new version: stimuli of two versions must never be mixed in one folder.
+VERSION = 1
+DEFAULT_COUNT = 300
+SHAPE_SOURCES, TEXTURE_SOURCES = 5, 3  # for each class, before a bigger set opens the next block of sources
+
+SHAPES: dict[str, tuple[str, ...]] = {
+    "bow_tie": ("n02883205",),
+    "cowboy_hat": ("n03124170", "n04259630"),
+    "hourglass": ("n03544143",),
+    "padlock": ("n03874599", "n03075370"),
+    "pitcher": ("n03950228", "n04560804", "n04579145"),
+    "starfish": ("n02317335",),
+    "sunglasses": ("n04355933", "n04356056"),
+    "table_lamp": ("n04380533", "n03637318"),
+    "teapot": ("n04398044", "n03063689"),
+    "umbrella": ("n04507155",),
+}
+TEXTURES: dict[str, tuple[str, ...]] = {
+    "chainlink_fence": ("n03000134",),
+    "corn": ("n12144580", "n13133613"),
+    "crossword": ("n06785654",),
+    "honeycomb": ("n03530642",),
+    "jigsaw_puzzle": ("n03598930",),
+    "knitted_wool": ("n04599235", "n03207743"),
+    "strawberry": ("n07745940",),
+    "tile_roof": ("n04435653",),
+    "window_screen": ("n04589890",),
+    "zebra": ("n02391049",),
+}
+ABOUT = "Classes of the cue-conflict stimuli that cuebench makes itself, as WordNet ids of ImageNet-1k."
+
+Pixels = np.ndarray[Any, np.dtype[np.float64]]
+
+
+class Pair(NamedTuple):
+    """One stimulus: which instance of which shape, filled with which instance of which texture."""
+
+    shape: str
+    i: int
+    texture: str
+    j: int
+
+    @property
+    def path(self) -> Path:
+        """Path below the stimuli folder."""
+        return Path(self.shape, f"{self.shape}{self.i}-{self.texture}{self.j}.png")
+
+
+def plan(count: int) -> Iterator[Pair]:
+    """Yield ``count`` distinct stimuli such that every prefix is balanced over classes and sources."""
+    shapes, textures = list(SHAPES), list(TEXTURES)
+    for n in range(count):
+        k, (d, s) = n // 100, divmod(n % 100, 10)
+        t = (s + d) % 10
+        block, turn = divmod(k, SHAPE_SOURCES)
+        i = (turn + t) % SHAPE_SOURCES + 1 + SHAPE_SOURCES * block
+        j = (turn + s) % TEXTURE_SOURCES + 1 + TEXTURE_SOURCES * block
+        yield Pair(shapes[s], i, textures[t], j)
+
+
+def draw_shape(name: str, i: int, *, seed: int = 0, size: int = 224) -> Pixels:
+    """Return instance ``i`` of a silhouette in a random pose: coverage 0 to 1, size × size."""
+    rng = _rng(seed, name, i)
+    pose = Pose(
+        turn=rng.uniform(-12, 12),
+        scale=rng.uniform(0.80, 0.93),
+        stretch=rng.uniform(0.95, 1.05),
+        shear=rng.uniform(-0.06, 0.06),
+        mirror=bool(rng.random() < 0.5),
+        move=(rng.uniform(-0.04, 0.04), rng.uniform(-0.04, 0.04)),
+    )
+    pen = Pen(size, pose)
+    getattr(_shapes, name)(pen)
+    return pen.mask()
+
+
+def draw_texture(name: str, j: int, *, seed: int = 0, size: int = 224) -> Pixels:
+    """Return instance ``j`` of a texture over the whole image: size × size × 3 in [0, 1]."""
+    fine = np.clip(getattr(_textures, name)(_rng(seed, name, j), 2 * size), 0, 1)
+    return fine.reshape(size, 2, size, 2, 3).mean(axis=(1, 3))
+
+
+def make(
+    out: Path,
+    *,
+    seed: int = 0,
+    count: int = 0,
+    progress: Progress | None = None,
+    size: int = 224,
+    background: int = 255,
+) -> StimulusSet:
+    """Write ``out/cue_conflict/stimuli/<shape>/<shape>i-<texture>j.png`` and ``out/cue_conflict/labels.json``.
+
+    Parameters
+    ----------
+    out : Path
+        Data root: ``--data-root OUT -p cue_conflict`` then uses the set.
+    seed : int
+        The same seed gives the same bytes.
+    count : int
+        Number of stimuli, 0: 300. A bigger number continues a smaller set.
+    progress : callable, optional
+        ``progress(done, total)``.
+    size : int
+        Width and height in pixels.
+    background : int
+        Grey level around the shape, 0 to 255.
+
+    Returns
+    -------
+    StimulusSet
+        The set as read back from the folder.
+    """
+    count = count or DEFAULT_COUNT
+    _check(count, size, background)
+    home = out / "cue_conflict"
+    pairs = list(plan(count))
+    _prepare(home, pairs, {"seed": seed, "size": size, "background": background})
+    missing = [p for p in pairs if not (home / "stimuli" / p.path).is_file()]
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        shapes = _parts(pool, draw_shape, {(p.shape, p.i) for p in missing}, seed, size)
+        textures = _parts(pool, draw_texture, {(p.texture, p.j) for p in missing}, seed, size)
+
+        def one(p: Pair) -> None:
+            picture = _fill(shapes[p.shape, p.i], textures[p.texture, p.j], background / 255)
+            write_atomic(home / "stimuli" / p.path, _png(picture))
+
+        for done, _ in enumerate(pool.map(one, missing), start=count - len(missing) + 1):
+            if progress:
+                progress(done, count)
+    return read(home / "stimuli", expected=count)
+
+
+def _check(count: int, size: int, background: int) -> None:
+    if count < 0 or size < 32 or not 0 <= background <= 255:
+        raise UserError(
+            f"cannot make {count} stimuli of {size} pixels on background {background}",
+            "count must be positive, size at least 32, background between 0 and 255",
+        )
+
+
+def _prepare(home: Path, pairs: list[Pair], settings: dict[str, int]) -> None:
+    """Refuse to mix two sets in one folder, then write the label map and the record of how the set is made."""
+    record = {"maker": "cue_conflict", "version": VERSION, **settings}
+    stimuli, made = home / "stimuli", home / "made.json"
+    there = {p.relative_to(stimuli) for p in stimuli.glob("*/*.png")}
+    before = json.loads(made.read_text("utf-8")) if made.is_file() else {}
+    old = {k: v for k, v in before.items() if k != "count"}
+    hint = "choose another --out, or remove the folder first"
+    if there and old != record:
+        raise UserError(f"{home} already holds another set: {json.dumps(old) if old else 'not made by cuebench'}", hint)
+    if surplus := len(there - {p.path for p in pairs}):
+        raise UserError(f"{home} holds {surplus} stimuli that are not among the {len(pairs)} asked for", hint)
+    targets = {name: list(members) for name, members in sorted({**SHAPES, **TEXTURES}.items())}
+    write_atomic(home / "labels.json", _json({"about": ABOUT, "targets": targets}))
+    write_atomic(made, _json({**record, "count": len(pairs)}))
+
+
+def _parts(
+    pool: ThreadPoolExecutor, draw: Callable[..., Pixels], wanted: set[tuple[str, int]], seed: int, size: int
+) -> dict[tuple[str, int], Pixels]:
+    keys = sorted(wanted)
+    return dict(zip(keys, pool.map(lambda key: draw(*key, seed=seed, size=size), keys)))
+
+
+def _fill(mask: Pixels, texture: Pixels, background: float) -> Pixels:
+    cover = mask[..., None]
+    return cover * texture + (1 - cover) * background
+
+
+def _png(picture: Pixels) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray((picture * 255).round().astype(np.uint8)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def _json(data: dict[str, Any]) -> bytes:
+    return (json.dumps(data, indent=1) + "\n").encode()
+
+
+def _rng(seed: int, name: str, instance: int) -> np.random.Generator:
+    # crc32, not hash(): the same in every process. Each source has its own stream, so a subset changes nothing.
+    return np.random.default_rng([seed, zlib.crc32(name.encode()), instance])
+
+
+MAKER = Maker(
+    "cue_conflict",
+    "300 images: ten silhouettes of ImageNet objects filled with ten procedural textures, all in conflict",
+    make,
+    {"size": 224, "background": 255},
+)

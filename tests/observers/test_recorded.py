@@ -1,0 +1,327 @@
+"""Recorded responses: both formats, people and models, and every kind of bad input with its message."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cuebench.errors import UserError
+from cuebench.labels import label_space, softmax
+from cuebench.observers._recorded_files import stimulus_key
+from cuebench.observers.adapters.recorded import load
+from cuebench.observers.base import Batch, LoadOptions, Observer, Recorded, Spec
+from cuebench.types import Stimulus
+
+RAW = ["subj", "session", "trial", "rt", "object_response", "category", "condition", "imagename"]
+CLASSES = ("bear", "cat", "dog")
+STIMULI = [Stimulus(i, shape="cat", texture="dog") for i in ("cat1-dog2", "cat2-dog1", "dog1-cat1")]
+
+
+def raw_row(subject, trial, response, image, rt="NaN"):
+    return [subject, 1, trial, rt, response, "cat", 0, f"{trial:04d}_s5n_{subject}_0_cat_00_{image}.png"]
+
+
+def write(path: Path, header, rows) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+    return path
+
+
+def observers(path, options="", targets=CLASSES):
+    return load(Spec.parse(f"recorded:{path}{options}"), LoadOptions(targets=targets))
+
+
+def answers(observer, needs=("decisions",)):
+    return observer.respond(Batch(STIMULI), needs)
+
+
+@pytest.fixture
+def people(tmp_path):
+    """Two people and one model, in three files, answered in different orders; one person gave no answer once."""
+    folder = tmp_path / "humans"
+    folder.mkdir()
+    write(folder / "a.csv", RAW, [raw_row("s1", 1, "cat", "cat1-dog2", 0.5), raw_row("s1", 2, "na", "cat2-dog1")])
+    write(folder / "b.csv", RAW, [raw_row("s2", 1, "dog", "cat2-dog1", 0.7), raw_row("s2", 2, "cat", "cat1-dog2", 1)])
+    write(folder / "c.csv", RAW, [raw_row("net", 1, "bear", "cat1-dog2"), raw_row("net", 2, "dog", "dog1-cat1")])
+    (folder / "README.md").write_text("not a recording")
+    return folder
+
+
+def test_raw_data_gives_one_observer_for_each_subject_and_the_pooled_people(people):
+    found = observers(people)
+    assert [(o.name, o.kind) for o in found] == [
+        ("net", "model"),
+        ("s1", "person"),
+        ("s2", "person"),
+        ("people", "people"),
+    ]
+    assert all(isinstance(o, Observer) and isinstance(o, Recorded) for o in found)
+    assert all(o.preprocess is None and o.labels is None and o.capabilities == {"decisions"} for o in found)
+
+
+def test_answers_are_matched_by_stimulus_and_unseen_stimuli_have_no_row(people):
+    net, s1, _, pooled = observers(people)
+    assert answers(net)["decisions"].tolist() == ["bear", "dog"]
+    assert answers(net)["stimulus"].tolist() == [0, 2]
+    assert answers(s1)["decisions"].tolist() == ["cat", "na"]  # no answer is kept: it counts as undecided
+    both = answers(pooled)
+    assert both["stimulus"].tolist() == [0, 0, 1, 1]
+    assert both["subject"].tolist() == ["s1", "s2", "s1", "s2"]
+    assert both["decisions"].tolist() == ["cat", "cat", "na", "dog"]
+    assert both["rt"][0] == 0.5
+    assert np.isnan(both["rt"][2])
+
+
+def test_a_batch_without_recorded_stimuli_has_no_rows(people):
+    empty = observers(people)[0].respond(Batch([Stimulus("bear1-cat1")]), ["decisions"])
+    assert all(len(v) == 0 for v in empty.values())
+
+
+def test_stimulus_names_are_as_recorded(people):
+    assert observers(people)[0].stimulus_names() == [
+        "0001_s5n_net_0_cat_00_cat1-dog2.png",
+        "0002_s5n_net_0_cat_00_dog1-cat1.png",
+    ]
+
+
+def test_kind_can_be_forced(people):
+    assert [o.kind for o in observers(people, "?kind=model")] == ["model"] * 3
+    assert [o.kind for o in observers(people, "?kind=person")] == ["person"] * 3 + ["people"]
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("0001_s5n_dnn_0_airplane_00_airplane1-bicycle2.png", "airplane1-bicycle2"),
+        ("0012_cop_s01_1_knife_10_n03041632_32377.JPEG", "n03041632_32377"),
+        ("airplane/airplane1-bicycle2.png", "airplane/airplane1-bicycle2"),
+        (r"airplane\airplane1-bicycle2.png", "airplane/airplane1-bicycle2"),
+        ("airplane1-bicycle2", "airplane1-bicycle2"),
+        ("v1.5-photo", "v1.5-photo"),
+    ],
+)
+def test_stimulus_key(name, key):
+    assert stimulus_key(name) == key
+
+
+def test_recorded_folders_match_by_file_name_only_where_that_is_unambiguous(tmp_path):
+    file = write(
+        tmp_path / "p.csv", ["image", "decision"], [["a/x.png", "cat"], ["b/x.png", "dog"], ["a/y.png", "cat"]]
+    )
+    found = observers(file)[0].respond(Batch([Stimulus("x"), Stimulus("y"), Stimulus("1", path="b/x.png")]), [])
+    assert found["stimulus"].tolist() == [1, 2]
+    assert found["decisions"].tolist() == ["cat", "dog"]
+
+
+LOGITS = np.array([[1.5, -2.0, 0.25], [0.0, 3.0, -1.0]])
+NAMES = ["cat1-dog2.png", "cat2-dog1.png"]
+
+
+def as_csv_numbered(folder):
+    return write(
+        folder / "m.csv", ["image", "logit_2", "logit_0", "logit_1"], [[n, c, a, b] for n, (a, b, c) in rows()]
+    )
+
+
+def as_csv_classes(folder):
+    return write(folder / "m.csv", ["id", "dog", "bear", "cat"], [[n, c, a, b] for n, (a, b, c) in rows()])
+
+
+def as_csv_list(folder):
+    return write(folder / "m.csv", ["stimulus", "logits"], [[n, str(list(map(float, v)))] for n, v in rows()])
+
+
+def as_csv_probabilities(folder):
+    return write(
+        folder / "m.csv", ["image", "prob_0", "prob_1", "prob_2"], [[n, *p] for n, p in zip(NAMES, softmax(LOGITS))]
+    )
+
+
+def as_csv_class_probabilities(folder):
+    return write(folder / "m.csv", ["image", *CLASSES], [[n, *p] for n, p in zip(NAMES, softmax(LOGITS))])
+
+
+def as_parquet_list(folder):
+    pq.write_table(pa.table({"stimulus": NAMES, "logits": LOGITS.tolist()}), folder / "m.parquet")
+    return folder / "m.parquet"
+
+
+def as_parquet_numbered(folder):
+    columns = {f"logit_{i}": LOGITS[:, i].astype(np.float32) for i in range(3)}
+    pq.write_table(pa.table({"id": NAMES, **columns}), folder / "m.parquet")
+    return folder / "m.parquet"
+
+
+def rows():
+    return list(zip(NAMES, LOGITS))
+
+
+FORMS = [
+    as_csv_numbered,
+    as_csv_classes,
+    as_csv_list,
+    as_csv_probabilities,
+    as_csv_class_probabilities,
+    as_parquet_list,
+    as_parquet_numbered,
+]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda f: f.__name__)
+def test_predictions_in_every_form_give_the_same_probabilities(form, tmp_path):
+    (model,) = observers(form(tmp_path))
+    assert (model.name, model.kind, model.capabilities) == ("m", "model", {"logits"})
+    assert model.labels.names == CLASSES
+    np.testing.assert_allclose(softmax(answers(model, ["logits"])["logits"]), softmax(LOGITS), atol=1e-6)
+
+
+def test_a_probability_of_zero_stays_a_finite_logit(tmp_path):
+    file = write(tmp_path / "m.csv", ["image", "prob_0", "prob_1", "prob_2"], [["cat1-dog2", 1, 0, 0]])
+    logits = answers(observers(file)[0], ["logits"])["logits"]
+    assert np.isfinite(logits).all()
+    np.testing.assert_allclose(softmax(logits), [[1, 0, 0]], atol=1e-30)
+
+
+def test_a_thousand_logits_are_imagenet(tmp_path):
+    table = pa.table({"image": NAMES, "logits": np.random.default_rng(0).normal(size=(2, 1000)).tolist()})
+    pq.write_table(table, tmp_path / "m.parquet")
+    assert observers(tmp_path / "m.parquet")[0].labels is label_space("imagenet1k")
+
+
+def test_several_observers_in_one_file_and_a_chosen_name(tmp_path):
+    file = write(tmp_path / "p.csv", ["observer", "image", "decision"], [["a", "x", "cat"], ["b", "x", "dog"]])
+    assert [o.name for o in observers(file)] == ["a", "b"]
+    one = write(tmp_path / "q.csv", ["image", "decision"], [["x", "cat"]])
+    assert observers(one, "?name=mine")[0].name == "mine"
+    with pytest.raises(UserError, match="2 subjects"):
+        observers(file, "?name=mine")
+
+
+def test_sessions_of_one_subject_are_joined(tmp_path):
+    write(tmp_path / "s1.csv", RAW, [raw_row("s1", 1, "cat", "cat1-dog2", 0.5)])
+    write(tmp_path / "s2.csv", RAW, [raw_row("s1", 1, "dog", "cat2-dog1", 0.5)])
+    (person,) = observers(tmp_path)
+    assert answers(person)["decisions"].tolist() == ["cat", "dog"]
+
+
+def test_fingerprint_is_of_contents_and_options(people, tmp_path):
+    first = {o.name: o.fingerprint for o in observers(people)}
+    assert first == {o.name: o.fingerprint for o in observers(people)}
+    assert len(set(first.values())) == len(first)
+    assert first["net"] != observers(people, "?kind=person")[0].fingerprint
+    write(people / "c.csv", RAW, [raw_row("net", 1, "cat", "cat1-dog2")])
+    after = {o.name: o.fingerprint for o in observers(people)}
+    assert after["net"] != first["net"]
+    assert after["s1"] == first["s1"]
+
+
+def test_asking_for_what_was_not_recorded(people):
+    with pytest.raises(UserError, match="no logits"):
+        answers(observers(people)[0], ["logits"])
+
+
+GOOD = ["image", "logit_0", "logit_1", "logit_2"]
+BAD = {
+    "missing raw column": (RAW[:4] + RAW[5:], [["s", 1, 1, 0.5, "cat", 0, "x.png"]], r"missing column object_response"),
+    "two missing raw columns": (["subj", "session", "trial", "object_response"], [["s", 1, 1, "cat"]], "rt, imagename"),
+    "no stimulus column": (["file", "decision"], [["x", "cat"]], r"no stimulus column .*found file, decision"),
+    "no answers": (["image", "colour"], [["x", "red"]], r"no logits, probabilities or decision; found image, colour"),
+    "NaN logit": (GOOD, [["x", 1, 2, 3], ["y", 1, "NaN", 3]], r"b\.csv line 3: logit_1 is nan, not a finite"),
+    "empty logit": (GOOD, [["x", 1, "", 3]], r"line 2: logit_1 is nan"),
+    "infinite logit": (GOOD, [["x", 1, "inf", 3]], r"line 2: logit_1 is inf"),
+    "word for a logit": (GOOD, [["x", 1, "two", 3]], r"line 2: column logit_1 is 'two', not a number"),
+    "gap in logits": (["image", "logit_0", "logit_2"], [["x", 1, 2]], r"logit_1 is missing"),
+    "wrong number of logits": (GOOD[:3], [["x", 1, 2]], r"2 logits, but nothing says which classes"),
+    "ragged list": (["image", "logits"], [["x", "[1,2,3]"], ["y", "[1,2]"]], r"line 3: 2 logits instead of 3"),
+    "not a list": (["image", "logits"], [["x", "[1,two,3]"]], r"line 2: logits is '\[1,two,3\]'"),
+    "NaN in a list": (["image", "logits"], [["x", "[1,nan,3]"]], r"line 2: logits\[1\] is nan"),
+    "no probabilities": (["image", "prob_0", "prob_1", "prob_2"], [["x", 1, 2, 3]], r"line 2: .*sum 6"),
+    "some classes missing": (["image", "cat", "dog"], [["x", 0.5, 0.5]], r"2 of the 3 classes .*missing bear"),
+    "both kinds": (["image", "logit_0", "prob_0"], [["x", 1, 1]], "both logit and prob columns"),
+    "repeated stimulus": (
+        ["image", "decision"],
+        [["x", "cat"], ["y", "cat"], ["x.png", "dog"]],
+        r"line 2 and .*line 4",
+    ),
+    "empty stimulus": (["image", "decision"], [["", "cat"]], r"line 2: column image is empty"),
+    "only a header": (["image", "decision"], [], "holds no trial"),
+    "unknown responses": (["image", "decision"], [["x", "Katze"], ["y", "na"]], r"no response is a class .*Katze"),
+    "column twice": (["image", "decision", "decision"], [["x", "cat", "dog"]], r"'decision' appears twice"),
+    "rt is a word": (RAW, [raw_row("s", 1, "cat", "x", "fast")], r"line 2: column rt is 'fast'"),
+}
+
+
+@pytest.mark.parametrize("case", BAD, ids=lambda c: c.replace(" ", "_"))
+def test_bad_file_is_one_clear_error(case, tmp_path):
+    header, content, message = BAD[case]
+    file = write(tmp_path / "b.csv", header, content)
+    with pytest.raises(UserError, match=message) as caught:
+        observers(file)
+    assert "b.csv" in str(caught.value)
+    assert caught.value.hint
+
+
+def test_single_unknown_responses_are_kept(tmp_path):
+    file = write(tmp_path / "b.csv", ["image", "decision"], [["cat1-dog2", "zebra"], ["cat2-dog1", "cat"]])
+    assert answers(observers(file)[0])["decisions"].tolist() == ["zebra", "cat"]
+
+
+def test_label_space_of_another_size(tmp_path):
+    file = write(tmp_path / "b.csv", GOOD, [["x", 1, 2, 3]])
+    with pytest.raises(UserError, match=r"3 logits in each row, but the label space 'imagenet1k' has 1000 classes"):
+        observers(file, "?labels=imagenet1k")
+
+
+def test_ragged_csv_names_the_row(tmp_path):
+    (tmp_path / "b.csv").write_text("image,decision\nx,cat\ny\n")
+    with pytest.raises(UserError, match=r"b\.csv cannot be read: .*Expected 2 columns, got 1"):
+        observers(tmp_path / "b.csv")
+
+
+def test_truncated_parquet(tmp_path):
+    file = as_parquet_list(tmp_path)
+    file.write_bytes(file.read_bytes()[:-20])
+    with pytest.raises(UserError, match=r"m\.parquet cannot be read"):
+        observers(file)
+
+
+@pytest.mark.parametrize("content", ["", "\n", "  \n\n"])
+def test_empty_file(tmp_path, content):
+    (tmp_path / "b.csv").write_text(content)
+    with pytest.raises(UserError, match=r"b\.csv is empty"):
+        observers(tmp_path / "b.csv")
+
+
+def test_empty_folder_missing_path_and_other_files(tmp_path):
+    with pytest.raises(UserError, match=r"holds no \.csv or \.parquet"):
+        observers(tmp_path)
+    with pytest.raises(UserError, match="no such file or folder"):
+        observers(tmp_path / "nothing")
+    (tmp_path / "x.xlsx").write_text("?")
+    with pytest.raises(UserError, match=r"not a \.csv or \.parquet"):
+        observers(tmp_path / "x.xlsx")
+
+
+def test_mixed_formats_in_one_folder(tmp_path):
+    write(tmp_path / "a.csv", RAW, [raw_row("s1", 1, "cat", "cat1-dog2", 0.5)])
+    write(tmp_path / "b.csv", GOOD, [["x", 1, 2, 3]])
+    with pytest.raises(UserError, match=r"mixes formats(.|\n)*a\.csv: raw data(.|\n)*b\.csv: predictions with logits"):
+        observers(tmp_path)
+
+
+def test_repeated_trials_over_files_name_both_places(tmp_path):
+    write(tmp_path / "a.csv", RAW, [raw_row("s1", 1, "cat", "cat1-dog2", 0.5)])
+    write(tmp_path / "b.csv", RAW, [raw_row("s1", 9, "cat", "cat1-dog2", 0.5)])
+    with pytest.raises(UserError, match=r"s1 answered 'cat1-dog2' at .*a\.csv line 2 and again at .*b\.csv line 2"):
+        observers(tmp_path)
+
+
+@pytest.mark.parametrize("option", ["?kind=robot", "?values=ranks", "?colour=red"])
+def test_unknown_options(people, option):
+    with pytest.raises(UserError, match=r"robot|ranks|colour"):
+        observers(people, option)

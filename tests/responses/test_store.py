@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cuebench.errors import UserError
+from cuebench.responses.store import Key, ShardFolder, batches
+from cuebench.types import Stimulus
+
+KEY = Key("w" * 64, {"size": 224}, "labels", "timm/1", "float32", ("logits",))
+BATCH = [Stimulus(f"s{i}", sha256=f"{i:064d}") for i in range(3)]
+
+
+def folder(tmp_path: Path, key: Key = KEY) -> ShardFolder:
+    shards = ShardFolder(tmp_path, "timm:resnet50", key)
+    shards.open()
+    return shards
+
+
+def test_columns_and_errors_come_back_as_written(tmp_path: Path) -> None:
+    shards = folder(tmp_path)
+    columns = {
+        "stimulus": np.array([0, 2], np.int32),
+        "logits": np.arange(6, dtype=np.float32).reshape(2, 3),
+        "decisions": np.array(["cat", "dog"]),
+        "rt": np.array([0.5, np.nan]),
+    }
+    shards.write(BATCH, columns, {1: "s1: cannot be decoded"})
+    back, errors = shards.read(BATCH)
+    assert errors == {1: "s1: cannot be decoded"}
+    assert back["logits"].dtype == np.float32
+    for name, values in columns.items():
+        np.testing.assert_array_equal(back[name], values)
+
+
+def test_an_empty_batch_keeps_its_width(tmp_path: Path) -> None:
+    shards = folder(tmp_path)
+    shards.write(BATCH, {"stimulus": np.zeros(0, np.int32), "logits": np.zeros((0, 5), np.float32)}, {})
+    back, _ = shards.read(BATCH)
+    assert back["logits"].shape == (0, 5)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Key("v" * 64, {"size": 224}, "labels", "timm/1", "float32", ("logits",)),
+        Key("w" * 64, {"size": 256}, "labels", "timm/1", "float32", ("logits",)),
+        Key("w" * 64, {"size": 224}, "others", "timm/1", "float32", ("logits",)),
+        Key("w" * 64, {"size": 224}, "labels", "timm/2", "float32", ("logits",)),
+        Key("w" * 64, {"size": 224}, "labels", "timm/1", "bfloat16", ("logits",)),
+        Key("w" * 64, {"size": 224}, "labels", "timm/1", "float32", ("features",)),
+    ],
+)
+def test_whatever_changes_an_answer_changes_the_key(tmp_path: Path, other: Key) -> None:
+    ours, theirs = folder(tmp_path), folder(tmp_path, other)
+    ours.write(BATCH, {"stimulus": np.arange(3)}, {})
+    assert not theirs.has(BATCH)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        BATCH[:2],
+        BATCH[::-1],
+        [*BATCH[:2], Stimulus("s2", sha256="f" * 64)],
+        [*BATCH[:2], Stimulus("s2", sha256=BATCH[2].sha256, recipe="contrast?level=0.1")],
+    ],
+)
+def test_a_shard_belongs_to_exactly_its_stimuli(tmp_path: Path, other: list[Stimulus]) -> None:
+    shards = folder(tmp_path)
+    shards.write(BATCH, {"stimulus": np.arange(3)}, {})
+    assert shards.has(BATCH)
+    assert not shards.has(other)
+
+
+def test_the_key_is_written_for_people(tmp_path: Path) -> None:
+    parts = json.loads((folder(tmp_path).folder / "key.json").read_text())
+    assert parts["weights"] == "w" * 64
+    assert parts["preprocess"] == {"size": 224}
+
+
+def test_no_temporary_file_is_left(tmp_path: Path) -> None:
+    shards = folder(tmp_path)
+    shards.write(BATCH, {"stimulus": np.arange(3)}, {})
+    assert {p.suffix for p in shards.folder.iterdir()} == {".json", ".parquet"}
+
+
+def test_a_damaged_shard_says_what_to_delete(tmp_path: Path) -> None:
+    shards = folder(tmp_path)
+    shards.write(BATCH, {"stimulus": np.arange(3)}, {})
+    shards.path(BATCH).write_bytes(b"PAR1 but cut")
+    with pytest.raises(UserError, match="delete"):
+        shards.read(BATCH)
+
+
+def test_the_same_answers_give_the_same_bytes(tmp_path: Path) -> None:
+    columns = {"stimulus": np.arange(3), "logits": np.ones((3, 4), np.float32)}
+    one, two = folder(tmp_path / "a"), folder(tmp_path / "b")
+    one.write(BATCH, columns, {})
+    two.write(BATCH, columns, {})
+    assert one.path(BATCH).read_bytes() == two.path(BATCH).read_bytes()
+
+
+def test_batches_cover_everything_once() -> None:
+    parts = list(batches(BATCH, 2))
+    assert [(start, len(part)) for start, part in parts] == [(0, 2), (2, 1)]

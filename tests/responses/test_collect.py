@@ -21,7 +21,6 @@ from cuebench.responses.workers import DecodePool
 from cuebench.stimuli.readers.cue_conflict import read
 from cuebench.types import StimulusSet
 
-
 RGB = LabelSpace("rgb", ("r", "g", "b"))
 
 

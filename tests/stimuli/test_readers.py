@@ -81,12 +81,17 @@ def test_all_problems_of_a_cue_conflict_folder_at_once(conflict_folder, picture)
 
 
 def test_litter_is_ignored_and_an_empty_folder_is_not(conflict_folder, tmp_path):
-    for name in [".DS_Store", "Thumbs.db", "._cat1-dog2.png", "README.md"]:
+    for name in [".DS_Store", "Thumbs.db", "._cat1-dog2.png", "README.md", ".cat9-dog1.png.77.1.tmp"]:
         (conflict_folder / "cat" / name).write_bytes(b"\0")
     assert len(cue_conflict.read(conflict_folder)) == 4
     (tmp_path / "empty" / "cat").mkdir(parents=True)
     (tmp_path / "empty" / ".DS_Store").touch()
     assert "no stimuli found in" in problems_of(cue_conflict.read, tmp_path / "empty")
+
+
+def test_unfinished_download_is_named(conflict_folder):
+    (conflict_folder / "cat" / "cat7-dog1.png.part").write_bytes(b"half")
+    assert "an unfinished download; run `cuebench fetch`" in problems_of(cue_conflict.read, conflict_folder)
 
 
 def test_corrupt_header_is_left_to_the_engine(conflict_folder):

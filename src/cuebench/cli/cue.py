@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from cuebench.stimuli.apply_cue import Applied
+    from cuebench.stimuli.apply_cue import Applied, Progress
 
 
 def command(
@@ -82,28 +84,20 @@ def parse_value(text: str) -> Any:
     return [parse_value(part) for part in text.split(",") if part] if "," in text else text
 
 
-class _display:
-    """A progress bar with an ETA, JSON lines, or only the failures."""
+@contextmanager
+def _display(quiet: bool, as_json: bool) -> Iterator[Progress]:
+    """Show a progress bar with an ETA, JSON lines, or only the failures."""
+    from cuebench.cli._display import Display
+    from cuebench.responses.events import Event
 
-    def __init__(self, quiet: bool, as_json: bool) -> None:
-        from cuebench.cli._display import Display
-
-        self._display = Display(quiet=quiet, as_json=as_json)
-
-    def __enter__(self) -> Any:
-        from cuebench.responses.events import Event
-
-        shown = self._display.__enter__()
+    with Display(quiet=quiet, as_json=as_json) as show:
 
         def progress(done: int, total: int, message: str) -> None:
             if message:
-                shown(Event("failed", message, done, total))
-            shown(Event("batch", "images", done, total))
+                show(Event("failed", message, done, total))
+            show(Event("batch", "images", done, total))
 
-        return progress
-
-    def __exit__(self, *error: Any) -> None:
-        self._display.__exit__(*error)
+        yield progress
 
 
 def _report(done: Applied, *, quiet: bool, as_json: bool) -> int:

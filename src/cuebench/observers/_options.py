@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, label_space
+from cuebench.observers._centre import rounding_down, rounding_even
 from cuebench.observers.base import LoadOptions, Spec
 from cuebench.observers.preprocess import Preprocess
 
-PREPROCESS = ("size", "resize", "crop", "interpolation", "mean", "std", "scale")
+PREPROCESS = ("size", "resize", "crop", "interpolation", "mean", "std", "scale", "centre")
 _NAMED = {f"preprocess.{key}": "" for key in PREPROCESS}
 
 
@@ -50,8 +51,13 @@ def overridden(base: Preprocess, spec: Spec, options: Mapping[str, str], prefix:
     given = {key: options[prefix + key] for key in PREPROCESS if options.get(prefix + key)}
     if not given:
         return base
+    source = f"{base.source}; {', '.join(sorted(given))} by the user"
+    centre = given.pop("centre", "")
+    if centre not in {"", "even", "down"}:
+        raise UserError(f"observer {spec.text!r}: {prefix}centre={centre!r}", "even (torchvision's) or down")
+    turn = {"even": rounding_even, "down": rounding_down}.get(centre, replace)
     values = {key: _value(spec, prefix + key, key, text) for key, text in given.items()}
-    return replace(base, **values, source=f"{base.source}; {', '.join(sorted(given))} by the user")
+    return replace(turn(base), **values, source=source)
 
 
 def space_of(labels: str, default: str | LabelSpace = "imagenet1k") -> LabelSpace:
@@ -65,6 +71,11 @@ def whole(spec: Spec, key: str, text: str) -> int:
         return int(text)
     except ValueError:
         raise UserError(f"observer {spec.text!r}: {key}={text!r} is not a whole number") from None
+
+
+def truth(spec: Spec, key: str, given: TorchOptions) -> bool:
+    """Parse a yes-or-no option of the adapter's own."""
+    return _truth(spec, key, given.own[key])
 
 
 def _value(spec: Spec, option: str, key: str, text: str) -> Any:

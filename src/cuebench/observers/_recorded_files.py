@@ -245,7 +245,7 @@ def _not_finite(file: Path, row: int, column: str, value: object, rows: int) -> 
 def _list_column(file: Path, table: pa.Table, column: str) -> Floats:
     rows = [_one_list(file, i, column, cell) for i, cell in enumerate(table[column].to_pylist())]
     lengths = [len(r) for r in rows]
-    usual = max(set(lengths), key=lengths.count)
+    usual = max(set(lengths), key=lambda n: (lengths.count(n), n))
     wrong = [f"{where(file, i)}: {n} {column} instead of {usual}" for i, n in enumerate(lengths) if n != usual]
     if wrong or not usual:
         raise all_problems(f"{file}: {column} of unequal length", wrong or ["no numbers"], "write one for each class")

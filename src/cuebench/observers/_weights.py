@@ -1,4 +1,4 @@
-"""Weights as data: their hash, reading them without running code, fitting them into a module, drawing them at random."""
+"""Weights as data: hashed, read without running code, fitted into a module, or drawn at random from a seed."""
 
 from __future__ import annotations
 

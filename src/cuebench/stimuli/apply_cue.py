@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from cuebench._version import __version__
 from cuebench.errors import UserError
-from cuebench.registry import cues
 from cuebench.stimuli._cue_files import Job, check_options, plan
 from cuebench.stimuli._cue_worker import run_jobs
 from cuebench.stimuli.atomic import write_atomic
@@ -144,7 +143,7 @@ def _all_failed_alike(failed: Mapping[str, str], total: int) -> None:
     """One mistake in the parameters is one error, not a thousand."""
     reasons = set(failed.values())
     if total > 1 and len(failed) == total and len(reasons) == 1:
-        raise UserError(f"all {total} files failed: {reasons.pop()}", f"known cues: {', '.join(cues)}"[:0])
+        raise UserError(f"all {total} files failed: {reasons.pop()}")
 
 
 def _text(path: str | Path | None) -> str | None:

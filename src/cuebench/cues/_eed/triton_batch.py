@@ -27,11 +27,13 @@ BUNCH = 32
 
 
 class Tile(NamedTuple):
-    """How a kernel is cut: columns and rows of one program, and its warps."""
+    """How a kernel is cut: columns and rows of a program, its warps and load stages; `split`: one channel a program."""
 
     columns: int = 32
     rows: int = 56
     warps: int = 1
+    stages: int = 1
+    split: bool = False
 
 
 class Tiles(NamedTuple):
@@ -63,7 +65,8 @@ class Batch:
 
     def _launch(self, kernel: Any, tile: Tile, cells: int, *args: Any, **constants: Any) -> None:
         columns = min(tile.columns, triton.next_power_of_2(self.w + cells))
-        grid = (self.n * triton.cdiv(self.w + cells, columns), triton.cdiv(self.h + cells, tile.rows))
+        count = self.n * constants.get("SPLIT", 1)
+        grid = (count * triton.cdiv(self.w + cells, columns), triton.cdiv(self.h + cells, tile.rows))
         kernel[grid](*args, COLUMNS=columns, num_warps=tile.warps, **constants)
 
     def structure(self) -> None:
@@ -102,7 +105,7 @@ class Batch:
         self._launch(
             triton_linear.linear_kernel, tile, 0,
             self.u, self.old, self.tensor, self.h, self.w, tile.rows, self.scheme.remainder / 2, now, step, before,
-            C=self.channels,
+            **self._channels(tile),
         )  # fmt: skip
         self.u, self.old = self.old, self.u
 
@@ -112,9 +115,13 @@ class Batch:
         self._launch(
             triton_linear.two_linear_kernel, tile, 0,
             self.u, self.old, self.x, self.y, self.tensor, self.h, self.w, tile.rows,
-            self.scheme.remainder / 2, *one, *other, C=self.channels,
+            self.scheme.remainder / 2, *one, *other, **self._channels(tile),
         )  # fmt: skip
         self.u, self.old, self.x, self.y = self.y, self.x, self.u, self.old
+
+    def _channels(self, tile: Tile) -> dict[str, int]:
+        c, split = (1, self.channels) if tile.split else (self.channels, 1)
+        return {"C": c, "SPLIT": split, "STAGES": tile.stages}
 
     def cycle(self, cycle: Cycle) -> None:
         """Freeze the tensor and run the cycle's linear steps."""

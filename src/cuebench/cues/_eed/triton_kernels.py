@@ -1,3 +1,6 @@
+# Triton reads the annotations of a kernel: nothing but tl.constexpr may stand there.
+# ruff: noqa: ANN001, ANN201, ANN202
+# mypy: disable-error-code="no-untyped-def"
 """Batched kernels of edge-enhancing diffusion for CUDA (Triton).
 
 Every program owns a strip of columns and *marches* down a segment of rows. What the stencil needs of the rows above stays
@@ -9,14 +12,12 @@ Planes are float32, N×C×H×W; tensors are N×3×(H+1)×(W+1), rows A, B, C or 
 
 from __future__ import annotations
 
-from typing import Any
-
 import triton
 import triton.language as tl
 
 
 @triton.jit
-def _fold(i: Any, n: Any, whole: tl.constexpr) -> Any:
+def _fold(i, n, whole: tl.constexpr):
     """Index of a mirrored signal: edge sample repeated, or (`whole`) mirrored about the edge sample."""
     period = 2 * n - 2 if whole else 2 * n
     i = (i + 4 * period) % period
@@ -24,14 +25,14 @@ def _fold(i: Any, n: Any, whole: tl.constexpr) -> Any:
 
 
 @triton.jit
-def _sign(i: Any, n: Any, whole: tl.constexpr) -> Any:
+def _sign(i, n, whole: tl.constexpr):
     """−1 where a mirrored odd field changes its sign."""
     period = 2 * n - 2
     return tl.where((i + 4 * period) % period < n, 1.0, -1.0) if whole else tl.where(i == i, 1.0, 1.0)
 
 
 @triton.jit
-def _pair(row: Any, c0: Any, c1: Any, c2: Any, c3: Any, c4: Any, c5: Any, w0: Any, w1: Any, w2: Any) -> Any:
+def _pair(row, c0, c1, c2, c3, c4, c5, w0, w1, w2):
     """Horizontal filter at two neighbouring columns."""
     l1, l2, l3, l4 = tl.load(row + c1), tl.load(row + c2), tl.load(row + c3), tl.load(row + c4)
     left = w2 * (tl.load(row + c0) + l4) + w1 * (l1 + l3) + w0 * l2
@@ -41,8 +42,8 @@ def _pair(row: Any, c0: Any, c1: Any, c2: Any, c3: Any, c4: Any, c5: Any, w0: An
 
 @triton.jit
 def _odd_pair(
-    row: Any, c0: Any, c1: Any, c2: Any, c3: Any, c4: Any, c5: Any, s0: Any, s1: Any, s4: Any, s5: Any, w0: Any, w1: Any, w2: Any
-) -> Any:
+    row, c0, c1, c2, c3, c4, c5, s0, s1, s4, s5, w0, w1, w2
+):
     """`_pair` of a field that changes its sign across the border: s are the signs of the columns that may lie outside."""
     l1, l2, l3, l4 = s1 * tl.load(row + c1), tl.load(row + c2), tl.load(row + c3), s4 * tl.load(row + c4)
     left = w2 * (s0 * tl.load(row + c0) + l4) + w1 * (l1 + l3) + w0 * l2
@@ -51,13 +52,13 @@ def _odd_pair(
 
 
 @triton.jit
-def _march(p0: Any, p1: Any, p2: Any, p3: Any, h: Any, w0: Any, w1: Any, w2: Any) -> Any:
+def _march(p0, p1, p2, p3, h, w0, w1, w2):
     """Give row h to the four unfinished rows of a vertical filter; the first of them is finished."""
     return p0 + w2 * h, p1 + w1 * h, p2 + w0 * h, p3 + w1 * h, w2 * h
 
 
 @triton.jit
-def _haar(ul: Any, ur: Any, ll: Any, lr: Any, rest: Any) -> Any:
+def _haar(ul, ur, ll, lr, rest):
     """Structure tensor of one channel in a cell."""
     down, up = lr - ul, ur - ll
     sx, sy = 0.5 * (down + up), 0.5 * (down - up)
@@ -67,7 +68,7 @@ def _haar(ul: Any, ur: Any, ll: Any, lr: Any, rest: Any) -> Any:
 
 
 @triton.jit
-def _diffusion(a: Any, b: Any, c: Any, kappa: Any, PAPER: tl.constexpr) -> Any:
+def _diffusion(a, b, c, kappa, PAPER: tl.constexpr):
     """Diffusion tensor (P, Q, R) in diagonal coordinates from the structure tensor (a, b, c)."""
     m, d = 0.5 * (a + c), 0.5 * (a - c)
     r = tl.sqrt(d * d + b * b)
@@ -84,7 +85,7 @@ def _diffusion(a: Any, b: Any, c: Any, kappa: Any, PAPER: tl.constexpr) -> Any:
 
 
 @triton.jit
-def _flux(ul: Any, ur: Any, ll: Any, lr: Any, p: Any, q: Any, r: Any, rest: Any) -> Any:
+def _flux(ul, ur, ll, lr, p, q, r, rest):
     """Diagonal fluxes e, f and the remainder of one cell."""
     s1, s2 = lr - ul, ur - ll
     return p * s1 + q * s2, q * s1 + r * s2, rest * (p + r) * ((ul + lr) - (ur + ll))
@@ -92,9 +93,9 @@ def _flux(ul: Any, ur: Any, ll: Any, lr: Any, p: Any, q: Any, r: Any, rest: Any)
 
 @triton.jit
 def _row(
-    ul: Any, um: Any, ur: Any, ll: Any, lm: Any, lr: Any,
-    p0: Any, q0: Any, r0: Any, p1: Any, q1: Any, r1: Any, rest: Any,
-) -> Any:  # fmt: skip
+    ul, um, ur, ll, lm, lr,
+    p0, q0, r0, p1, q1, r1, rest,
+):  # fmt: skip
     """What the two cells between two rows give to the pixel above and to the pixel below them."""
     e0, f0, t0 = _flux(ul, um, ll, lm, p0, q0, r0, rest)
     e1, f1, t1 = _flux(um, ur, lm, lr, p1, q1, r1, rest)
@@ -102,12 +103,12 @@ def _row(
 
 
 @triton.jit
-def _four(zero: Any) -> Any:
+def _four(zero):
     return zero, zero, zero, zero
 
 
 @triton.jit
-def _three(row: Any, a: Any, b: Any, c: Any) -> Any:
+def _three(row, a, b, c):
     return tl.load(row + a), tl.load(row + b), tl.load(row + c)
 
 

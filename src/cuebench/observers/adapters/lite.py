@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cuebench.errors import did_you_mean
+from cuebench.observers._centre import DownPreprocess
 from cuebench.observers._options import only_random, overridden, space_of, torch_options
 from cuebench.observers._weights import built, fit, read_state_dict
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
@@ -47,7 +48,7 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
 
 def _preprocess(name: str) -> Preprocess:
     size = _SIZES[name]
-    return Preprocess(
+    return DownPreprocess(
         size=size,
         resize=size + 32,
         interpolation="bicubic",

@@ -1,8 +1,8 @@
 """Any classifier in an ONNX file, run by onnxruntime.
 
 The file does not say how its images are to be prepared: the input size is read from the model, the rest is ImageNet's
-usual preprocessing (shorter side to 8/7 of the size, centre crop, mean and std) unless the options say otherwise, and the
-record says so. Features are an output of the graph, named by ``?features=OUTPUT``.
+usual preprocessing (shorter side to 8/7 of the size, centre crop, mean and std) unless the options say otherwise, and
+the record says so. Features are an output of the graph, named by ``?features=OUTPUT``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from cuebench.errors import UserError, did_you_mean
 from cuebench.labels import LabelSpace
+from cuebench.observers._centre import imagenet_usual
 from cuebench.observers._options import PREPROCESS, overridden, space_of
 from cuebench.observers._weights import existing_file, hash_file
 from cuebench.observers.base import Adapter, Answers, Batch, LoadOptions, Observer, Spec
@@ -121,7 +122,7 @@ def _preprocess(
     sides = tuple(shape[2:4] if layout == "NCHW" else shape[1:3])
     fixed = all(isinstance(s, int) for s in sides)
     size = sides if fixed else (224, 224)
-    base = Preprocess(size=size, resize=round(min(size) * 8 / 7), source="ImageNet's usual, size from the file")
+    base = imagenet_usual((size[0], size[1]), "ImageNet's usual" + ", size from the file" * fixed)
     result = overridden(base, spec, {"resize": "", **given}, prefix="")
     if given["size"] and not given["resize"]:
         result = overridden(result, spec, {"resize": str(round(min(result.hw) * 8 / 7))}, prefix="")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cuebench.errors import UserError, did_you_mean
+from cuebench.errors import UserError, all_problems, did_you_mean
 from cuebench.registry import makers
 from cuebench.types import StimulusSet
 
 Progress = Callable[[int, int], None]
-
+_RESERVED = frozenset({"name", "out", "seed", "count", "progress"})
 
 # ``make(out, *, seed=0, count=0, progress=None, **own options) -> StimulusSet``: same arguments, same bytes; resumable.
 Make = Callable[..., StimulusSet]
@@ -64,6 +64,16 @@ def make(
     maker: Maker = makers.get(name)
     chosen = dict(maker.options) | {k: _option(maker, k, v) for k, v in options.items()}
     return maker.make(Path(out).expanduser(), seed=seed, count=count, progress=progress, **chosen)
+
+
+def parse_options(settings: Sequence[str]) -> dict[str, str]:
+    """Turn ``["size=224"]`` into ``{"size": "224"}``; report everything that is not ``key=value`` at once."""
+    pairs = [s.partition("=") for s in settings]
+    bad = [f"{s!r} is not key=value" for s, (key, sign, _) in zip(settings, pairs) if not (key.strip() and sign)]
+    reserved = [f"{key!r} has its own flag" for key, _, _ in pairs if key.strip() in _RESERVED]
+    if bad or reserved:
+        raise all_problems("--set", bad + reserved)
+    return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def _option(maker: Maker, key: str, value: Any) -> Any:

@@ -173,9 +173,12 @@ def _prepare(home: Path, pairs: list[Pair], settings: dict[str, int]) -> None:
     record = {"maker": "cue_conflict", "version": VERSION, **settings}
     stimuli, made = home / "stimuli", home / "made.json"
     there = {p.relative_to(stimuli) for p in stimuli.glob("*/*.png")}
-    before = json.loads(made.read_text("utf-8")) if made.is_file() else {}
-    old = {k: v for k, v in before.items() if k != "count"}
     hint = "choose another --out, or remove the folder first"
+    try:
+        before = dict(json.loads(made.read_text("utf-8"))) if made.is_file() else {}
+    except (ValueError, TypeError) as error:
+        raise UserError(f"{made} is damaged: {error}", hint) from error
+    old = {k: v for k, v in before.items() if k != "count"}
     if there and old != record:
         raise UserError(f"{home} already holds another set: {json.dumps(old) if old else 'not made by cuebench'}", hint)
     if surplus := len(there - {p.path for p in pairs}):

@@ -43,7 +43,9 @@ def find_images(folder: Path, depth: int) -> Found:
     images, problems = [], []
     for path in _walk(folder):
         relative = path.relative_to(folder)
-        if path.suffix.lower() not in IMAGE_SUFFIXES:
+        if path.suffix == ".part":
+            problems.append(f"{relative}: an unfinished download; run `cuebench fetch` again")
+        elif path.suffix.lower() not in IMAGE_SUFFIXES:
             problems.append(f"{relative}: not an image file")
         elif len(relative.parts) != depth + 1:
             problems.append(f"{relative}: lies {len(relative.parts) - 1} folders deep, expected {depth}")
@@ -67,8 +69,13 @@ def _walk(folder: Path) -> Iterable[Path]:
         deep = len(Path(place).relative_to(folder).parts) >= DEEPEST
         folders[:] = [] if deep else sorted(f for f in folders if f != "__MACOSX")
         for name in sorted(files):
-            if name.lower() not in IGNORED and not name.startswith("._"):
+            if name.lower() not in IGNORED and not _is_litter(name):
                 yield Path(place, name)
+
+
+def _is_litter(name: str) -> bool:
+    """Side files of macOS, and our own temporary files of a process that was killed."""
+    return name.startswith("._") or (name.startswith(".") and name.endswith(".tmp"))
 
 
 def require_folder(folder: Path, layout: str) -> Path:

@@ -1,0 +1,32 @@
+"""The verb ``make``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    name: Annotated[str, typer.Argument(help="A maker; see `cuebench list stimuli`.")],
+    out: Annotated[Path, typer.Option("--out", help="A data root; the set goes to a sub-folder of it.")],
+    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 0,
+    count: Annotated[int, typer.Option(help="Number of stimuli; 0: the maker's default.")] = 0,
+    settings: Annotated[list[str] | None, typer.Option("--set", help="key=value: an option of the maker.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no summary.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
+) -> None:
+    """Make a stimulus set; the same command goes on where it was stopped."""
+    import json
+
+    from cuebench.cli._progress import progress_bar
+    from cuebench.stimuli.makers.base import make, parse_options
+
+    with progress_bar(f"make {name}", quiet=quiet or as_json) as progress:
+        options = parse_options(settings or [])
+        made = make(name, out, seed=seed, count=count, progress=progress, **options)
+    if as_json:
+        print(json.dumps({"name": made.name, "root": made.root, "stimuli": len(made), "targets": made.targets}))
+    elif not quiet:
+        print(f"{len(made):,} stimuli in {made.root}\nuse them: cuebench run -p {name} --data-root {out} -o …")

@@ -1,0 +1,73 @@
+"""Accuracy: the share of images whose label is among the k classes with the largest logits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cuebench.errors import UserError
+from cuebench.metrics.ratios import Ratio, Terms, total
+from cuebench.types import MetricInfo
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+METRIC = MetricInfo(
+    name="accuracy",
+    title="Top-k accuracy",
+    formula="(1/n) Σ [rank of the label ≤ k], rank = 1 + #{larger logits} + #{equal logits of a lower class index}",
+    denominator="all answered images with a label",
+    reference="Russakovsky et al. 2015, ImageNet Large Scale Visual Recognition Challenge, arXiv:1409.0575",
+    caveats=(
+        "Equal logits are ordered by class index, which is the rule of arg max.",
+        "The first thing to check: an accuracy below the published one means that the preprocessing is wrong.",
+    ),
+    chance="k / number of classes",
+    higher_is="recognises more images",
+    needs=("logits",),
+)
+
+
+def rank(logits: Array, target: Array) -> Array:
+    """Return the rank of the target class in each row, 1 = largest, without sorting.
+
+    Parameters
+    ----------
+    logits : float array n × classes
+        Or probabilities: only the order counts.
+    target : int array n
+        Position of the right class.
+    """
+    if logits.ndim != 2 or len(logits) != len(target):
+        raise UserError(f"logits of shape {logits.shape} do not fit {len(target)} targets")
+    if len(target) and not (target.min() >= 0 and target.max() < logits.shape[1]):
+        raise UserError(f"targets must lie in 0 … {logits.shape[1] - 1}; got {target.min()} … {target.max()}")
+    own = np.take_along_axis(logits, target[:, None], axis=1)
+    earlier = np.arange(logits.shape[1])[None] < target[:, None]
+    larger: Array = 1 + ((logits > own) | ((logits == own) & earlier)).sum(axis=1)
+    return larger
+
+
+def terms(ranks: Array, k: int) -> Terms:
+    """Return what each image adds: numerator [rank ≤ k], denominator 1."""
+    return Terms(ranks <= k, np.ones(len(ranks), bool))
+
+
+def count(ranks: Array, k: int) -> Ratio:
+    """Return hits over images as counts that add up over shards."""
+    return total(terms(ranks, k))
+
+
+def accuracy(logits: Array, target: Array, k: int = 1) -> float:
+    """Return the share of rows whose target is among the k largest logits; NaN where there is no row.
+
+    References
+    ----------
+    Russakovsky et al. 2015, https://arxiv.org/abs/1409.0575
+
+    Examples
+    --------
+    >>> accuracy(np.array([[0.1, 0.9], [0.8, 0.2]]), np.array([1, 1]))
+    0.5
+    """
+    return count(rank(logits, target), k).value

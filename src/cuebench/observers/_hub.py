@@ -1,0 +1,128 @@
+"""Weights from hubs: from the local cache first, then from the network, never with a minute of silence.
+
+A download that cannot reach its hub takes 20 to 50 seconds to fail. So: try with the cache alone; if that is not enough
+and the network may be used, probe the hub for at most three seconds; only then download. Offline is a guarantee: inside
+``no_network`` the hub library is told so, and Python's sockets refuse to connect.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn, TypeVar
+
+from cuebench.errors import UserError
+
+T = TypeVar("T")
+PROBE_SECONDS = 3.0
+
+
+class NetworkForbidden(OSError):
+    """A connection was tried where none is allowed."""
+
+
+@contextmanager
+def no_network() -> Iterator[None]:
+    """Forbid connections to other machines inside the block."""
+    from huggingface_hub import constants
+
+    was, connect, resolve = constants.HF_HUB_OFFLINE, socket.socket.connect, socket.getaddrinfo
+    constants.HF_HUB_OFFLINE = True
+    socket.socket.connect = _refuse  # type: ignore[method-assign, assignment]
+    socket.getaddrinfo = _refuse
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE = was
+        socket.socket.connect = connect  # type: ignore[method-assign]
+        socket.getaddrinfo = resolve
+
+
+def _refuse(*args: Any, **kwargs: Any) -> NoReturn:
+    raise NetworkForbidden(f"offline: no connection is made to {args[-1] if args else 'another machine'}")
+
+
+def fetched(make: Callable[[], T], wanted: str, *, offline: bool, url: str = "", hint: str = "") -> T:
+    """Return ``make()``, which loads from the cache or downloads.
+
+    Parameters
+    ----------
+    make : callable
+        Loads the model; called again with the network when the cache alone is not enough.
+    wanted : str
+        Which weights, for the message.
+    offline : bool
+        Never use the network.
+    url : str
+        What is probed. Default: the Hugging Face hub, or its mirror in HF_ENDPOINT.
+    hint : str
+        What to do instead, in front of the general advice.
+    """
+    try:
+        with no_network():
+            return make()
+    except (OSError, ValueError, RuntimeError) as error:
+        if isinstance(error, UserError):
+            raise
+        if offline or hub_is_offline():
+            raise UserError(f"{wanted}: not in the local cache, and offline was asked for", _advice(hint)) from error
+    url = url or hub_endpoint()
+    if not reachable(url):
+        raise UserError(f"{wanted}: not in the local cache, and {url} cannot be reached", _advice(hint))
+    try:
+        return make()
+    except OSError as error:
+        raise UserError(f"{wanted}: could not be loaded from {url}: {_reason(error)}", _advice(hint)) from error
+
+
+def reachable(url: str, seconds: float = PROBE_SECONDS) -> bool:
+    """Tell within ``seconds`` whether a server answers at all; proxies of the environment are used."""
+    answered: list[bool] = []
+    # In a thread of its own, because resolving a name has no timeout.
+    thread = threading.Thread(target=lambda: answered.append(_answers(url, seconds)), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return bool(answered and answered[0])
+
+
+def _answers(url: str, seconds: float) -> bool:
+    request = urllib.request.Request(url, method="HEAD")
+    try:
+        with urllib.request.urlopen(request, timeout=seconds):
+            return True
+    except urllib.error.HTTPError:
+        return True  # an unfriendly answer is an answer
+    except (OSError, ValueError):
+        return False
+
+
+def hub_endpoint() -> str:
+    """Return the address of the Hugging Face hub, or of the mirror that HF_ENDPOINT names."""
+    from huggingface_hub import constants
+
+    return str(constants.ENDPOINT)
+
+
+def hub_is_offline() -> bool:
+    """Tell whether the environment forbids the hub (HF_HUB_OFFLINE)."""
+    from huggingface_hub import constants
+
+    return bool(constants.HF_HUB_OFFLINE) or os.environ.get("HF_HUB_OFFLINE", "0") not in {"", "0"}
+
+
+def _advice(hint: str) -> str:
+    general = (
+        "on another machine download the weights, then pass ?checkpoint=FILE; or copy the cache folder (HF_HOME, "
+        "TORCH_HOME) from there; or set HF_ENDPOINT to a mirror that this machine reaches. "
+        "HF_HUB_OFFLINE=1 or --offline makes this message come at once"
+    )
+    return f"{hint}; {general}" if hint else general
+
+
+def _reason(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

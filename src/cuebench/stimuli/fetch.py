@@ -1,0 +1,243 @@
+"""Get the files of a published dataset: verified, resumable, from several mirrors, or not at all.
+
+A file counts as verified *by hash* where the published hash is known, and *by structure only* where it is not; the
+hash of such a file is recorded in ``<data root>/<folder>/fetched.json`` and compared from then on. A file that is
+already there is never overwritten.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import urllib.parse
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cuebench.errors import UserError, all_problems
+from cuebench.registry import datasets
+from cuebench.stimuli._archive import unpack
+from cuebench.stimuli._download import Refused, Unreachable, download
+from cuebench.stimuli.atomic import write_atomic, write_error
+from cuebench.stimuli.datasets.base import Dataset, RemoteFile
+from cuebench.stimuli.hashing import hash_file
+
+PARALLEL = 8
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """What lies in the data root after a fetch."""
+
+    dataset: str
+    folder: str
+    files: int
+    downloaded: int
+    by_hash: int
+    by_structure: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.dataset}: {self.files:,} files in {self.folder}, {self.downloaded:,} of them downloaded now; "
+            f"{self.by_hash:,} files verified by hash, {self.by_structure:,} by structure only"
+        )
+
+
+@dataclass
+class _Job:
+    """The state of one fetch that its threads share."""
+
+    dataset: Dataset
+    root: Path
+    mirrors: tuple[str, ...]
+    recorded: dict[str, str]
+    down: dict[str, str] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def record(self) -> Path:
+        return self.root / self.dataset.folder / "fetched.json"
+
+    def place(self, file: RemoteFile) -> Path:
+        return self.root / file.path
+
+
+def fetch(
+    dataset: str | Dataset,
+    data_root: Path,
+    *,
+    mirrors: Sequence[str] = (),
+    offline: bool = False,
+    progress: Progress | None = None,
+) -> Fetched:
+    """Bring the files of a dataset into a data root, or say exactly what is missing.
+
+    Parameters
+    ----------
+    dataset : str or Dataset
+        Name of a dataset (``cuebench list stimuli``) or one of your own.
+    data_root : Path
+        Files go to ``data_root/<folder of the dataset>/…``.
+    mirrors : sequence of str
+        Addresses that hold a copy, tried before the published ones.
+    offline : bool
+        Never use the network: verify what is there, and name every missing file with its hash and place.
+    progress : callable, optional
+        ``progress(files done, files in all)``.
+
+    Returns
+    -------
+    Fetched
+        Counts, and how the files were verified.
+
+    Raises
+    ------
+    UserError
+        With all problems at once; files that did arrive are kept, and the same command goes on from there.
+    """
+    found: Dataset = datasets.get(dataset) if isinstance(dataset, str) else dataset
+    root = Path(data_root).expanduser()
+    job = _Job(found, root, (*mirrors, *found.mirrors), _read_record(root / found.folder / "fetched.json"))
+    if (root / found.folder / "made.json").is_file():
+        raise UserError(f"{root / found.folder} holds a set made by `cuebench make`", "choose another --data-root")
+    files = found.load()
+    missing = _verify_present(job, files)
+    if missing and offline:
+        raise _put_by_hand(job, missing, [f"offline: {len(missing)} of {len(files)} files are missing"])
+    try:
+        failures = _download_all(job, missing, len(files), progress)
+    finally:
+        _write_record(job)  # also after Ctrl-C: what was fetched is known next time
+    if failures:
+        raise _put_by_hand(job, [f for f, _ in failures], [reason for _, reason in failures])
+    _unpack_all(job, files)
+    by_hash = sum(bool(f.sha256) for f in files)
+    return Fetched(found.name, str(root / found.folder), len(files), len(missing), by_hash, len(files) - by_hash)
+
+
+# ---- what is there ---------------------------------------------------------------------------------------------------
+
+
+def _verify_present(job: _Job, files: Iterable[RemoteFile]) -> list[RemoteFile]:
+    """Verify the files that are there, return those that are not; wrong files are an error, all at once."""
+    files = list(files)
+    there = [f for f in files if job.place(f).is_file()]
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        checked = zip(there, pool.map(lambda f: _accept(job, f, job.place(f)), there))
+        problems = [f"{job.place(f)}: {problem}" for f, problem in checked if problem]
+    if problems:
+        hint = "remove or replace these files, then run the same command again; nothing was overwritten"
+        raise all_problems(f"wrong files of dataset {job.dataset.name!r}", problems, hint)
+    present = {f.path for f in there}
+    return [f for f in files if f.path not in present and not (f.unpack and (job.root / f.unpack).is_dir())]
+
+
+def _accept(job: _Job, file: RemoteFile, path: Path) -> str:
+    """Judge the content of ``path``: a problem, or "". A new hash without a published one is remembered."""
+    facts = hash_file(path)
+    known = file.sha256 or job.recorded.get(file.path, "")
+    if known and facts.sha256 != known:
+        whose = "expected" if file.sha256 else "but it was fetched before with"
+        return f"sha256 is {facts.sha256}, {whose} {known}"
+    if not known:
+        problem = file.check(path) if file.check else ("" if facts.size else "the file is empty")
+        if problem:
+            return problem
+        with job.lock:
+            job.recorded[file.path] = facts.sha256
+    return ""
+
+
+def _read_record(path: Path) -> dict[str, str]:
+    if not path.is_file():
+        return {}
+    try:
+        return {str(k): str(v) for k, v in json.loads(path.read_text("utf-8"))["sha256"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"{path} is damaged: {error!r}", "remove it; the hashes are then recorded anew") from error
+
+
+def _write_record(job: _Job) -> None:
+    if job.recorded and job.recorded != _read_record(job.record):
+        about = "sha256 of files without a published hash, as first fetched on this machine"
+        data: dict[str, Any] = {"about": about, "sha256": dict(sorted(job.recorded.items()))}
+        write_atomic(job.record, (json.dumps(data, indent=1) + "\n").encode())
+
+
+# ---- what is not -----------------------------------------------------------------------------------------------------
+
+
+def _download_all(
+    job: _Job, missing: list[RemoteFile], total: int, progress: Progress | None
+) -> list[tuple[RemoteFile, str]]:
+    failures: list[tuple[RemoteFile, str]] = []
+    done = total - len(missing)
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        for file, reason in zip(missing, pool.map(lambda f: _one(job, f), missing)):
+            failures += [(file, reason)] if reason else []
+            done += 1
+            if progress:
+                progress(done, total)
+    return failures
+
+
+def _one(job: _Job, file: RemoteFile) -> str:
+    """Fetch one file from the first mirror that has it; return why it could not be had, or ""."""
+    place = job.place(file)
+    part = place.with_name(place.name + ".part")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise write_error(place, error) from error
+    reasons = []
+    for mirror in job.mirrors:
+        reason = job.down.get(mirror) or _from_mirror(job, file, mirror, part)
+        if not reason:
+            part.replace(place)
+            return ""
+        reasons.append(reason)
+    return "; ".join(reasons) or "the dataset names no mirror"
+
+
+def _from_mirror(job: _Job, file: RemoteFile, mirror: str, part: Path) -> str:
+    url = f"{mirror.rstrip('/')}/{urllib.parse.quote(file.source)}"
+    # A part left by another mirror or an older version may not fit: then once more, from the first byte.
+    for resumed in (part.is_file(), False):
+        try:
+            download(url, part, file.size)
+        except Unreachable as error:
+            # Not asked again in this fetch: a thousand files must not wait for the same dead server.
+            return job.down.setdefault(mirror, f"{mirror}: {error}")
+        except Refused as error:
+            return str(error)
+        problem = _accept(job, file, part)
+        if not problem:
+            return ""
+        part.unlink(missing_ok=True)
+        if not resumed:
+            break
+    return f"{url}: {problem}"
+
+
+def _unpack_all(job: _Job, files: Iterable[RemoteFile]) -> None:
+    """Unpack every archive whose folder is not there yet, also one that was put in place by hand."""
+    for file in files:
+        if file.unpack and not (job.root / file.unpack).is_dir():
+            unpack(job.place(file), job.root / file.unpack)
+
+
+def _put_by_hand(job: _Job, missing: list[RemoteFile], reasons: list[str]) -> UserError:
+    """Build the message that lets somebody without this network do the work by hand; it names every file."""
+    orders = [f"put file {f.source} with {f.identity} at {job.place(f).absolute()}" for f in missing]
+    different = list(dict.fromkeys(reasons))
+    more = [f"… and {len(different) - 5} more reasons"] if len(different) > 5 else []
+    why = "\n".join(f"  - {r}" for r in different[:5] + more)
+    source = f"the files are published below {job.dataset.mirrors[0]}" if job.dataset.mirrors else ""
+    hint = f"{source}; or name a copy with --mirror URL; what has arrived is kept, the same command goes on".lstrip(
+        "; "
+    )
+    listing = "\n".join(f"  {order}" for order in orders)
+    return UserError(f"dataset {job.dataset.name!r} is not complete\n{why}\n{listing}", hint)

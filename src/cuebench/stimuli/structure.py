@@ -1,0 +1,61 @@
+"""Is a file what its name says, where no hash is known? Each function returns a problem, or "" where there is none."""
+
+from __future__ import annotations
+
+import csv
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+Check = Callable[[Path], str]
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+
+
+def png(width: int, height: int) -> Check:
+    """Return a check for a complete PNG of this size: signature, chunk checksums, IEND as the last chunk."""
+
+    def check(path: Path) -> str:
+        data = path.read_bytes()
+        problem = _png_problem(data)
+        size = (int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big"))
+        return problem or ("" if size == (width, height) else f"{size[0]}×{size[1]} pixels, expected {width}×{height}")
+
+    return check
+
+
+def _png_problem(data: bytes) -> str:
+    if not data.startswith(_SIGNATURE):
+        return "not a PNG file"
+    at, last = len(_SIGNATURE), b""
+    while at + 12 <= len(data):
+        length, last = int.from_bytes(data[at : at + 4], "big"), data[at + 4 : at + 8]
+        end = at + 12 + length
+        if zlib.crc32(data[at + 4 : end - 4]) != int.from_bytes(data[end - 4 : end], "big"):
+            return f"a PNG with a damaged or cut chunk {last.decode('latin-1')!r}"
+        at = end
+    return "" if last == b"IEND" and at == len(data) else "a PNG without its end"
+
+
+def table(columns: Sequence[str], rows: int) -> Check:
+    """Return a check for a CSV with exactly these columns and this number of rows."""
+
+    def check(path: Path) -> str:
+        try:
+            with path.open(newline="", encoding="utf-8") as file:
+                found = list(csv.reader(file))
+        except (UnicodeDecodeError, csv.Error) as error:
+            return f"not a CSV in UTF-8: {error}"
+        if not found or found[0] != list(columns):
+            return f"columns {found[0] if found else []}, expected {list(columns)}"
+        ragged = sum(len(row) != len(columns) for row in found)
+        if ragged:
+            return f"{ragged} rows have another number of columns than the header"
+        return "" if len(found) == rows + 1 else f"{len(found) - 1} rows, expected {rows}"
+
+    return check
+
+
+def looks_like_html(start: bytes) -> bool:
+    """Say whether the first bytes of a file are those of a web page."""
+    head = start.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    return head.startswith((b"<!doctype", b"<html", b"<head", b"<?xml"))

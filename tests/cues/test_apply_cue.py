@@ -1,0 +1,249 @@
+"""Applying a cue to files and folders: names, seeds, resuming, masks, failures, and the verb."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from cuebench.cli import run
+from cuebench.cli.cue import parse_settings
+from cuebench.cues import composite, contrast, voronoi_shuffle
+from cuebench.errors import UserError
+from cuebench.stimuli._cue_files import file_seed, read_image
+from cuebench.stimuli.apply_cue import apply_cue
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture
+def photos(tmp_path):
+    folder = tmp_path / "photos"
+    for name in ("a.png", "cats/b.png", "cats/c.png"):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(RNG.integers(0, 256, (24, 20, 3), dtype=np.uint8)).save(path)
+    return folder
+
+
+def pixels(path):
+    return np.asarray(Image.open(path))
+
+
+def tree(folder):
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_each_file_gets_the_cue_with_its_own_seed(photos, tmp_path):
+    done = apply_cue("voronoi_shuffle", photos, tmp_path / "out", options={"sites": 5}, seed=3, workers=1)
+    assert (done.made, done.kept, done.failed) == (3, 0, {})
+    expected = voronoi_shuffle(pixels(photos / "cats/b.png"), sites=5, rng=file_seed(3, "cats/b.png"))
+    assert np.array_equal(pixels(tmp_path / "out/cats/b.png"), expected)
+    assert file_seed(3, "cats/b.png") != file_seed(3, "cats/c.png") != file_seed(4, "cats/c.png")
+
+
+def test_the_number_of_workers_does_not_matter(photos, tmp_path):
+    for workers in (1, 2):
+        apply_cue("uniform_noise", photos, tmp_path / f"out{workers}", workers=workers)
+    assert tree(tmp_path / "out1") == tree(tmp_path / "out2")
+
+
+def test_a_second_call_goes_on_where_the_first_stopped(photos, tmp_path):
+    out = tmp_path / "out"
+    apply_cue("voronoi_shuffle", photos, out, workers=1)
+    whole = tree(out)
+    (out / "cats/b.png").unlink()
+    kept_time = (out / "a.png").stat().st_mtime_ns
+    done = apply_cue("voronoi_shuffle", photos, out, workers=1)
+    assert (done.made, done.kept) == (1, 2)
+    assert tree(out) == whole
+    assert (out / "a.png").stat().st_mtime_ns == kept_time
+
+
+def test_a_source_that_changed_is_made_again(photos, tmp_path):
+    apply_cue("greyscale", photos, tmp_path / "out", workers=1)
+    later = (tmp_path / "out/a.png").stat().st_mtime_ns + 10**9
+    os.utime(photos / "a.png", ns=(later, later))
+    assert apply_cue("greyscale", photos, tmp_path / "out", workers=1).made == 1
+
+
+@pytest.mark.parametrize(
+    ("cue", "more"),
+    [("contrast", {}), ("voronoi_shuffle", {"seed": 1}), ("voronoi_shuffle", {"options": {"sites": 9}})],
+)
+def test_other_parameters_in_the_same_folder_are_refused(photos, tmp_path, cue, more):
+    apply_cue("voronoi_shuffle", photos, tmp_path / "out", workers=1)
+    with pytest.raises(UserError, match="other parameters") as caught:
+        apply_cue(cue, photos, tmp_path / "out", workers=1, **more)
+    assert "--fresh" in caught.value.hint
+    assert apply_cue(cue, photos, tmp_path / "out", workers=1, fresh=True, **more).made == 3
+
+
+def test_foreign_files_are_not_taken_for_results(photos, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/a.png").write_bytes(b"mine")
+    with pytest.raises(UserError, match=r"no cue\.json"):
+        apply_cue("greyscale", photos, tmp_path / "out")
+    assert (tmp_path / "out/a.png").read_bytes() == b"mine"
+
+
+def test_the_manifest_says_how_the_folder_was_made(photos, tmp_path):
+    apply_cue("contrast", photos, tmp_path / "out", options={"level": 0.3}, seed=7, workers=1)
+    found = json.loads((tmp_path / "out/cue.json").read_text())
+    assert (found["cue"], found["options"], found["seed"]) == ("contrast", {"level": 0.3}, 7)
+
+
+def test_unreadable_files_are_named_and_the_rest_is_made(photos, tmp_path):
+    (photos / "broken.jpg").write_bytes(b"no picture")
+    Image.fromarray(np.zeros((4, 4, 4), np.uint8)).save(photos / "clear.png")
+    Image.fromarray(np.full((4, 4, 4), 255, np.uint8)).save(photos / "opaque.png")
+    seen = []
+    done = apply_cue("greyscale", photos, tmp_path / "out", workers=1, progress=lambda *a: seen.append(a))
+    assert done.made == 4
+    assert {os.path.basename(name) for name in done.failed} == {"broken.jpg", "clear.png"}
+    assert "cannot be decoded" in done.failed[str(photos / "broken.jpg")]
+    assert "alpha" in done.failed[str(photos / "clear.png")]
+    assert seen[-1][:2] == (6, 6)
+    assert sum(bool(message) for _, _, message in seen) == 2
+    assert not list((tmp_path / "out").rglob("*.tmp"))
+
+
+def test_one_mistake_is_one_error(photos, tmp_path):
+    with pytest.raises(UserError, match="all 3 files failed: sites is -2"):
+        apply_cue("voronoi_shuffle", photos, tmp_path / "out", options={"sites": -2}, workers=1)
+
+
+def test_names_that_differ_only_in_the_suffix_stay_apart(photos, tmp_path):
+    Image.fromarray(np.zeros((5, 5, 3), np.uint8)).save(photos / "a.jpg")
+    apply_cue("greyscale", photos, tmp_path / "out", workers=1)
+    assert {"a.png.png", "a.jpg.png", "cats/b.png"} <= set(tree(tmp_path / "out"))
+
+
+def test_object_masks_and_their_inverse(photos, tmp_path):
+    mask = np.zeros((24, 20), np.uint8)
+    mask[5:15, 5:15] = 255
+    Image.fromarray(mask).save(tmp_path / "mask.png")
+    Image.fromarray(255 - mask).save(tmp_path / "black.png")
+    apply_cue("composite", photos, tmp_path / "one", mask=tmp_path / "mask.png", workers=1)
+    apply_cue("composite", photos, tmp_path / "two", mask=tmp_path / "black.png", invert_mask=True, workers=1)
+    expected = composite(pixels(photos / "a.png"), mask=mask)
+    assert np.array_equal(pixels(tmp_path / "one/a.png"), expected)
+    assert np.array_equal(pixels(tmp_path / "two/a.png"), expected)
+
+
+def test_label_masks_move_with_the_images(photos, tmp_path):
+    masks = tmp_path / "labels"
+    for name in ("a.png", "cats/b.png"):
+        (masks / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels(photos / name)[..., 0]).save(masks / name)
+    done = apply_cue("voronoi_shuffle", photos, tmp_path / "out", mask=masks, workers=1)
+    assert [os.path.basename(name) for name in done.failed] == ["c.png"]
+    assert "missing" in next(iter(done.failed.values()))
+    for name in ("a.png", "cats/b.png"):
+        assert np.array_equal(pixels(tmp_path / "out/masks" / name), pixels(tmp_path / "out" / name)[..., 0])
+
+
+def test_second_images(photos, tmp_path):
+    done = apply_cue("blend", photos, tmp_path / "out", other=photos / "a.png", workers=1)
+    assert done.made == 3
+    assert np.array_equal(pixels(tmp_path / "out/a.png"), pixels(photos / "a.png"))
+
+
+def test_one_file(photos, tmp_path):
+    apply_cue("contrast", photos / "a.png", tmp_path / "deep/result.png", options={"level": 0.5})
+    assert np.array_equal(pixels(tmp_path / "deep/result.png"), contrast(pixels(photos / "a.png"), level=0.5))
+    apply_cue("contrast", photos / "a.png", tmp_path / "folder")
+    assert (tmp_path / "folder/a.png").exists()
+
+
+def test_grey_stays_grey(tmp_path):
+    Image.fromarray(RNG.integers(0, 256, (9, 9), dtype=np.uint8)).save(tmp_path / "grey.png")
+    apply_cue("contrast", tmp_path / "grey.png", tmp_path / "out.png")
+    assert Image.open(tmp_path / "out.png").mode == "L"
+
+
+def test_palettes_are_colours_and_16_bits_are_refused(tmp_path):
+    picture = Image.fromarray(RNG.integers(0, 256, (9, 9, 3), dtype=np.uint8)).quantize(16)
+    picture.save(tmp_path / "palette.png")
+    assert read_image(tmp_path / "palette.png").shape == (9, 9, 3)
+    Image.fromarray(RNG.integers(0, 60000, (9, 9), dtype=np.uint16)).save(tmp_path / "deep.png")
+    with pytest.raises(UserError, match="more than 8 bits"):
+        read_image(tmp_path / "deep.png")
+
+
+@pytest.mark.parametrize(
+    ("cue", "more", "message"),
+    [
+        ("voronoi", {}, "Did you mean 'voronoi_shuffle'"),
+        ("voronoi_shuffle", {"options": {"site": 4}}, "Did you mean 'sites'"),
+        ("contours", {}, "needs an object mask"),
+        ("blend", {}, "needs a second image"),
+        ("contrast", {"mask": "x.png"}, "takes no mask"),
+        ("contrast", {"other": "x.png"}, "takes no second image"),
+        ("contrast", {"seed": -1}, "seed is -1"),
+    ],
+)
+def test_mistakes_that_concern_the_whole_call(photos, tmp_path, cue, more, message):
+    with pytest.raises(UserError, match=message):
+        apply_cue(cue, photos, tmp_path / "out", **more)
+    assert not (tmp_path / "out").exists()
+
+
+def test_bad_places(photos, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="does not exist"):
+        apply_cue("contrast", tmp_path / "nowhere", tmp_path / "out")
+    with pytest.raises(UserError, match="no images"):
+        apply_cue("contrast", tmp_path / "empty", tmp_path / "out")
+    with pytest.raises(UserError, match="source folder itself"):
+        apply_cue("contrast", photos, photos)
+    with pytest.raises(UserError, match="is a file"):
+        apply_cue("contrast", photos, tmp_path / "x.png")
+
+
+def test_results_below_the_source_are_not_taken_as_sources(photos):
+    apply_cue("contrast", photos, photos / "out", workers=1)
+    assert apply_cue("contrast", photos, photos / "out", workers=1).kept == 3
+
+
+def test_the_verb(photos, tmp_path, capsys):
+    out = tmp_path / "out"
+    call = ["cue", "patch_shuffle", str(photos), str(out), "--set", "grid=4", "--seed", "2", "--workers", "1"]
+    assert run(call) == 0
+    assert "3 made, 0 kept" in capsys.readouterr().out
+    assert run([*call, "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["kept"] == 3
+    assert all(json.loads(line)["event"] for line in captured.err.splitlines())
+    assert run([*call, "--set", "grid=8"]) == 2
+    assert "other parameters" in capsys.readouterr().err
+
+
+def test_the_verb_exits_1_when_a_file_failed(photos, tmp_path, capsys):
+    (photos / "broken.jpg").write_bytes(b"no picture")
+    assert run(["cue", "greyscale", str(photos), str(tmp_path / "out"), "--workers", "1", "--quiet"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "broken.jpg" in captured.err
+
+
+@pytest.mark.parametrize("call", [["cue"], ["cue", "contrast"], ["cue", "--sheet", "x.png"]])
+def test_the_verb_without_its_arguments(call, capsys):
+    assert run(call) == 2
+    assert "cuebench cue" in capsys.readouterr().err
+
+
+def test_settings_are_read_as_values():
+    found = parse_settings(["sites=8", "level=.5", "sigma=inf", "mode=corrected", "angles=0,90", "keep_colour=true"])
+    assert found == {
+        "sites": 8,
+        "level": 0.5,
+        "sigma": float("inf"),
+        "mode": "corrected",
+        "angles": [0, 90],
+        "keep_colour": True,
+    }
+    for bad in ("sites", "=3", "a b=3"):
+        with pytest.raises(UserError, match="--set"):
+            parse_settings([bad])

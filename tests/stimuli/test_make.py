@@ -1,0 +1,173 @@
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from cuebench.errors import UserError
+from cuebench.labels import label_map, label_space
+from cuebench.registry import makers
+from cuebench.stimuli.fetch import fetch
+from cuebench.stimuli.makers import cue_conflict
+from cuebench.stimuli.makers.base import make, parse_options
+from cuebench.stimuli.readers.cue_conflict import read
+
+
+def files(folder):
+    return {p.relative_to(folder): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    out = tmp_path_factory.mktemp("made")
+    return out, make("cue_conflict", out, count=20)
+
+
+def test_registry_finds_the_maker():
+    assert makers.names() == ["cue_conflict"]
+    assert makers.get("cue_conflict").name == "cue_conflict"
+
+
+def test_set_is_in_the_published_layout(made):
+    out, stimuli = made
+    assert len(stimuli) == 20
+    assert {(s.width, s.height) for s in stimuli} == {(224, 224)}
+    assert all(s.shape != s.texture for s in stimuli)
+    assert stimuli.root == str(out / "cue_conflict" / "stimuli")
+    assert stimuli.partial == ()
+
+
+def test_every_class_has_members_in_imagenet(made):
+    resolved = label_map(made[1].targets).resolve(label_space("imagenet1k"))
+    assert set(resolved.names) == {*cue_conflict.SHAPES, *cue_conflict.TEXTURES}
+    assert resolved.missing == {}
+    assert resolved.uncovered == ()
+
+
+def test_same_seed_same_bytes_and_other_seed_other_bytes(made, tmp_path):
+    make("cue_conflict", tmp_path / "again", count=20)
+    assert files(tmp_path / "again") == files(made[0])
+    make("cue_conflict", tmp_path / "other", count=1, seed=1)
+    name = next(iter(cue_conflict.plan(1))).path
+    place = tmp_path / "other" / "cue_conflict" / "stimuli" / name
+    assert place.read_bytes() != (made[0] / "cue_conflict" / "stimuli" / name).read_bytes()
+
+
+def test_stopped_and_continued_gives_the_same_bytes(made, tmp_path):
+    class Stop(Exception):
+        pass
+
+    def stop(done, total):
+        if done == 5:
+            raise Stop
+
+    with pytest.raises(Stop):
+        make("cue_conflict", tmp_path, count=20, progress=stop)
+    kept = files(tmp_path)
+    assert 5 <= len(kept) < 22
+    assert read(tmp_path / "cue_conflict" / "stimuli").partial == (f"{len(kept) - 2} of 20 stimuli",)
+    steps = []
+    make("cue_conflict", tmp_path, count=20, progress=lambda *s: steps.append(s))
+    assert files(tmp_path) == files(made[0])
+    assert steps[0] == (len(kept) - 2 + 1, 20)
+    assert steps[-1] == (20, 20)
+
+
+def test_a_bigger_count_continues_and_a_smaller_one_is_refused(tmp_path):
+    make("cue_conflict", tmp_path, count=2)
+    before = files(tmp_path / "cue_conflict" / "stimuli")
+    assert len(make("cue_conflict", tmp_path, count=3)) == 3
+    assert before.items() <= files(tmp_path / "cue_conflict" / "stimuli").items()
+    with pytest.raises(UserError, match="holds 1 stimuli that are not among the 2"):
+        make("cue_conflict", tmp_path, count=2)
+
+
+def test_sets_are_never_mixed(tmp_path, conflict_folder):
+    make("cue_conflict", tmp_path / "a", count=1)
+    with pytest.raises(UserError, match="already holds another set"):
+        make("cue_conflict", tmp_path / "a", count=1, seed=1)
+    conflict_folder.rename(tmp_path / "stimuli_of_user")
+    (tmp_path / "b" / "cue_conflict").mkdir(parents=True)
+    (tmp_path / "stimuli_of_user").rename(tmp_path / "b" / "cue_conflict" / "stimuli")
+    with pytest.raises(UserError, match="not made by cuebench"):
+        make("cue_conflict", tmp_path / "b", count=1)
+
+
+@pytest.mark.parametrize("count", [10, 100, 300, 500, 730])
+def test_plan_is_distinct_and_balanced(count):
+    pairs = list(cue_conflict.plan(count))
+    assert len(set(pairs)) == count
+    for field in ("shape", "texture"):
+        _, counts = np.unique([getattr(p, field) for p in pairs], return_counts=True)
+        assert (len(counts), counts.max() - counts.min() <= 1) == (10, True)
+    assert pairs == list(cue_conflict.plan(1000))[:count]
+
+
+@pytest.mark.parametrize("name", cue_conflict.SHAPES)
+def test_shapes_are_drawn_whole_and_antialiased(name):
+    for i in (1, 2, 3):
+        mask = cue_conflict.draw_shape(name, i)
+        assert 0.08 < mask.mean() < 0.6
+        assert ((mask > 0) & (mask < 1)).any()
+        border = np.concatenate([mask[0], mask[-1], mask[:, 0], mask[:, -1]])
+        assert border.max() == 0, "cut off at the border"
+
+
+@pytest.mark.parametrize("name", cue_conflict.TEXTURES)
+def test_textures_fill_the_image_evenly(name):
+    texture = cue_conflict.draw_texture(name, 1)
+    assert texture.shape == (224, 224, 3)
+    assert texture.min() >= 0
+    assert texture.max() <= 1
+    quarters = [q.std() for half in np.split(texture, 2) for q in np.split(half, 2, axis=1)]
+    assert min(quarters) > 0.04
+
+
+def test_stimulus_is_texture_inside_and_background_outside(tmp_path):
+    stimuli = make("cue_conflict", tmp_path, count=1, size=64, background=128)
+    pair = next(iter(cue_conflict.plan(1)))
+    pixels = np.asarray(Image.open(tmp_path / "cue_conflict" / "stimuli" / stimuli.stimuli[0].path)).astype(float)
+    mask = cue_conflict.draw_shape(pair.shape, pair.i, size=64)
+    texture = cue_conflict.draw_texture(pair.texture, pair.j, size=64)
+    assert (pixels[mask == 0] == 128).all()
+    np.testing.assert_allclose(pixels[mask == 1], 255 * texture[mask == 1], atol=0.51)
+
+
+def test_options_are_checked(tmp_path):
+    with pytest.raises(UserError, match="Did you mean 'size'"):
+        make("cue_conflict", tmp_path, siez=3)
+    with pytest.raises(UserError, match="expected a int"):
+        make("cue_conflict", tmp_path, size="big")
+    with pytest.raises(UserError, match="cannot make"):
+        make("cue_conflict", tmp_path, size=3)
+    with pytest.raises(UserError, match="unknown maker"):
+        make("cue_conflct", tmp_path)
+    assert parse_options(["size=64", "a = b=c"]) == {"size": "64", "a": "b=c"}
+    with pytest.raises(UserError, match="2 problems"):
+        parse_options(["size", "seed=3"])
+    assert not list(tmp_path.iterdir())
+
+
+def test_damaged_record_is_a_user_error(tmp_path):
+    make("cue_conflict", tmp_path, count=1)
+    (tmp_path / "cue_conflict" / "made.json").write_text("{")
+    with pytest.raises(UserError, match="is not a record of"):
+        read(tmp_path / "cue_conflict" / "stimuli")
+    with pytest.raises(UserError, match="is damaged"):
+        make("cue_conflict", tmp_path, count=1)
+
+
+def test_published_files_are_not_fetched_into_a_made_set(tmp_path):
+    make("cue_conflict", tmp_path, count=1)
+    with pytest.raises(UserError, match="made by `cuebench make`"):
+        fetch("cue_conflict", tmp_path, offline=True)
+
+
+def test_command_line(tmp_path, capsys):
+    from cuebench.cli import run
+
+    arguments = ["make", "cue_conflict", "--out", str(tmp_path), "--count", "2", "--set", "size=64", "--json"]
+    assert run(arguments) == 0
+    assert json.loads(capsys.readouterr().out)["stimuli"] == 2
+    assert run(["fetch", "cue_conflict_silhouettes", "--data-root", str(tmp_path), "--offline"]) == 2
+    assert "put file stimuli/filled-silhouettes/airplane/airplane1.png with sha256" in capsys.readouterr().err

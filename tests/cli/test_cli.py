@@ -16,7 +16,7 @@ from cuebench import cli, registry
 
 
 def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    status = cli.run([str(a) for a in arguments])
+    status = cli.invoke([str(a) for a in arguments])
     captured = capsys.readouterr()
     return status, captured.out, captured.err
 

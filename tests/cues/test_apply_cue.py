@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from cuebench.cli import run
+from cuebench.cli import invoke as run
 from cuebench.cli.cue import parse_settings
 from cuebench.cues import composite, contrast, voronoi_shuffle
 from cuebench.errors import UserError

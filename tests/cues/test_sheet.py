@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from cuebench.cli import run
+from cuebench.cli import invoke as run
 from cuebench.registry import cues
 from cuebench.stimuli import sheet
 from cuebench.stimuli._sheet_layout import Group, Tile, draw

@@ -5,9 +5,8 @@ import pytest
 
 from cuebench.registry import datasets
 from cuebench.stimuli.fetch import fetch
-from cuebench.stimuli.readers.cue_conflict import parse
+from cuebench.stimuli.readers.cue_conflict import parse, read
 
-DATA = next((p / "shared" / "data" for p in Path(__file__).resolve().parents if (p / "shared" / "data").is_dir()), None)
 EXPECTED = {"cue_conflict": (1280, 256), "cue_conflict_silhouettes": (160, 160), "cue_conflict_responses": (23, 14)}
 
 
@@ -30,7 +29,22 @@ def test_listing_has_the_published_structure():
     assert sum(s.shape == s.texture for s in found) == 80
 
 
-@pytest.mark.skipif(DATA is None, reason="../shared/data is not here")
-def test_real_silhouettes_verify_offline():
-    found = fetch("cue_conflict_silhouettes", DATA, offline=True)
-    assert (found.files, found.by_hash) == (160, 160)
+def test_real_silhouettes_verify_offline(shared):
+    found = fetch("cue_conflict_silhouettes", shared, offline=True)
+    assert (found.files, found.by_hash, found.downloaded) == (160, 160, 0)
+
+
+def test_real_stimuli_agree_with_the_committed_hashes(shared):
+    listed = {Path(f.path).stem: f.sha256 for f in datasets.get("cue_conflict").load() if f.sha256}
+    assert {s.id: s.sha256 for s in read(shared / "cue_conflict" / "stimuli", expected=1280)} == listed
+
+
+def test_every_real_file_passes_the_check_of_its_structure(shared):
+    """The check must not refuse a good file: it is all there is for the files without a published hash."""
+    checked = 0
+    for name in datasets:
+        for file in datasets.get(name).load():
+            if (shared / file.path).is_file():
+                assert file.check(shared / file.path) == "", file.path
+                checked += 1
+    assert checked == 256 + 160 + 14

@@ -169,5 +169,5 @@ def test_command_line(tmp_path, capsys):
     arguments = ["make", "cue_conflict", "--out", str(tmp_path), "--count", "2", "--set", "size=64", "--json"]
     assert run(arguments) == 0
     assert json.loads(capsys.readouterr().out)["stimuli"] == 2
-    assert run(["fetch", "cue_conflict_silhouettes", "--data-root", str(tmp_path), "--offline"]) == 2
+    assert run(["fetch", "cue_conflict_silhouettes", "--data-root", str(tmp_path / "root"), "--offline"]) == 2
     assert "put file stimuli/filled-silhouettes/airplane/airplane1.png with sha256" in capsys.readouterr().err

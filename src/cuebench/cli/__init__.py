@@ -6,10 +6,13 @@ is imported, so that ``cuebench --version`` and ``cuebench list`` answer at once
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).parent
 
@@ -22,57 +25,61 @@ def verbs() -> list[str]:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line. Exit status: 0 done, 1 done with failures, 2 a mistake of the user's, 130 Ctrl-C."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    sys.exit(run(arguments))
+    sys.exit(invoke(arguments))
 
 
-def run(arguments: list[str]) -> int:
+def invoke(arguments: list[str]) -> int:
     """Run the command line and return the exit status."""
     from cuebench._version import __version__
-    from cuebench.errors import UserError
+    from cuebench.errors import UserError, did_you_mean
 
     if arguments[:1] == ["--version"]:
         print(f"cuebench {__version__}")
         return 0
     named = next((a for a in arguments if not a.startswith("-")), "")
+    if named and named not in verbs():
+        _print_error(did_you_mean("command", named, verbs()), as_json="--json" in arguments)
+        return 2
     try:
-        _check_verb(named)
-        return _call([named] if named else verbs(), arguments)
+        _call([named] if named else verbs(), arguments)
     except UserError as error:
         _print_error(error, as_json="--json" in arguments)
         return 2
-    except KeyboardInterrupt:
-        print("\nStopped. Finished batches are kept: run the same command to go on.", file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        # The reader (head, less) has gone; there is nobody left to tell.
-        sys.stderr.close()
-        return 1
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    return 0
 
 
-def _check_verb(named: str) -> None:
-    from cuebench.errors import did_you_mean
-
-    if named and named not in verbs():
-        raise did_you_mean("command", named, verbs())
-
-
-def _call(names: list[str], arguments: list[str]) -> int:
-    import click
+def _call(names: list[str], arguments: list[str]) -> None:
     import typer
 
     app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
     app.callback(invoke_without_command=True)(_root)
     for name in names:
         module = importlib.import_module(f"cuebench.cli.{name.replace('-', '_')}")
-        app.command(name)(module.command)
-    try:
-        status = app(arguments, standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        return 2
-    except click.exceptions.Abort:
-        raise KeyboardInterrupt from None
-    return status if isinstance(status, int) else 0
+        app.command(name)(_guarded(module.command, as_json="--json" in arguments))
+    app(arguments, prog_name="cuebench")
+
+
+def _guarded(command: Callable[..., int | None], *, as_json: bool) -> Callable[..., None]:
+    """Let a command's return value be the exit status, and end user errors and Ctrl-C with words, not tracebacks."""
+    import typer
+
+    from cuebench.errors import UserError
+
+    @functools.wraps(command)
+    def call(*arguments: Any, **options: Any) -> None:
+        try:
+            status = command(*arguments, **options) or 0
+        except UserError as error:
+            _print_error(error, as_json=as_json)
+            status = 2
+        except KeyboardInterrupt:
+            print("\nStopped. What was finished is kept: run the same command to go on.", file=sys.stderr)
+            status = 130
+        raise typer.Exit(status)
+
+    return call
 
 
 def _root() -> None:

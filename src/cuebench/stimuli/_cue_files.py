@@ -173,9 +173,10 @@ def _open(path: Path) -> Image.Image:
             picture.load()
             return picture
     except FileNotFoundError:
-        raise UserError(f"{path} is missing", "each image needs one") from None
+        raise UserError(f"{path.name} is missing", f"looked in {path.parent}") from None
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise UserError(f"cannot be decoded ({str(error).partition(' <_io')[0]})", f"check {path}") from None
+        why = str(error).partition(" <_io")[0].partition(f" '{path}'")[0]
+        raise UserError(f"{path.name} cannot be decoded: {why}") from None
 
 
 def write_image(path: Path, pixels: Array) -> None:
@@ -183,5 +184,6 @@ def write_image(path: Path, pixels: Array) -> None:
     buffer = io.BytesIO()
     array = pixels[..., 0] if pixels.ndim == 3 and pixels.shape[2] == 1 else pixels
     form = Image.registered_extensions().get(path.suffix.lower(), "PNG")
-    Image.fromarray(array).save(buffer, form)
+    # Level 2 of PNG is twice as fast as the default, and no larger on photographs.
+    Image.fromarray(array).save(buffer, form, **({"compress_level": 2} if form == "PNG" else {}))
     write_atomic(path, buffer.getvalue())

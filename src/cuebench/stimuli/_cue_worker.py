@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import Any
 
 from cuebench.errors import UserError
@@ -24,7 +25,7 @@ def run_jobs(jobs: list[Job], workers: int = 0) -> Iterator[tuple[Job, str]]:
             yield job, make(job)
         return
     # Fresh processes: forking one that has started threads (OpenCV, Numba) can hang.
-    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_one_thread)
+    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_prepare)
     try:
         yield from _in_pool(pool, jobs, count * AHEAD)
     finally:
@@ -46,8 +47,9 @@ def _in_pool(pool: ProcessPoolExecutor, jobs: list[Job], ahead: int) -> Iterator
             yield waiting.pop(future), future.result()
 
 
-def _one_thread() -> None:
-    """Let each process use one thread: the parallelism is over files."""
+def _prepare() -> None:
+    """Let each process use one thread, as the parallelism is over files; and end with its parent."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ[name] = "1"
     try:
@@ -55,6 +57,14 @@ def _one_thread() -> None:
     except ImportError:
         return
     cv2.setNumThreads(1)
+
+
+def _end_with_parent() -> None:
+    """A parent that is killed cannot stop its workers, and they would wait for the next job for ever."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def make(job: Job) -> str:

@@ -112,7 +112,7 @@ def _three(row, a, b, c):
     return tl.load(row + a), tl.load(row + b), tl.load(row + c)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["H", "W", "segment"])
 def structure_kernel(
     u_at, out_at, H, W, segment, w0, w1, w2, rest, C: tl.constexpr, COLUMNS: tl.constexpr
 ):  # fmt: skip
@@ -166,7 +166,7 @@ def structure_kernel(
         tl.store(to + 2 * size, yy, mask=keep)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["H", "W", "segment"])
 def tensor_kernel(
     abc_at, out_at, H, W, segment, w0, w1, w2, kappa, MIRROR: tl.constexpr, PAPER: tl.constexpr, COLUMNS: tl.constexpr
 ):  # fmt: skip
@@ -207,7 +207,7 @@ def tensor_kernel(
         tl.store(to + 2 * size, s, mask=keep)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["H", "W", "segment"])
 def explicit_kernel(
     u_at, abc_at, out_at, H, W, segment, w0, w1, w2, kappa, rest, dt,
     C: tl.constexpr, MIRROR: tl.constexpr, PAPER: tl.constexpr, COLUMNS: tl.constexpr,

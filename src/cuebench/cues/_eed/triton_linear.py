@@ -29,7 +29,7 @@ def _one(u_at, old_at, to_at, below, xl, xm, xr, t0, t1, t2, low, p0, q0, r0, p1
     return l0, l1, l2, down
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["H", "W", "segment"])
 def linear_kernel(
     u_at, old_at, tensor_at, H, W, segment, rest, now, step, before, C: tl.constexpr, SPLIT: tl.constexpr, COLUMNS: tl.constexpr, STAGES: tl.constexpr
 ):  # fmt: skip
@@ -99,7 +99,7 @@ def _two(
     return l0, l1, l2, l3, l4, da, db, dc, na, nb, nc, down, t2
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["H", "W", "segment"])
 def two_linear_kernel(
     u_at, old_at, first_at, second_at, tensor_at, H, W, segment, rest, now1, step1, before1, now2, step2, before2,
     C: tl.constexpr, SPLIT: tl.constexpr, COLUMNS: tl.constexpr, STAGES: tl.constexpr,

@@ -1,0 +1,248 @@
+"""Edge-enhancing diffusion on one GPU: is it right, and how fast? ``PYTHONPATH=src python benchmarks/eed_gpu.py``.
+
+Prints a table of tiles for each kernel and the two lines of eed.md's "Speed to reach" that speak of an H200. All times are
+device events; every output buffer is poisoned with NaN before a check; inputs are drawn afresh.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "cues"))
+
+from cuebench.cues._eed import torch_batch
+from cuebench.cues._eed.plan import Cycle, cycle_of
+from cuebench.cues._eed.scheme import Scheme
+from cuebench.cues._eed.triton_batch import Batch, Tile, Tiles
+
+COUNT, SIZE, TIME = 1200, 224, 6553.6
+SCHEME = Scheme()
+
+
+def psnr(a, b) -> float:
+    error = torch.mean((a.double().clamp(0, 255) - b.double().clamp(0, 255)) ** 2, dim=(1, 2, 3))
+    return float((10 * torch.log10(255.0**2 / error.clamp(min=1e-12))).min())
+
+
+def milliseconds(work, repeats: int = 5, inner: int = 1) -> float:
+    work()
+    torch.cuda.synchronize()
+    times = []
+    for _ in range(repeats):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        for _ in range(inner):
+            work()
+        end.record()
+        end.synchronize()
+        times.append(start.elapsed_time(end) / inner)
+    return float(np.median(times))
+
+
+def photographs(count: int) -> torch.Tensor:
+    """Crops of scikit-image's photographs at many places, flips and scales: content like a test set's."""
+    import skimage.data
+    from skimage.transform import resize
+
+    rng = np.random.default_rng()
+    sources = []
+    for name in ("astronaut", "chelsea", "coffee", "rocket", "camera", "coins", "page", "moon", "brick", "grass", "gravel"):
+        try:
+            image = np.asarray(getattr(skimage.data, name)())
+        except Exception as error:  # noqa: BLE001 - a picture that would have to be downloaded
+            print(f"no picture {name}: {type(error).__name__}")
+            continue
+        image = np.repeat(image[..., None], 3, -1) if image.ndim == 2 else image[..., :3]
+        low = 226 / min(image.shape[:2])
+        for scale in (max(low, 0.5), max(low, 0.75), max(low, 1.0)):
+            size = [round(scale * n) for n in image.shape[:2]]
+            sources.append(resize(image, size, anti_aliasing=True, preserve_range=True).astype(np.float32))
+    out = np.empty((count, 3, SIZE, SIZE), np.float32)
+    for k in range(count):
+        image = sources[k % len(sources)]
+        y, x = rng.integers(image.shape[0] - SIZE), rng.integers(image.shape[1] - SIZE)
+        out[k] = np.moveaxis(image[y : y + SIZE, x : x + SIZE, :: rng.choice((-1, 1))], -1, 0)
+    return torch.from_numpy(out).cuda()
+
+
+def poisoned(u, scheme=SCHEME, tiles=None, **options) -> Batch:
+    batch = Batch(u.clone(), scheme, tiles, **options)
+    for buffer in (batch.x, batch.y, batch.abc, batch.tensor):
+        buffer.fill_(float("nan"))
+    return batch
+
+
+def check() -> None:
+    """Every option, odd sizes, one and three channels, against the NumPy float64 reference."""
+    from eed_reference import eed_reference
+
+    worst = 999.0
+    options = ({}, {"boundary": "mirror"}, {"diffusivity": "paper"}, {"orientation_smoothing": False}, {"kernel_size": 3})
+    cases = [(option, (37, 53, 3)) for option in options]
+    cases += [({}, shape) for shape in ((65, 129, 1), (1, 40, 3), (40, 1, 1), (1, 1, 3), (224, 224, 3))]
+    for option, (h, w, c) in cases:
+        u = 255 * torch.rand(2, c, h, w, device="cuda")
+        batch = poisoned(u, Scheme(**option))
+        for _ in range(40):
+            batch.explicit(0.4)
+        names = {"orientation_smoothing": "smoothing", "kernel_size": "size"}
+        plain = {names.get(k, k): v for k, v in option.items()}
+        want = np.stack([eed_reference(np.moveaxis(i, 0, -1), 40, **plain) for i in u.cpu().numpy()])
+        explicit = psnr(batch.u, torch.from_numpy(np.moveaxis(want, -1, 1)).cuda())
+        cycles = []
+        for n, split in ((7, False), (8, True)):
+            tiles = Tiles(linear=Tile(32, 16, 1, 2, split), two=Tile(32, 24, 1, 1, split))
+            batch = poisoned(u, Scheme(**option), tiles)
+            batch.cycle(Cycle(n, 0.45))
+            cycles.append(psnr(batch.u, torch_batch.run_cycle(u.double(), Scheme(**option), Cycle(n, 0.45))))
+        worst = min(worst, explicit, *cycles)
+        if min(explicit, *cycles) < 95:
+            print(f"  LOW {option} {h}×{w}×{c}: explicit {explicit:.1f} dB, cycles {cycles} dB")
+    print(f"check: worst of all options and sizes {worst:.1f} dB (float32; bar 95)")
+    again = [poisoned(u) for _ in range(2)]
+    for batch in again:
+        batch.cycle(Cycle(25, 0.47))
+    print(f"check: two runs are bit-identical: {bool((again[0].u == again[1].u).all())}")
+
+
+def sweep(u) -> Tiles:
+    """Time every kernel with several tiles; return the best."""
+    best = {}
+    weights = ((1.2, 0.5, -0.2), (1.3, 0.55, -0.3))
+    works = {
+        "structure": (lambda b: b.structure(), [Tile(c, r, wp) for c, r, wp in product((32, 64, 128, 256), (32, 57, 113), (1, 2, 4))]),
+        "tensor": (lambda b: b.freeze(), [Tile(c, r, wp) for c, r, wp in product((32, 64, 128), (32, 57, 113), (1, 2, 4))]),
+        "explicit": (lambda b: b.explicit(1e-6), [Tile(c, r, wp) for c, r, wp in product((32, 64, 128, 256), (28, 56, 112), (1, 2, 4))]),
+        "linear": (
+            lambda b: b.linear(1.2, 1e-7, -0.2),
+            [Tile(c, r, wp, s, k) for c, r, wp, s, k in product((32, 64, 128, 256), (14, 28, 56), (1, 2, 4), (1, 2, 3), (False, True))],
+        ),
+        "two": (
+            lambda b: b.two(*weights),
+            [Tile(c, r, wp, 1, k) for c, r, wp, k in product((32, 64, 128, 256), (28, 56, 112, 224), (1, 2, 4), (False, True))],
+        ),
+    }  # fmt: skip
+    batch = poisoned(u, graphs=False)
+    batch.freeze()
+    for name, (work, tiles) in works.items():
+        rows = []
+        for tile in tiles:
+            lanes = tile.columns // (32 * tile.warps)
+            if lanes not in (1, 2):
+                continue
+            batch.tiles = Tiles(**{**best, name: tile})
+            batch.u = u.clone()
+            batch.old.copy_(u)
+            try:
+                rows.append((milliseconds(lambda w=work: w(batch), 3, 2), tile))
+            except Exception as error:  # noqa: BLE001 - a tile that does not fit is no failure of the script
+                print(f"  {name} {tile}: {type(error).__name__} {str(error)[:80]}")
+        rows.sort(key=lambda row: row[0])
+        best[name] = rows[0][1]
+        line = "; ".join(f"{t:.3f} {tuple(tile)}" for t, tile in (*rows[:4], rows[-1]))
+        print(f"{name:9s} ms (columns, rows, warps, stages, split): {line}", flush=True)
+        if name == "linear":
+            for stages, split in product((1, 2, 3), (False, True)):
+                some = [row for row in rows if row[1].stages == stages and row[1].split == split]
+                print(f"    stages {stages} split {split}: best {some[0][0]:.3f} {tuple(some[0][1])}" if some else "")
+        if name == "two":
+            for split in (False, True):
+                some = [row for row in rows if row[1].split == split]
+                print(f"    split {split}: best {some[0][0]:.3f} for two steps {tuple(some[0][1])}" if some else "")
+    return Tiles(**best)
+
+
+def end_to_end(u, tiles: Tiles, cycles: int, fused: bool) -> tuple[float, Batch]:
+    """Seconds of device time for the whole batch."""
+    cycle = cycle_of(TIME / cycles, SCHEME.longest_step)
+
+    def work(batch):
+        if fused:
+            batch.cycle(cycle)
+            return
+        batch.freeze()
+        batch.linear(1.0, cycle.tau * 2 / 3, 0.0)
+        for k in range(1, cycle.steps):
+            a = (4 * k + 2) / (2 * k + 3)
+            batch.linear(a, a * cycle.tau, 1 - a)
+
+    warm = poisoned(u[:8], tiles=tiles, graphs=False)
+    work(warm)
+    batch = poisoned(u, tiles=tiles, graphs=False)
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    for _ in range(cycles):
+        work(batch)
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) / 1e3, batch
+
+
+def yardsticks(u) -> None:
+    copy = torch.empty_like(u)
+    print(f"plain copy of the batch          {milliseconds(lambda: copy.copy_(u), 9):8.3f} ms")
+    with torch.inference_mode():
+        eager = milliseconds(lambda: torch_batch.explicit(u, SCHEME, 0.4), 3)
+        print(f"eager PyTorch explicit step      {eager:8.3f} ms  ({eager * 16.384:.0f} s for 16,384)", flush=True)
+    try:
+        step = torch.compile(lambda x: torch_batch.explicit(x, SCHEME, 0.4))
+        start = time.perf_counter()
+        with torch.inference_mode():
+            compiled = milliseconds(lambda: step(u), 5)
+        print(f"torch.compile explicit step      {compiled:8.3f} ms  (compiled in {time.perf_counter() - start:.0f} s)", flush=True)
+    except Exception as error:  # noqa: BLE001 - a yardstick only
+        print(f"torch.compile failed: {type(error).__name__} {str(error)[:200]}")
+
+
+def main() -> None:
+    if not torch.cuda.is_available():
+        print("eed on a GPU: no CUDA device here, skipped")
+        return
+    print(torch.cuda.get_device_name(), "torch", torch.__version__)
+    begin = time.perf_counter()
+    check()
+    u = photographs(COUNT)
+    print(f"checked and loaded in {time.perf_counter() - begin:.0f} s", flush=True)
+    yardsticks(u)
+    tiles = sweep(u)
+    print("best tiles:", tiles, f"({time.perf_counter() - begin:.0f} s so far)", flush=True)
+    small = u[:48].clone()
+    batch = poisoned(small, tiles=tiles)
+    explicit = Cycle(1, 0.4)
+    batch.advance((explicit,) * 16384, lambda _: None)
+    reference = batch.u.clone()
+    rows = []
+    for cycles, fused in ((64, False), (64, True), (128, True), (48, True)):
+        seconds, batch = end_to_end(u, tiles, cycles, fused)
+        again, _ = end_to_end(u, tiles, cycles, fused)
+        n = cycle_of(TIME / cycles, 0.5).steps
+        rows.append((f"{cycles} × {n} cycles, {'two steps fused' if fused else 'single steps'}", seconds, again, psnr(batch.u[:48], reference)))
+    batch = poisoned(u, tiles=tiles, graphs=False)
+    step = milliseconds(lambda: batch.explicit(0.4), 5, 8)
+    print(f"\n{COUNT} images {SIZE}×{SIZE}×3 to T = {TIME}                 seconds    again   worst dB of 48   bar")
+    for name, seconds, again, worst in rows:
+        print(f"{name:48s} {seconds:8.3f} {again:8.3f} {worst:10.1f}          2 s at 45 dB")
+    print(f"{'explicit, 16,384 × one step of ' + format(step, '.3f') + ' ms':48s} {step * 16.384:8.1f}                              60 s")
+    one = poisoned(u[:1], tiles=tiles)
+    cycle = cycle_of(TIME / 64, 0.5)
+    one.advance((cycle,) * 3, lambda _: None)
+    print(f"one image, 64 × 25 with CUDA graphs: {milliseconds(lambda: one.advance((cycle,) * 64, lambda _: None), 3):.1f} ms")
+    fresh = u[:1].cpu().numpy()[0]
+    from eed_reference import eed_reference
+
+    crop = np.moveaxis(fresh[:, :96, :96], 0, -1)
+    want = torch.from_numpy(np.moveaxis(eed_reference(crop, 500), -1, 0)[None]).cuda()
+    got = poisoned(u[:1, :, :96, :96].contiguous(), tiles=tiles)
+    got.advance((explicit,) * 500, lambda _: None)
+    print(f"500 explicit steps against NumPy float64 (96×96 photograph): {psnr(got.u, want):.1f} dB")
+    print(f"whole script {time.perf_counter() - begin:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,5 +1,8 @@
 """dtype, range, batch and seed discipline in one place."""
 
+import re
+import sys
+
 import numpy as np
 import pytest
 
@@ -7,6 +10,8 @@ from cuebench.cues import greyscale, silhouette, uniform_noise, voronoi_shuffle
 from cuebench.cues._check import check_choice, check_number, check_whole, optional
 from cuebench.cues._image import as_batch, check_image, check_mask, generators, on_images
 from cuebench.errors import MissingExtra, UserError
+from cuebench.registry import cues
+from cuebench.testing import check_cue
 
 GOOD = np.random.default_rng(0).random((4, 5, 3)).astype(np.float32)
 
@@ -35,7 +40,7 @@ GOOD = np.random.default_rng(0).random((4, 5, 3)).astype(np.float32)
 def test_bad_images(image, message, hint):
     with pytest.raises(UserError, match=message) as caught:
         check_image(image)
-    assert __import__("re").search(hint, caught.value.hint)
+    assert re.search(hint, caught.value.hint)
 
 
 @pytest.mark.parametrize(
@@ -144,3 +149,31 @@ def test_second_image_must_fit():
         blend(GOOD[..., :1], GOOD)
     assert blend(np.stack([GOOD] * 3), GOOD).shape == (3, 4, 5, 3)
     assert blend(GOOD, GOOD[..., 0]).shape == GOOD.shape
+
+
+NEEDS_EXTRA = {
+    "cv2": ("bilateral", "mean_shift", "non_local_means", "quilting"),
+    "skimage.feature": ("contours", "edges"),
+}
+
+
+@pytest.mark.parametrize(("library", "name"), [(lib, name) for lib, names in NEEDS_EXTRA.items() for name in names])
+def test_cues_that_need_the_extra_say_so(library, name, monkeypatch):
+    monkeypatch.setitem(sys.modules, library, None)
+    function = getattr(cues.module(name), name)
+    options = {"mask": np.ones((4, 5), bool)} if "mask" in cues.get(name).needs else {}
+    with pytest.raises(MissingExtra, match=f"the cue '{name}' needs the extra 'image'") as caught:
+        function(GOOD, **options)
+    assert caught.value.hint == "pip install 'cuebench[image]'"
+
+
+# Edge-enhancing diffusion, which the residuals use, has its own tests.
+DIFFUSION = ("eed", "texture_residual", "texture_residual_shuffle")
+CORE = [n for n in cues if not any(n in names for names in (DIFFUSION, *NEEDS_EXTRA.values()))]
+
+
+@pytest.mark.parametrize("name", CORE)
+def test_the_other_cues_run_on_the_core_install(name, monkeypatch):
+    for library in ("cv2", "skimage", "skimage.feature", "numba"):
+        monkeypatch.setitem(sys.modules, library, None)
+    check_cue(name, only=["unchanged"])

@@ -72,6 +72,13 @@ def test_weights_are_multinomial():
     np.testing.assert_allclose(covariance[0, 1:], -1 / 12, atol=0.03)
 
 
+def test_streams_are_independent_of_each_other():
+    # With as many shapes as textures, one stream for both would give every shape the weight of "its" texture.
+    u, v = (weights(stream, 12, 3, 20_000).astype(float) for stream in ("shape_sources", "texture_sources"))
+    correlation = [np.corrcoef(u[:, i], v[:, i])[0, 1] for i in range(12)]
+    np.testing.assert_allclose(correlation, 0, atol=4 / math.sqrt(20_000))
+
+
 def test_drawing_outcomes_and_drawing_images_have_the_same_distribution(monkeypatch):
     terms, clusters = made(trials=400)
     few = ratio_intervals([terms], clusters, "images", resamples=20_000)[0].interval

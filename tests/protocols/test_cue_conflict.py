@@ -354,3 +354,21 @@ def test_declaration():
     assert PROTOCOL.citation.bibtex.startswith("@inproceedings")
     assert "CC-BY-4.0" in PROTOCOL.citation.licence
     assert {r.metric for r in PROTOCOL.reference} == {"shape_bias"}
+
+
+def bounds(scores):
+    return [(s.metric, s.ci_kind, s.value, s.ci_low, s.ci_high) for s in scores if s.condition == "partial"]
+
+
+def test_aligned_images_do_not_touch_the_intervals(stimuli):
+    conflict = PROTOCOL.stimuli_from_recordings([s.id for s in stimuli if s.shape != s.texture])
+    body = "mixture?shape=0.3&lapse=0.3"
+    assert bounds(scored(ideal(body, stimuli))) == bounds(scored(ideal(body, conflict)))
+
+
+def test_people_who_always_agree_are_as_uncertain_about_images_as_one_person(stimuli):
+    one = ideal("mixture?shape=0.6&lapse=0.2", stimuli).columns["decisions"]
+    columns = {"decisions": np.tile(one, 4), "subject": np.repeat(["a", "b", "c", "d"], len(stimuli))}
+    pool = Responses("people", "people", stimuli, np.tile(np.arange(len(stimuli)), 4), columns)
+    pooled = [b for b in bounds(scored(pool)) if b[1] != "subjects"]
+    assert pooled == bounds(scored(decided(stimuli, one)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -178,3 +178,17 @@ def test_a_dead_worker_loses_nothing(stimuli: StimulusSet, tmp_path: Path) -> No
         pool._crew[0]._process.wait()
         collect([one], pool, batch_size=8, on_event=lambda e: None)
     assert len(answers(one)) == 32
+
+
+def test_many_pictures_of_one_file_are_one_decode(stimuli: StimulusSet, tmp_path: Path) -> None:
+    made = tuple(
+        replace(s, id=f"{s.id}/{level}", recipe=f"contrast?level={level}&keep_colour=true", seed=level)
+        for s in stimuli.stimuli[:4]
+        for level in (1, 0.5, 0.1)
+    )
+    one = job(Counting(), replace(stimuli, stimuli=made), tmp_path)
+    _, decoded, _ = run([one], batch_size=2)
+    assert decoded == 4
+    spread = np.ptp(answers(one, 2).reshape(4, 3, 3), axis=2).astype(float)
+    assert (spread[:, 0] >= spread[:, 1]).all()
+    assert (spread[:, 1] >= spread[:, 2]).all()

@@ -107,3 +107,10 @@ def test_the_same_answers_give_the_same_bytes(tmp_path: Path) -> None:
 def test_batches_cover_everything_once() -> None:
     parts = list(batches(BATCH, 2))
     assert [(start, len(part)) for start, part in parts] == [(0, 2), (2, 1)]
+
+
+def test_pictures_of_one_file_stay_in_one_batch() -> None:
+    made = [Stimulus(f"{f}-{i}", path=f, recipe=f"contrast?level={i}") for f in "abc" for i in range(5)]
+    parts = [[s.path for s in part] for _, part in batches(made, 2)]
+    assert parts == [["a"] * 5, ["b"] * 5, ["c"] * 5]
+    assert sum(len(part) for _, part in batches(made, 7)) == 15

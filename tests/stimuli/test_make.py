@@ -163,11 +163,21 @@ def test_published_files_are_not_fetched_into_a_made_set(tmp_path):
         fetch("cue_conflict", tmp_path, offline=True)
 
 
-def test_command_line(tmp_path, capsys):
-    from cuebench.cli import run
+def command_line(*arguments):
+    from cuebench.cli import main
 
-    arguments = ["make", "cue_conflict", "--out", str(tmp_path), "--count", "2", "--set", "size=64", "--json"]
-    assert run(arguments) == 0
+    with pytest.raises(SystemExit) as ended:
+        main([str(a) for a in arguments])
+    return ended.value.code or 0
+
+
+def test_command_line(tmp_path, capsys):
+    arguments = ["make", "cue_conflict", "--out", tmp_path, "--count", 2, "--set", "size=64"]
+    assert command_line(*arguments, "--json") == 0
     assert json.loads(capsys.readouterr().out)["stimuli"] == 2
-    assert run(["fetch", "cue_conflict_silhouettes", "--data-root", str(tmp_path / "root"), "--offline"]) == 2
+    assert command_line(*arguments) == 0
+    assert "2 stimuli in" in capsys.readouterr().out
+    assert command_line(*arguments, "--quiet") == 0
+    assert capsys.readouterr().out == ""
+    assert command_line("fetch", "cue_conflict_silhouettes", "--data-root", tmp_path / "root", "--offline") == 2
     assert "put file stimuli/filled-silhouettes/airplane/airplane1.png with sha256" in capsys.readouterr().err

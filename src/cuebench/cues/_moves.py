@@ -35,7 +35,7 @@ def cuts(length: int, parts: int) -> Array:
     """Return the borders of `parts` nearly equal bands of an axis, the larger ones evenly spread.
 
     >>> cuts(10, 4).tolist()
-    [0, 2, 5, 8, 10]
+    [0, 3, 5, 8, 10]
     """
     parts = min(parts, length)
     return (2 * np.arange(parts + 1) * length + parts) // (2 * parts)

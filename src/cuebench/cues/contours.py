@@ -51,7 +51,7 @@ def contours(
 
     References
     ----------
-    .. [1] "On the Reliability of Cue Conflict and Beyond", 2026, appendix A.1.
+    .. [1] P. J. Kim et al., "On the Reliability of Cue Conflict and Beyond", 2026, appendix A.1.
     .. [2] J. Canny, "A computational approach to edge detection", PAMI 1986.
     """
     feature = optional("skimage.feature", "the cue 'contours'")

@@ -66,7 +66,7 @@ def interior_patches(
 
     References
     ----------
-    .. [1] "On the Reliability of Cue Conflict and Beyond", 2026, appendix A.1.
+    .. [1] P. J. Kim et al., "On the Reliability of Cue Conflict and Beyond", 2026, appendix A.1.
     .. [2] A. A. Efros and W. T. Freeman, "Image quilting for texture synthesis and transfer", SIGGRAPH 2001.
     """
     check_whole("grid", grid)

@@ -33,7 +33,7 @@ def no_network() -> Iterator[None]:
 
     was, connect, resolve = constants.HF_HUB_OFFLINE, socket.socket.connect, socket.getaddrinfo
     constants.HF_HUB_OFFLINE = True
-    socket.socket.connect = _refuse  # type: ignore[method-assign, assignment]
+    socket.socket.connect = _refuse  # type: ignore[method-assign]
     socket.getaddrinfo = _refuse
     try:
         yield
@@ -47,7 +47,9 @@ def _refuse(*args: Any, **kwargs: Any) -> NoReturn:
     raise NetworkForbidden(f"offline: no connection is made to {args[-1] if args else 'another machine'}")
 
 
-def fetched(make: Callable[[], T], wanted: str, *, offline: bool, url: str = "", hint: str = "") -> T:
+def fetched(
+    make: Callable[[], T], wanted: str, *, offline: bool, url: str = "", hint: str = "", cached: bool = True
+) -> T:
     """Return ``make()``, which loads from the cache or downloads.
 
     Parameters
@@ -62,15 +64,18 @@ def fetched(make: Callable[[], T], wanted: str, *, offline: bool, url: str = "",
         What is probed. Default: the Hugging Face hub, or its mirror in HF_ENDPOINT.
     hint : str
         What to do instead, in front of the general advice.
+    cached : bool
+        False where it is known that the cache does not have it, so that it need not be tried.
     """
-    try:
-        with no_network():
-            return make()
-    except (OSError, ValueError, RuntimeError) as error:
-        if isinstance(error, UserError):
-            raise
-        if offline or hub_is_offline():
-            raise UserError(f"{wanted}: not in the local cache, and offline was asked for", _advice(hint)) from error
+    cause: Exception | None = None
+    if cached:
+        try:
+            with no_network():
+                return make()
+        except (OSError, ValueError, RuntimeError) as error:
+            cause = error
+    if offline or hub_is_offline():
+        raise UserError(f"{wanted}: not in the local cache, and offline was asked for", _advice(hint)) from cause
     url = url or hub_endpoint()
     if not reachable(url):
         raise UserError(f"{wanted}: not in the local cache, and {url} cannot be reached", _advice(hint))

@@ -137,7 +137,7 @@ def wrap(
         )
     preprocess = preprocess or own_preprocess(model)
     space = None if labels is None else label_space(labels)
-    public = name or getattr(model, "__name__", type(model).__name__)
+    public: str = name or getattr(model, "__name__", None) or type(model).__name__
     if module:
         return _wrap_module(model, public, preprocess, space, features, device, precision, fingerprint)
     if space is None:

@@ -98,7 +98,7 @@ def collect(
     progress = Progress(on_event, total=sum(len(job.stimuli) for job in jobs))
     progress.tell("start", f"{progress.total:,} answers to collect")
     alive = [job for job in jobs if _opened(job, batch_size, pool, progress)]
-    pieces: dict[str, int] = {}
+    pieces = _Pieces(batch_size)
     for _, shared in groupby(sorted(alive, key=_set_of), key=_set_of):
         _stream(list(shared), pool, batch_size, allow_unreadable, progress, pieces)
     return progress
@@ -136,7 +136,7 @@ def _stream(
     batch_size: int,
     allow_unreadable: float,
     progress: Progress,
-    pieces: dict[str, int],
+    pieces: _Pieces,
 ) -> None:
     """Run all jobs of one stimulus set over its batches, decoding ahead."""
     stimuli = jobs[0].stimuli
@@ -168,7 +168,7 @@ def _serve(
     jobs: list[Job],
     limit: float,
     progress: Progress,
-    pieces: dict[str, int],
+    pieces: _Pieces,
 ) -> None:
     """Let every waiting observer answer one batch."""
     errors = pictures.errors()
@@ -205,7 +205,7 @@ def _note_unreadable(
 
 
 def _answer(
-    job: Job, batch: Sequence[Stimulus], pictures: _Pictures, errors: Mapping[int, str], pieces: dict[str, int]
+    job: Job, batch: Sequence[Stimulus], pictures: _Pictures, errors: Mapping[int, str], pieces: _Pieces
 ) -> dict[str, np.ndarray[Any, Any]]:
     """Return the columns of a shard, with the column ``stimulus`` = position in the batch."""
     shown = [i for i in range(len(batch)) if i not in errors]
@@ -217,24 +217,35 @@ def _answer(
 
 
 def _in_pieces(
-    job: Job, stimuli: list[Stimulus], images: Pixels | None, pieces: dict[str, int]
+    job: Job, stimuli: list[Stimulus], images: Pixels | None, pieces: _Pieces
 ) -> Iterator[dict[str, np.ndarray[Any, Any]]]:
     """Answer in pieces that fit the memory: halve on out-of-memory, and remember for the next batch."""
     start = 0
     while start < len(stimuli) or not start:
-        size = min(pieces.get(job.observer.name, len(stimuli)), len(stimuli)) or 1
+        size = pieces[job.observer.name]
         piece = stimuli[start : start + size]
         pixels = None if images is None else images[start : start + size]
         try:
             answers = job.observer.respond(Batch(piece, pixels), job.needs) if piece else {}
         except (MemoryError, RuntimeError) as error:
-            if size == 1 or not _out_of_memory(error):
+            if len(piece) == 1 or not _out_of_memory(error):
                 raise
-            pieces[job.observer.name] = size // 2
+            pieces[job.observer.name] = len(piece) // 2
             _release_memory()
             continue
         yield _check(job, answers, len(piece), offset=start)
         start += max(len(piece), 1)
+
+
+class _Pieces(dict[str, int]):
+    """Observer → how many stimuli it is shown at once: the batch size until it runs out of memory."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def __missing__(self, observer: str) -> int:
+        return self._most
 
 
 def _out_of_memory(error: Exception) -> bool:
@@ -291,7 +302,7 @@ class _Pictures:
             return cls((), [])
         files: dict[str, list[int]] = {}
         for position, stimulus in enumerate(batch):
-            files.setdefault(stimulus.path, []).append(position)
+            files.setdefault(stimulus.path or stimulus.id, []).append(position)
         tasks = ((where, Task(root, tuple(batch[i] for i in where), geometries)) for where in files.values())
         return cls(geometries, [(where, pool.submit(task)) for where, task in tasks])
 

@@ -115,9 +115,17 @@ class ShardFolder(Shards):
 
 
 def batches(stimuli: Sequence[Stimulus], size: int) -> Iterator[tuple[int, Sequence[Stimulus]]]:
-    """Cut stimuli into the batches that are also the shards: (position of the first, stimuli)."""
-    for start in range(0, len(stimuli), size):
-        yield start, stimuli[start : start + size]
+    """Cut stimuli into the batches that are also the shards: (position of the first, stimuli).
+
+    Neighbours that are made from the same file stay in one batch, which may then be larger than ``size``: a file is
+    decoded once, however many pictures are made from it.
+    """
+    start = 0
+    for end in range(1, len(stimuli) + 1):
+        last = end == len(stimuli)
+        if last or (end - start >= size and (not stimuli[end].path or stimuli[end].path != stimuli[end - 1].path)):
+            yield start, stimuli[start:end]
+            start = end
 
 
 def _to_table(columns: Mapping[str, np.ndarray[Any, Any]], errors: Mapping[int, str]) -> pa.Table:

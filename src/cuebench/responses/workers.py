@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
+from PIL import Image
 
 from cuebench.errors import UserError
 from cuebench.observers.preprocess import Geometry
@@ -50,9 +51,16 @@ def perform(task: Task) -> Rendered:
         return [error.message] * len(task.stimuli)
     made: Rendered = []
     for stimulus in task.stimuli:
-        shown = render(image, stimulus)
-        made.append([geometry.apply(shown) for geometry in task.geometries])
+        made.append(_pictures(task, image, stimulus))
     return made
+
+
+def _pictures(task: Task, image: Image.Image, stimulus: Stimulus) -> list[Pixels] | str:
+    try:
+        shown = render(task.root, image, stimulus)
+    except Unreadable as error:  # a second file of the recipe, such as a mask
+        return error.message
+    return [geometry.apply(shown) for geometry in task.geometries]
 
 
 class DecodePool:

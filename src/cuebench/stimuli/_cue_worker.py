@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -49,6 +50,8 @@ def _in_pool(pool: ProcessPoolExecutor, jobs: list[Job], ahead: int) -> Iterator
 
 def _prepare() -> None:
     """Let each process use one thread, as the parallelism is over files; and end with its parent."""
+    # Ctrl-C reaches all processes at once; the parent ends the work, and files in the making are finished.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ[name] = "1"

@@ -1,14 +1,16 @@
 """From a stimulus to the picture that is shown: decode the file, then follow the recipe.
 
 A recipe is written like an observer's options: ``contrast?level=0.3`` applies the cue ``contrast`` to the decoded file,
-``a?x=1;b?y=2`` applies two in turn. Random cues draw from the stimulus' own seed, so a picture never depends on which
-worker made it.
+``a?x=1;b?y=2`` applies two in turn. A value ``file:PATH`` is a second image below the same root, such as a mask. A
+stimulus without a file begins with a *source* instead (``stimuli/sources/``), which makes the picture from nothing.
+Random steps draw from the stimulus' own seed, so a picture never depends on which worker made it.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -17,7 +19,7 @@ import numpy as np
 from PIL import Image
 
 from cuebench.errors import UserError
-from cuebench.registry import cues
+from cuebench.registry import cues, sources
 from cuebench.types import Stimulus
 
 
@@ -26,22 +28,19 @@ class Unreadable(UserError):
 
 
 def decode(root: str | Path, stimulus: Stimulus) -> Image.Image:
-    """Return the file as an RGB image; a missing, truncated or corrupt one raises ``Unreadable``."""
-    path = Path(root) / stimulus.path
-    try:
-        with Image.open(path) as image:
-            image.load()
-            return image.convert("RGB")
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise Unreadable(f"{stimulus.path}: {_reason(error)}") from None
+    """Return the file, or what the source makes, as an RGB image; what cannot be decoded raises ``Unreadable``."""
+    if not stimulus.path:
+        name, options = next(steps(stimulus.recipe, root))
+        return Image.fromarray(sources.get(name)(seed=stimulus.seed, **options))
+    return _open(Path(root), stimulus.path)
 
 
-def render(image: Image.Image, stimulus: Stimulus) -> Image.Image:
-    """Follow the stimulus' recipe on its decoded file."""
+def render(root: str | Path, image: Image.Image, stimulus: Stimulus) -> Image.Image:
+    """Follow the stimulus' recipe on its decoded file; the source of one without a file was the first step."""
     if not stimulus.recipe:
         return image
     pixels = np.asarray(image)
-    for name, options in steps(stimulus.recipe):
+    for name, options in islice(steps(stimulus.recipe, root), 0 if stimulus.path else 1, None):
         function = getattr(cues.module(name), name)
         if cues.get(name).random:
             options = {"rng": stimulus.seed, **options}
@@ -49,14 +48,25 @@ def render(image: Image.Image, stimulus: Stimulus) -> Image.Image:
     return Image.fromarray(pixels)
 
 
-def steps(recipe: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (cue, keyword arguments) for each step of a recipe; values are read as JSON where they can be."""
+def _open(root: Path, path: str) -> Image.Image:
+    try:
+        with Image.open(root / path) as image:
+            image.load()
+            return image.convert("RGB")
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise Unreadable(f"{path}: {_reason(error)}") from None
+
+
+def steps(recipe: str, root: str | Path = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield (name, keyword arguments) for each step of a recipe; values are read as JSON where they can be."""
     for step in recipe.split(";"):
         name, _, query = step.partition("?")
-        yield name, {key: _value(text) for key, text in parse_qsl(query, keep_blank_values=True)}
+        yield name, {key: _value(text, Path(root)) for key, text in parse_qsl(query, keep_blank_values=True)}
 
 
-def _value(text: str) -> Any:
+def _value(text: str, root: Path) -> Any:
+    if text.startswith("file:"):
+        return np.asarray(_open(root, text.removeprefix("file:")))
     try:
         return json.loads(text)
     except ValueError:

@@ -29,7 +29,7 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     given = torch_options(spec, options)
     only_random(spec, given.own["weights"])
     model = built(lambda: _module(spec.body), given.seed)
-    notes = (f"random weights, seed {given.seed}",) if given.random else ()
+    notes: tuple[str, ...] = (f"random weights, seed {given.seed}",)
     if not given.random:
         notes = fit(model, read_state_dict(given.checkpoint or _weights_file(spec)), spec.body)
     observer = TorchObserver(

@@ -59,7 +59,9 @@ class OnnxObserver:
             raise UserError(f"observer {self.name!r} needs pixels, and the batch has no images")
         outputs = {"logits": self.settings["output"], "features": self.settings["features"]}
         columns = self._run(self._pixels(batch.images), [outputs[n] for n in needs])
-        answers = {n: c.astype(np.float32).reshape(len(c), -1) for n, c in zip(needs, columns)}
+        answers: dict[str, np.ndarray[Any, Any]] = {}
+        for need, column in zip(needs, columns):
+            answers[need] = column.astype(np.float32).reshape(len(column), -1)
         if "logits" in answers:
             check_logits(self.name, answers["logits"], self.labels)
         return answers

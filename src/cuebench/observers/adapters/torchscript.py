@@ -1,9 +1,8 @@
 """A model saved with torch.jit, run without its Python source.
 
 A TorchScript file does not say how its images are to be prepared: ImageNet's usual preprocessing is assumed at
-``?preprocess.size=224`` unless the options say otherwise. Features are the input of the last linear layer of the graph
-that has as many outputs as there are classes. (A TorchScript file is a program, in a language that reaches neither files
-nor network; still, load only files whose origin you know.)
+``?preprocess.size=224`` unless the options say otherwise. Features are the input of the linear layer that ends the
+graph. (A TorchScript file is a program, though in a small language; load only files whose origin you know.)
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from typing import Any
 
 from cuebench.errors import UserError
 from cuebench.observers._centre import imagenet_usual
-from cuebench.observers._features import Route
 from cuebench.observers._options import overridden, space_of, torch_options
 from cuebench.observers._script import script_route
 from cuebench.observers._weights import existing_file, hash_file
@@ -29,7 +27,6 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
         )
     path = existing_file(spec.body, "TorchScript file")
     model, labels = _module(str(path)), space_of(given.labels)
-    way: Route = script_route(model, len(labels))
     assumed = [k for k in ("size", "resize", "mean", "std") if not given.own[f"preprocess.{k}"]]
     note = (f"assumed, because a TorchScript file does not say: ImageNet's {', '.join(assumed)}",) if assumed else ()
     observer = TorchObserver(
@@ -39,7 +36,7 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
         labels=labels,
         device=options.device,
         precision=options.precision,
-        way=way,
+        way=script_route(model),
         settings={"file": hash_file(path)},  # the program is in the file, and repr() does not show it
         notes=note,
         frozen=True,

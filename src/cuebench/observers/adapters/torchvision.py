@@ -52,13 +52,14 @@ def module_of(name: str, given: TorchOptions, weights: Any, offline: bool) -> tu
         if given.random:
             return model, (f"random weights, seed {given.seed}",)
         return model, fit(model, read_state_dict(given.checkpoint), given.checkpoint)
-    file = Path(weights.url).name
+    file = _cache_folder() / Path(weights.url).name
     return _hub.fetched(
         lambda: models.get_model(name, weights=weights),
         f"weights {weights.name} of torchvision:{name} ({weights.url})",
         offline=offline,
         url=weights.url,
-        hint=f"put {file} into {_cache_folder()}",
+        hint=f"put the file at {file}",
+        cached=file.is_file(),
     ), (f"weights {weights.name}",)
 
 

@@ -1,0 +1,113 @@
+"""Tiny models with random weights in the folders that hubs serve: everything real but the size."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+WORDS = ["a", "photo", "of", "sketch", "cat", "dog", "car"]
+
+
+def tokenizer(folder: Path, longest: int = 16) -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    vocabulary = {w: i for i, w in enumerate(["<pad>", "<unk>", "<s>", "</s>", *WORDS])}
+    core = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    core.pre_tokenizer = pre_tokenizers.Whitespace()
+    core.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 2), ("</s>", 3)]
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=core,
+        pad_token="<pad>",
+        unk_token="<unk>",
+        bos_token="<s>",
+        eos_token="</s>",
+        model_max_length=longest,
+    ).save_pretrained(folder)
+
+
+TEXT = {
+    "vocab_size": 16,
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "max_position_embeddings": 16,
+    "bos_token_id": 2,
+    "eos_token_id": 3,
+    "pad_token_id": 0,
+}
+VISION = {
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "image_size": 32,
+    "patch_size": 8,
+}
+
+
+def dual_encoder(folder: Path, kind: str) -> Path:
+    """Save a dual encoder of transformers: clip, siglip, align or flava."""
+    import torch
+    import transformers as t
+
+    torch.manual_seed(0)
+    size = {"height": 32, "width": 32}
+    if kind == "clip":
+        model = t.CLIPModel(t.CLIPConfig(text_config=TEXT, vision_config=VISION, projection_dim=8))
+        processor = t.CLIPImageProcessorPil(size={"shortest_edge": 32}, crop_size=size)
+    elif kind == "siglip":
+        model = t.SiglipModel(t.SiglipConfig(text_config=TEXT, vision_config=VISION))
+        processor = t.SiglipImageProcessorPil(size=size)
+    elif kind == "align":
+        vision = {"image_size": 32, "width_coefficient": 0.1, "depth_coefficient": 0.1, "hidden_dim": 16}
+        model = t.AlignModel(t.AlignConfig(text_config=TEXT, vision_config=vision, projection_dim=32))
+        processor = t.EfficientNetImageProcessorPil(
+            size={"height": 36, "width": 36}, crop_size=size, do_center_crop=True, include_top=False, rescale_offset=False
+        )
+    else:
+        model = t.FlavaModel(
+            t.FlavaConfig(
+                text_config=TEXT, image_config=VISION, multimodal_config=VISION, hidden_size=16, projection_dim=8
+            )
+        )
+        processor = t.FlavaImageProcessorPil(size=size, crop_size=size)
+    model.save_pretrained(folder)
+    processor.save_pretrained(folder)
+    tokenizer(folder)
+    return folder
+
+
+def classifier(folder: Path, kind: str = "vit", classes: int = 1000) -> Path:
+    """Save an image classifier of transformers: vit, resnet or convnext."""
+    import torch
+    import transformers as t
+
+    torch.manual_seed(0)
+    if kind == "vit":
+        model = t.ViTForImageClassification(t.ViTConfig(**VISION, num_labels=classes))
+        processor = t.ViTImageProcessorPil(size={"height": 32, "width": 32})
+    elif kind == "resnet":
+        config = t.ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], num_labels=classes)
+        model = t.ResNetForImageClassification(config)
+        processor = t.ConvNextImageProcessorPil(size={"shortest_edge": 32}, crop_pct=0.875)
+    else:
+        config = t.ConvNextConfig(hidden_sizes=[8, 16], depths=[1, 1], num_stages=2, num_labels=classes)
+        model = t.ConvNextForImageClassification(config)
+        processor = t.ConvNextImageProcessorPil(size={"shortest_edge": 384})
+    model.save_pretrained(folder)
+    processor.save_pretrained(folder)
+    return folder
+
+
+def open_clip_folder(folder: Path) -> Path:
+    """Write the configuration of a tiny OpenCLIP model."""
+    folder.mkdir(parents=True, exist_ok=True)
+    vision = {"image_size": 32, "layers": 2, "width": 64, "patch_size": 8}
+    text = {"context_length": 77, "vocab_size": 49408, "width": 64, "heads": 1, "layers": 1}
+    config = {"model_cfg": {"embed_dim": 16, "vision_cfg": vision, "text_cfg": text}, "preprocess_cfg": {"size": 32}}
+    (folder / "open_clip_config.json").write_text(json.dumps(config))
+    return folder

@@ -4,39 +4,30 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cuebench.errors import UserError
 
 _FREE_SPACE = "free some space and run the same command again: finished work is kept"
 _ELSEWHERE = "choose another folder with --out"
-_ADVICE = {
-    errno.ENOSPC: ("the disk is full", "free some space and run the same command again: finished work is kept"),
-    errno.EDQUOT: (
-        "your disk quota is used up",
-        "free some space and run the same command again: finished work is kept",
-    ),
-    errno.EROFS: ("the file system is read-only", "choose another folder with --out"),
-    errno.EACCES: ("you may not write there", "choose another folder with --out"),
-    errno.EPERM: ("you may not write there", "choose another folder with --out"),
-    errno.ENOTDIR: ("a part of the path is a file", "choose another folder with --out"),
-    errno.EEXIST: ("a file of that name is in the way", "choose another folder with --out"),
+_REASONS = {
+    errno.ENOSPC: ("the disk is full", _FREE_SPACE),
+    errno.EDQUOT: ("your disk quota is used up", _FREE_SPACE),
+    errno.EROFS: ("the file system is read-only", _ELSEWHERE),
+    errno.EACCES: ("permission denied", _ELSEWHERE),
+    errno.EPERM: ("permission denied", _ELSEWHERE),
+    errno.ENOTDIR: ("a part of the path is a file, not a folder", _ELSEWHERE),
+    errno.EEXIST: ("a file of that name is in the way", _ELSEWHERE),
 }
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that it is there whole or not at all, even if the machine loses power."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+def write_error(path: Path, error: OSError) -> UserError:
+    """Turn an ``OSError`` of writing ``path`` into an error that says what to do."""
+    why, hint = _REASONS.get(error.errno or 0, (error.strerror or str(error), ""))
+    return UserError(f"cannot write {path}: {why}", hint)
 
 
 @contextmanager
@@ -45,17 +36,41 @@ def disk_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _ADVICE:
+        if error.errno not in _REASONS:
             raise
-        what, hint = _ADVICE[error.errno]
-        raise UserError(f"cannot write to {path}: {what}", hint) from None
+        raise write_error(path, error) from error
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Write a file through a temporary one in the same folder, fsync and rename; its folder is made.
+
+    A reader sees the old file or the new one, never half of it, even if the machine loses power.
+
+    Raises
+    ------
+    UserError
+        On a full disk or a read-only folder; the temporary file is removed and the old file is untouched.
+    """
+    # Process and thread in the name: two writers of the same file cannot tear each other's temporary file.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise write_error(path, error) from error
+    finally:
+        with suppress(OSError):  # a folder that cannot be written to never got the temporary file
+            temporary.unlink(missing_ok=True)
 
 
 def make_folder(path: Path) -> Path:
     """Make a folder with its parents, and show now, not after hours of work, that it can be written to."""
     with disk_errors(path):
         path.mkdir(parents=True, exist_ok=True)
-        probe = path / f".writable.{os.getpid()}"
-        probe.write_bytes(b"")
-        probe.unlink()
+    write_atomic(path / ".writable", b"")
+    (path / ".writable").unlink(missing_ok=True)
     return path

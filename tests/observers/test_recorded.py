@@ -180,6 +180,33 @@ def test_predictions_in_every_form_give_the_same_probabilities(form, tmp_path):
     np.testing.assert_allclose(softmax(answers(model, ["logits"])["logits"]), softmax(LOGITS), atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", [pa.list_(pa.float32()), pa.list_(pa.float64(), 3), pa.large_list(pa.float16())])
+def test_parquet_lists_of_every_type(kind, tmp_path):
+    pq.write_table(pa.table({"id": NAMES, "logits": pa.array(LOGITS.tolist(), kind)}), tmp_path / "m.parquet")
+    np.testing.assert_allclose(answers(observers(tmp_path / "m.parquet")[0], ["logits"])["logits"], LOGITS)
+
+
+@pytest.mark.parametrize(
+    ("lists", "message"),
+    [
+        ([[1.0, 2, 3], [1.0, 2]], "row 2: 2 logits instead of 3"),
+        ([[1.0, 2, 3], None], "row 2: 0 logits instead of 3"),
+        ([[1.0, 2, 3], [1, None, 3]], r"row 2: logits\[1\] is nan"),
+        ([1.0, 2.0], "column logits has type double"),
+    ],
+)
+def test_bad_parquet_lists(lists, message, tmp_path):
+    pq.write_table(pa.table({"id": NAMES, "logits": lists}), tmp_path / "m.parquet")
+    with pytest.raises(UserError, match=message):
+        observers(tmp_path / "m.parquet")
+
+
+def test_predictions_may_share_column_names_with_the_raw_data(tmp_path):
+    header = ["imagename", "subj", "condition", "category", "decision"]
+    (model,) = observers(write(tmp_path / "p.csv", header, [["cat1-dog2", "net", 0, "cat", "dog"]]))
+    assert (model.name, answers(model)["decisions"].tolist()) == ("net", ["dog"])
+
+
 def test_a_probability_of_zero_stays_a_finite_logit(tmp_path):
     file = write(tmp_path / "m.csv", ["image", "prob_0", "prob_1", "prob_2"], [["cat1-dog2", 1, 0, 0]])
     logits = answers(observers(file)[0], ["logits"])["logits"]

@@ -209,24 +209,23 @@ def test_a_full_disk_loses_nothing_that_was_finished(
     data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import errno
+    import os
 
-    from cuebench.responses import store
+    out, written, original = tmp_path / "run", [], os.replace
 
-    out, written = tmp_path / "run", []
-
-    def write(path: Path, data: bytes) -> None:
-        if path.suffix == ".parquet":
+    def full(source: Path, target: Path) -> None:
+        if target.parent.parent.name == "responses" and target.suffix == ".parquet":
             if len(written) == 2:
                 raise OSError(errno.ENOSPC, "No space left on device")
-            written.append(path)
-        original(path, data)
+            written.append(target)
+        original(source, target)
 
-    original = store.write_atomically
-    monkeypatch.setattr(store, "write_atomically", write)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.raises(UserError, match="disk is full") as caught:
         cb.evaluate(by_colour(0), "cue_conflict", data_root=data_root, out=out, batch_size=8)
     assert "same command" in caught.value.hint
-    monkeypatch.setattr(store, "write_atomically", original)
+    assert not list(out.rglob("*.tmp"))
+    monkeypatch.setattr(os, "replace", original)
     scores = cb.evaluate(by_colour(0), "cue_conflict", data_root=data_root, out=out, batch_size=8)
     assert scores.record.images_decoded == 16
     assert scores.value("red", "shape_bias") == 1
@@ -250,6 +249,18 @@ def test_common_restricts_everybody_to_the_same_stimuli(data_root: Path, tmp_pat
     assert all(
         "that all observers saw" in s.note for s in shared if s.observer == "ideal:shape" and s.metric == "shape_bias"
     )
+
+
+def test_ideal_observers_choose_among_the_classes_of_each_protocol(data_root: Path, tmp_path: Path) -> None:
+    (data_root / "imagenet_val" / "zebra").mkdir(parents=True)
+    from PIL import Image
+
+    Image.new("RGB", (32, 32)).save(data_root / "imagenet_val" / "zebra" / "1.png")
+    names = ["cue_conflict", "imagenet_accuracy"]
+    scores = cb.evaluate(["ideal:shape", "ideal:random"], names, data_root=data_root, out=tmp_path / "run")
+    assert scores.value("ideal:shape", "shape_bias") == 1
+    assert scores.value("ideal:shape", "accuracy", "top1") == 1
+    assert 0 < scores.value("ideal:random", "decided_fraction") < 1
 
 
 def test_score_of_something_else_says_what_a_run_folder_is(tmp_path: Path) -> None:

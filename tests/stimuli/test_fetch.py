@@ -139,9 +139,14 @@ def test_mirrors_in_order_and_the_users_own_first(server, tmp_path):
     assert (tmp_path / "d" / "a.bin").read_bytes() == DATA
 
 
-@pytest.mark.parametrize("kind", ["text/html; charset=utf-8", "application/octet-stream"])
-def test_web_page_is_not_written_as_data(server, tmp_path, kind):
-    page = b"\n<!DOCTYPE html><html><body>Please log in</body></html>"
+@pytest.mark.parametrize(
+    ("kind", "page"),
+    [
+        ("text/html; charset=utf-8", b"Please log in"),
+        ("application/octet-stream", b"\n<!DOCTYPE html><html><body>Please log in</body></html>"),
+    ],
+)
+def test_web_page_is_not_written_as_data(server, tmp_path, kind, page):
     serve(server, "/a.bin", page, kind)
     text = refused(dataset(RemoteFile("d/a.bin", "a.bin"), mirrors=[server.url]), tmp_path)
     assert "a web page came instead" in text

@@ -53,6 +53,12 @@ def test_same_seed_same_bytes_and_other_seed_other_bytes(made, tmp_path):
     assert place.read_bytes() != (made[0] / "cue_conflict" / "stimuli" / name).read_bytes()
 
 
+def test_random_streams_are_the_same_in_every_process():
+    """Fixed numbers: a stream that depended on Python's salted hash() would agree within one process only."""
+    assert cue_conflict._rng(0, "zebra", 1).integers(10**9) == 728189925
+    assert cue_conflict._rng(7, "teapot", 5).integers(10**9) == 959652523
+
+
 def test_stopped_and_continued_gives_the_same_bytes(made, tmp_path):
     class Stop(Exception):
         pass

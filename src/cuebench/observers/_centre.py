@@ -41,7 +41,9 @@ class DownPreprocess(Preprocess):
     def geometry(self) -> Geometry:
         """The half that is done once for all models that share it."""
         resize = self.resize if self.resize is not None else min(self.hw)
-        return DownGeometry(self.hw, resize, self.crop, self.interpolation)
+        # Without a crop there is no centre, and models that share the rest share the decoded image.
+        kind = DownGeometry if self.crop else Geometry
+        return kind(self.hw, resize, self.crop, self.interpolation)
 
 
 def rounding_down(preprocess: Preprocess) -> Preprocess:

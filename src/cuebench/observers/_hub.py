@@ -85,6 +85,15 @@ def fetched(
         raise UserError(f"{wanted}: could not be loaded from {url}: {_reason(error)}", _advice(hint)) from error
 
 
+def from_disk(make: Callable[[], T], wanted: str) -> T:
+    """Return ``make()``, which loads from a local folder and must not look elsewhere."""
+    try:
+        with no_network():
+            return make()
+    except OSError as error:
+        raise UserError(f"{wanted}: {_reason(error)}", "the folder must hold what its library saves there") from error
+
+
 def reachable(url: str, seconds: float = PROBE_SECONDS) -> bool:
     """Tell within ``seconds`` whether a server answers at all; proxies of the environment are used."""
     answered: list[bool] = []

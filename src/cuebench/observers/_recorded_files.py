@@ -120,7 +120,7 @@ def read_recording(file: Path, labels: LabelSpace | None, values: str = "") -> R
     if not table.num_rows:
         raise UserError(f"{file} holds no trial, only a header", "record some responses, or leave the file out")
     columns = set(table.column_names)
-    is_raw = len(columns & set(RAW)) >= 4 or "object_response" in columns
+    is_raw = _is_raw(columns)
     _require_columns(file, columns, RAW_NEEDED if is_raw else ())
     stimulus = _first(columns, STIMULUS)
     if not stimulus:
@@ -165,6 +165,12 @@ def _table(file: Path) -> pa.Table:
     if twice:
         raise UserError(f"{file}: column {twice[0]!r} appears twice", "rename or remove one of them")
     return table.rename_columns([c.strip() for c in table.column_names])
+
+
+def _is_raw(columns: set[str]) -> bool:
+    """Raw data has ``object_response``; a file with most of its columns and no other answer is meant to have it."""
+    answers = columns & {*DECISION, *LISTS} or any(map(_NUMBERED.match, columns))
+    return "object_response" in columns or (len(columns & set(RAW)) >= 4 and not answers)
 
 
 def _require_columns(file: Path, have: set[str], needed: Sequence[str]) -> None:
@@ -243,26 +249,43 @@ def _not_finite(file: Path, row: int, column: str, value: object, rows: int) -> 
 
 
 def _list_column(file: Path, table: pa.Table, column: str) -> Floats:
-    rows = [_one_list(file, i, column, cell) for i, cell in enumerate(table[column].to_pylist())]
-    lengths = [len(r) for r in rows]
-    usual = max(set(lengths), key=lambda n: (lengths.count(n), n))
-    wrong = [f"{where(file, i)}: {n} {column} instead of {usual}" for i, n in enumerate(lengths) if n != usual]
+    lengths, flat = _flattened(file, table, column)
+    usual = int(max(np.unique(lengths), key=lambda n: (np.sum(lengths == n), n)))
+    wrong = [
+        f"{where(file, int(i))}: {lengths[i]} {column} instead of {usual}" for i in np.flatnonzero(lengths != usual)
+    ]
     if wrong or not usual:
         raise all_problems(f"{file}: {column} of unequal length", wrong or ["no numbers"], "write one for each class")
-    found = np.array(rows, np.float64)
-    bad = np.flatnonzero(~np.isfinite(found).all(axis=1))
+    found = flat.reshape(len(lengths), usual)
+    bad = np.argwhere(~np.isfinite(found))
     if len(bad):
-        at = int(np.flatnonzero(~np.isfinite(found[bad[0]]))[0])
-        raise _not_finite(file, int(bad[0]), f"{column}[{at}]", found[bad[0], at], len(bad))
+        row, at = bad[0]
+        raise _not_finite(file, int(row), f"{column}[{at}]", found[row, at], len(np.unique(bad[:, 0])))
     return found
 
 
-def _one_list(file: Path, row: int, column: str, cell: Any) -> list[float]:
-    parts = re.split(r"[,;\s]+", cell.strip(" []()")) if isinstance(cell, str) else cell
+def _flattened(file: Path, table: pa.Table, column: str) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Floats]:
+    """Return the length of each row's list, and all numbers one after the other. CSV cells are parsed as text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = table[column]
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        rows = [_one_list(file, i, column, cell or "") for i, cell in enumerate(values.to_pylist())]
+        return np.array([len(r) for r in rows]), np.array([v for r in rows for v in r], np.float64)
     try:
-        return [float("nan" if p is None else p) for p in parts]
-    except (TypeError, ValueError):
-        raise UserError(f"{where(file, row)}: {column} is {str(cell)[:40]!r}", "write [1.5, -0.2, …]") from None
+        lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy()
+        return lengths.astype(np.int64), pc.list_flatten(values).cast(pa.float64()).to_numpy()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        kind = f"{file}: column {column} has type {values.type}"
+        raise UserError(kind, "write a list of numbers in each row") from None
+
+
+def _one_list(file: Path, row: int, column: str, cell: str) -> list[float]:
+    try:
+        return [float(p) for p in re.split(r"[,;\s]+", cell.strip(" []()")) if p]
+    except ValueError:
+        raise UserError(f"{where(file, row)}: {column} is {cell[:40]!r}", "write [1.5, -0.2, …]") from None
 
 
 def _are_probabilities(values: Floats) -> bool:

@@ -95,6 +95,15 @@ class Recorded(Observer, Protocol):
         ...
 
 
+@runtime_checkable
+class Choosing(Observer, Protocol):
+    """An observer that is told what it can choose from: it answers in the classes of each protocol's stimuli."""
+
+    def among(self, targets: Sequence[str]) -> Observer:
+        """Return the same observer, choosing among these classes."""
+        ...
+
+
 @dataclass(frozen=True)
 class Spec:
     """An observer as a user writes it: ``scheme:body?key=value&key=value``."""
@@ -131,7 +140,7 @@ class LoadOptions:
     offline: bool = False
     seed: int = 0
     targets: tuple[str, ...] = ()
-    """Classes of the stimuli of this run, for observers that are told what to choose from (ideal, decisions)."""
+    """Classes of all stimuli of this run, for observers that are told what to choose from."""
 
 
 @dataclass(frozen=True)

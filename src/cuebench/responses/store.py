@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cuebench.errors import UserError
-from cuebench.files import disk_errors, write_atomically
+from cuebench.files import write_atomic
 from cuebench.types import Stimulus
 
 LAYOUT = 1
@@ -82,8 +82,7 @@ class Shards:
         table = _to_table(columns, errors)
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink, compression="zstd")
-        with disk_errors(self.folder):
-            write_atomically(self.path(batch), sink.getvalue().to_pybytes())
+        write_atomic(self.path(batch), sink.getvalue().to_pybytes())
 
     def read(self, batch: Sequence[Stimulus]) -> tuple[dict[str, np.ndarray[Any, Any]], dict[int, str]]:
         """Return (columns, errors) of a batch, as written."""
@@ -109,9 +108,7 @@ class ShardFolder(Shards):
 
     def open(self) -> None:
         """Make the folder and write its key for people to read."""
-        with disk_errors(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write_atomically(self.folder / "key.json", json.dumps(self.key.parts(), indent=1).encode())
+        write_atomic(self.folder / "key.json", json.dumps(self.key.parts(), indent=1).encode())
 
 
 def batches(stimuli: Sequence[Stimulus], size: int) -> Iterator[tuple[int, Sequence[Stimulus]]]:

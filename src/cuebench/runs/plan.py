@@ -13,9 +13,9 @@ import numpy as np
 
 from cuebench import labels as label_files
 from cuebench.errors import UserError
-from cuebench.files import disk_errors, write_atomically
+from cuebench.files import write_atomic
 from cuebench.labels import LabelSpace
-from cuebench.observers.base import LoadOptions, Observer, Recorded, Spec
+from cuebench.observers.base import Choosing, LoadOptions, Observer, Recorded, Spec
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols.base import Protocol, View
 from cuebench.registry import adapters, protocols
@@ -111,7 +111,7 @@ def load_observers(
         precision=settings.precision,
         offline=settings.offline,
         seed=settings.seed,
-        targets=_classes(sources),
+        targets=tuple(dict.fromkeys(name for source in sources for name in _classes(source))),
     )
     found: list[Loaded] = []
     failures: list[Failure] = []
@@ -152,22 +152,21 @@ def _unique(found: list[Loaded]) -> list[Loaded]:
     return found
 
 
-def _classes(sources: Sequence[Source]) -> tuple[str, ...]:
-    """Return the classes that the stimuli of this run can be answered with, in a fixed order."""
-    found: dict[str, None] = {}
-    for source in sources:
-        if source.stimuli is not None and source.stimuli.targets:
-            found.update(dict.fromkeys(label_files.label_map(source.stimuli.targets).names))
-        elif source.stimuli is None:
-            found.update(dict.fromkeys(source.protocol.targets))
-    return tuple(found)
+def _classes(source: Source) -> tuple[str, ...]:
+    """Return the classes that the stimuli of one protocol can be answered with, in a fixed order."""
+    if source.stimuli is None:
+        return source.protocol.targets
+    if source.stimuli.targets:
+        return label_files.label_map(source.stimuli.targets).names
+    return tuple(dict.fromkeys(c for s in source.stimuli for c in (s.label, s.shape, s.texture) if c))
 
 
 def plan_run(sources: Sequence[Source], loaded: LoadedAll, folder: Path, settings: RunOptions, tell: OnEvent) -> Plan:
     """Settle what every observer is shown; all that does not fit is a failure with its reason."""
     plan = Plan(failures=list(loaded.failures))
     for source in sources:
-        for one in loaded.observers:
+        for loaded_one in loaded.observers:
+            one = _told(loaded_one, source)
             try:
                 _add_jobs(plan, source, one, loaded, folder, settings)
             except UserError as error:
@@ -178,6 +177,13 @@ def plan_run(sources: Sequence[Source], loaded: LoadedAll, folder: Path, setting
         first = plan.failures[0]
         raise UserError(first.reason, str(first.details.get("hint", "")))
     return plan
+
+
+def _told(one: Loaded, source: Source) -> Loaded:
+    """Tell an observer that chooses what this protocol's classes are."""
+    if isinstance(one.observer, Choosing) and _classes(source):
+        return replace(one, observer=one.observer.among(_classes(source)))
+    return one
 
 
 def _add_jobs(plan: Plan, source: Source, one: Loaded, loaded: LoadedAll, folder: Path, settings: RunOptions) -> None:
@@ -237,8 +243,6 @@ def _write_manifest(plan: Plan, protocol: Protocol, stimuli: StimulusSet, folder
     name = f"{protocol.name}-{stimuli.fingerprint[:12]}.parquet"
     if name not in plan.stimuli:
         place = folder / "stimuli"
-        with disk_errors(place):
-            place.mkdir(exist_ok=True)
         write_manifest(replace(stimuli, targets=_keep_label_map(stimuli.targets, place)), place / name)
         plan.stimuli[name] = {
             "set": stimuli.name,
@@ -257,8 +261,7 @@ def _keep_label_map(targets: str, place: Path) -> str:
         return targets
     data = Path(targets).read_bytes()
     kept = place / f"labels-{hashlib.sha256(data).hexdigest()[:12]}{Path(targets).suffix}"
-    with disk_errors(place):
-        write_atomically(kept, data)
+    write_atomic(kept, data)
     return kept.name
 
 

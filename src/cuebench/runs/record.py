@@ -24,7 +24,7 @@ from typing import Any
 
 from cuebench._version import __version__
 from cuebench.errors import UserError
-from cuebench.files import disk_errors, write_atomically
+from cuebench.files import disk_errors, write_atomic
 from cuebench.types import Failure
 
 FORMAT = 1
@@ -74,8 +74,7 @@ class RunRecord:
     def write(self, out: Path) -> None:
         """Write ``run.json`` atomically."""
         body = {"format": FORMAT, "cuebench": __version__, **asdict(self), "environment": environment()}
-        with disk_errors(out):
-            write_atomically(out / "run.json", json.dumps(body, indent=1, ensure_ascii=False).encode())
+        write_atomic(out / "run.json", json.dumps(body, indent=1, ensure_ascii=False).encode())
 
     @classmethod
     def read(cls, out: Path) -> RunRecord:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cuebench.errors import UserError
-from cuebench.files import disk_errors, write_atomically
+from cuebench.files import write_atomic
 from cuebench.types import Score
 
 _ARROW = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
@@ -28,12 +28,10 @@ def scores_table(scores: Sequence[Score]) -> pa.Table:
 
 def write_scores(out: Path, scores: Sequence[Score], tables: Mapping[str, pa.Table]) -> None:
     """Write ``scores.parquet``, ``scores.json`` and ``tables/``."""
-    with disk_errors(out):
-        write_atomically(out / "scores.parquet", parquet_bytes(scores_table(scores)))
-        write_atomically(out / "scores.json", scores_json(scores).encode())
-        (out / "tables").mkdir(exist_ok=True)
-        for name, table in tables.items():
-            write_atomically(out / "tables" / f"{name}.parquet", parquet_bytes(table))
+    write_atomic(out / "scores.parquet", parquet_bytes(scores_table(scores)))
+    write_atomic(out / "scores.json", scores_json(scores).encode())
+    for name, table in tables.items():
+        write_atomic(out / "tables" / f"{name}.parquet", parquet_bytes(table))
 
 
 def read_scores(out: Path) -> list[Score]:

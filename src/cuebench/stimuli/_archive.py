@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 
 from cuebench.errors import UserError, all_problems
-from cuebench.stimuli.atomic import write_error
+from cuebench.files import write_error
 
 LARGEST = 64 << 30  # bytes: more than any published stimulus set; stops a file that unpacks without end
 

@@ -14,8 +14,8 @@ import numpy as np
 from PIL import Image
 
 from cuebench.errors import UserError, did_you_mean
+from cuebench.files import write_atomic
 from cuebench.registry import cues
-from cuebench.stimuli.atomic import write_atomic
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".gif"})
 MASKS = "masks"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cuebench._version import __version__
-from cuebench.stimuli.atomic import write_error
+from cuebench.files import write_error
 from cuebench.stimuli.structure import looks_like_html
 
 CONNECT_TIMEOUT, READ_TIMEOUT = 3.0, 30.0

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from cuebench._version import __version__
 from cuebench.errors import UserError
+from cuebench.files import write_atomic
 from cuebench.stimuli._cue_files import Job, check_options, plan
 from cuebench.stimuli._cue_worker import run_jobs
-from cuebench.stimuli.atomic import write_atomic
 
 MANIFEST = "cue.json"
 """Name of the file in the target folder that says how it was made."""

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError, all_problems
+from cuebench.files import write_atomic, write_error
 from cuebench.registry import datasets
 from cuebench.stimuli._archive import unpack
 from cuebench.stimuli._download import Refused, Unreachable, download
-from cuebench.stimuli.atomic import write_atomic, write_error
 from cuebench.stimuli.datasets.base import Dataset, RemoteFile
 from cuebench.stimuli.hashing import hash_file
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cuebench.errors import UserError, all_problems
-from cuebench.stimuli.atomic import write_atomic
+from cuebench.files import write_atomic
 from cuebench.types import Stimulus, StimulusSet
 
 if TYPE_CHECKING:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from cuebench.cues._eed.plan import Cycle, Plan, momentum
+from cuebench.cues._eed.plan import Cycle, Plan, lead_of, momentum
 from cuebench.cues._eed.scheme import Array, Report, Scheme
 from cuebench.errors import MissingExtra
 
@@ -51,7 +53,7 @@ def corners(u: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def tensor(u: Any, scheme: Scheme) -> tuple[Any, Any, Any]:
-    """Diffusion tensor (P, Q, R) in diagonal coordinates (see `numba_rows.diffusion_row`), N×1×(H+1)×(W+1)."""
+    """Diffusion tensor (P, Q, R) in diagonal coordinates (see `numba_kernels.diffusion_row`), N×1×(H+1)×(W+1)."""
     ul, ur, ll, lr = corners(blur(u, scheme.weights))
     down, up, t = lr - ul, ur - ll, ul + lr - ur - ll
     sx, sy, t = (down + up) / 2, (down - up) / 2, (scheme.remainder / 4) * t * t
@@ -86,25 +88,35 @@ def explicit(u: Any, scheme: Scheme, dt: float) -> Any:
     return u + dt * operator(u, tensor(u, scheme), scheme)
 
 
-def run_cycle(u: Any, scheme: Scheme, cycle: Cycle) -> Any:
-    """Run the linear steps of a cycle with the tensor of its first state."""
-    field, old = tensor(u, scheme), u
+def run_cycle(u: Any, scheme: Scheme, cycle: Cycle, ahead: Any = None) -> Any:
+    """Run the linear steps of a cycle with the tensor of the state `ahead`, or of the present one."""
+    field, old = tensor(u if ahead is None else ahead, scheme), u
     for a in momentum(cycle.steps):
         u, old = a * (u + cycle.tau * operator(u, field, scheme)) + (1 - a) * old, u
     return u
 
 
-def diffuse(
-    batch: Array, scheme: Scheme, plan: Plan, report: Report, workers: int, device: str | None = None
-) -> Array:
+def advance(u: Any, scheme: Scheme, cycles: Iterable[Cycle]) -> Iterator[tuple[Any, Cycle]]:
+    """Run cycle after cycle; yield the state after each."""
+    past, span = u, 0.0
+    for cycle in cycles:
+        if cycle.steps == 1:
+            u, span = explicit(u, scheme, cycle.tau), 0.0
+        else:
+            ahead = u + lead_of(cycle, span) * (u - past)
+            past, u, span = u, run_cycle(u, scheme, cycle, ahead), cycle.time
+        yield u, cycle
+
+
+def diffuse(batch: Array, scheme: Scheme, plan: Plan, report: Report, workers: int, device: str | None = None) -> Array:
     """Run the plan on the GPU if there is one; see `scheme.Backend`."""
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    u = torch.from_numpy(np.ascontiguousarray(batch)).to(device)
+    u = torch.from_numpy(np.ascontiguousarray(batch))
+    u = u.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    ends = np.cumsum([len(part) for part in plan.parts])
     results = []
     with torch.inference_mode():
-        for part in plan.parts:
-            for cycle in part:
-                u = explicit(u, scheme, cycle.tau) if cycle.steps == 1 else run_cycle(u, scheme, cycle)
-                report(cycle.steps * len(batch))
-            results.append(u.cpu().numpy())
+        states = advance(u, scheme, chain.from_iterable(plan.parts))
+        for k, (state, cycle) in enumerate(states, 1):
+            report(cycle.steps * len(batch))
+            results += [state.cpu().numpy()] * int(np.sum(ends == k))
     return np.stack(results)

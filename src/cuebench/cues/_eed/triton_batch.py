@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from cuebench.cues._eed.plan import Cycle, Plan, momentum
+from cuebench.cues._eed.plan import Cycle, Plan, lead_of, momentum
 from cuebench.cues._eed.scheme import Array, Report, Scheme
 from cuebench.errors import MissingExtra, UserError
 
@@ -57,10 +58,11 @@ class Batch:
     def __init__(self, u: Any, scheme: Scheme, tiles: Tiles | None = None, *, graphs: bool = True) -> None:
         self.u, self.scheme, self.tiles = u.contiguous(), scheme, tiles or Tiles()
         self.n, self.channels, self.h, self.w = u.shape
-        self.old, self.x, self.y = (torch.zeros_like(self.u) for _ in range(3))
+        self.old, self.x, self.y, self.past = (torch.zeros_like(self.u) for _ in range(4))
+        self.span = 0.0  # time that the last cycle took; 0: there was none
         self.abc = torch.empty(self.n, 3, self.h + 1, self.w + 1, device=u.device)
         self.tensor = torch.empty_like(self.abc)
-        self.graphs: dict[Cycle, Any] | None = {} if graphs and u.is_cuda else None
+        self.graphs: dict[Hashable, Any] | None = {} if graphs and u.is_cuda else None
         self.taps, self.tensor_taps = half_taps(scheme.weights), half_taps(scheme.tensor_weights)
 
     def _launch(self, kernel: Any, tile: Tile, cells: int, *args: Any, **constants: Any) -> None:
@@ -69,18 +71,19 @@ class Batch:
         grid = (count * triton.cdiv(self.w + cells, columns), triton.cdiv(self.h + cells, tile.rows))
         kernel[grid](*args, COLUMNS=columns, num_warps=tile.warps, **constants)
 
-    def structure(self) -> None:
-        """Write the structure tensor of the present state."""
+    def structure(self, u: Any = None) -> None:
+        """Write the structure tensor of the present state, or of another one."""
         shape = (self.h, self.w, self.tiles.structure.rows)
         rest = self.scheme.remainder / 4
         self._launch(
             triton_kernels.structure_kernel, self.tiles.structure, 1,
-            self.u, self.abc, *shape, *self.taps, rest, C=self.channels,
+            self.u if u is None else u, self.abc, *shape, *self.taps, rest, C=self.channels,
         )  # fmt: skip
 
-    def freeze(self) -> None:
-        """Write the diffusion tensor of the present state."""
-        self.structure()
+    def freeze(self, lead: float = 0.0) -> None:
+        """Write the diffusion tensor of the state extrapolated by `lead` times the last cycle's change."""
+        self.structure(torch.lerp(self.past, self.u, 1 + lead, out=self.x) if lead else None)
+        self.past.copy_(self.u)
         s, tile = self.scheme, self.tiles.tensor
         self._launch(
             triton_kernels.tensor_kernel, tile, 1,
@@ -123,9 +126,9 @@ class Batch:
         c, split = (1, self.channels) if tile.split else (self.channels, 1)
         return {"C": c, "SPLIT": split, "STAGES": tile.stages}
 
-    def cycle(self, cycle: Cycle) -> None:
+    def cycle(self, cycle: Cycle, lead: float = 0.0) -> None:
         """Freeze the tensor and run the cycle's linear steps."""
-        self.freeze()
+        self.freeze(lead)
         weights = [(a, a * cycle.tau, 1 - a) for a in momentum(cycle.steps)]
         weights[0] = (1.0, weights[0][1], 0.0)  # u_{−1} = u_0, whatever the old buffer holds
         for k in range(0, cycle.steps - 1, 2):
@@ -137,36 +140,51 @@ class Batch:
         """Run the cycles of one part."""
         for cycle, group in groupby(part):
             count = len(list(group))
-            bunch = BUNCH if cycle.steps == 1 else 1
-            work = self._explicit_bunch if cycle.steps == 1 else self.cycle
-            for _ in range(count // bunch):
-                self._replay(cycle, work)
-                report(bunch * cycle.steps * self.n)
-            for _ in range(count % bunch):
-                self.explicit(cycle.tau)
-                report(self.n)
+            if cycle.steps == 1:
+                self._explicit_steps(cycle.tau, count, report)
+                continue
+            for _ in range(count):
+                lead = lead_of(cycle, self.span)
+                self._replay((cycle, lead), partial(self.cycle, cycle, lead))
+                self.span = cycle.time
+                report(cycle.steps * self.n)
 
-    def _explicit_bunch(self, cycle: Cycle) -> None:
-        for _ in range(BUNCH):
-            self.explicit(cycle.tau)
+    def _explicit_steps(self, dt: float, count: int, report: Report) -> None:
+        def bunch() -> None:
+            for _ in range(BUNCH):
+                self.explicit(dt)
 
-    def _replay(self, cycle: Cycle, work: Callable[[Cycle], None]) -> None:
+        self.span = 0.0
+        for _ in range(count // BUNCH):
+            self._replay((dt, BUNCH), bunch)
+            report(BUNCH * self.n)
+        for _ in range(count % BUNCH):
+            self.explicit(dt)
+            report(self.n)
+
+    def _replay(self, key: Hashable, work: Callable[[], None]) -> None:
         """Do the work; from the second time on as a CUDA graph, which hides the launches of small batches."""
-        if self.graphs is None or cycle not in self.graphs:
-            work(cycle)
+        if self.graphs is None or key not in self.graphs:
+            work()
             if self.graphs is not None:
-                self.graphs[cycle] = None
+                self.graphs[key] = None
             return
+        known = self.graphs[key]
+        if known is None or known[0] is not self.u:
+            known = self.graphs[key] = self._capture(work)
+        known[-1].replay()
+        self.u, self.old, self.x, self.y = known[:-1]
+
+    def _capture(self, work: Callable[[], None]) -> tuple[Any, ...]:
+        """Record the work as a graph that leaves the state in the buffer where it began."""
         buffers = (self.u, self.old, self.x, self.y)
-        if self.graphs[cycle] is None or self.graphs[cycle][0] != buffers[0].data_ptr():
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
-                work(cycle)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            work()
+            if self.u is not buffers[0]:
                 buffers[0].copy_(self.u)
-            self.graphs[cycle] = (buffers[0].data_ptr(), graph, buffers)
-        _, graph, buffers = self.graphs[cycle]
-        graph.replay()
         self.u, self.old, self.x, self.y = buffers
+        return (*buffers, graph)
 
 
 def half_taps(weights: Array) -> tuple[float, float, float]:
@@ -193,7 +211,7 @@ def diffuse(batch: Array, scheme: Scheme, plan: Plan, report: Report, workers: i
 
 
 def images_that_fit(batch: Array) -> int:
-    """Images whose buffers (four states, two tensors, one copy) take at most half of the free device memory."""
+    """Images whose buffers (five states, two tensors) take at most half of the free device memory."""
     free, _ = torch.cuda.mem_get_info()
-    one = 4 * (5 * batch[0].size + 6 * (batch.shape[2] + 1) * (batch.shape[3] + 1))
+    one = 4 * (6 * batch[0].size + 6 * (batch.shape[2] + 1) * (batch.shape[3] + 1))
     return max(1, int(free / 2) // one)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,10 @@ class IdealObserver:
         """Hash of everything that changes an answer."""
         identity = repr(("ideal", self.shape, self.lapse, self.seed, self.labels.names))
         return hashlib.sha256(identity.encode()).hexdigest()
+
+    def among(self, targets: Sequence[str]) -> IdealObserver:
+        """Return the same observer, choosing among the classes of one protocol's stimuli."""
+        return replace(self, labels=LabelSpace("targets", tuple(targets)))
 
     def respond(self, batch: Batch, needs: Sequence[Capability]) -> Answers:
         """Answer from the truth of each stimulus; all columns are made, they are cheap."""

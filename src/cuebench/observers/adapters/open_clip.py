@@ -38,7 +38,7 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     given = torch_options(spec, options, templates="")
     tag = _tag(spec, given)
     wanted = f"weights {tag or spec.body!r} of open_clip:{spec.body}"
-    parts = _hub.fetched(lambda: _parts(spec.body, tag, given), wanted, offline=options.offline)
+    parts = _found(spec.body, tag, given, wanted, options.offline)
     labels = space_of(given.labels)
     way, settings = _route(parts, labels, given, options.device)
     observer = TorchObserver(
@@ -73,6 +73,15 @@ def _tag(spec: Spec, given: TorchOptions) -> str:
     if wanted not in tags:
         raise did_you_mean(f"weights of open_clip model {spec.body!r}:", wanted, tags)
     return wanted
+
+
+def _found(body: str, tag: str, given: TorchOptions, wanted: str, offline: bool) -> Parts:
+    if not body.startswith("local-dir:"):
+        return _hub.fetched(lambda: _parts(body, tag, given), wanted, offline=offline)
+    try:
+        return _hub.from_disk(lambda: _parts(body, tag, given), wanted)
+    except (RuntimeError, ValueError) as error:
+        raise UserError(f"{wanted}: {error}", "the folder needs open_clip_config.json and the weights") from error
 
 
 def _parts(name: str, tag: str, given: TorchOptions) -> Parts:

@@ -31,11 +31,7 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     import_torchvision()
     given = torch_options(spec, options, templates="")
     only_random(spec, given.own["weights"])
-    folder = str(Path(spec.body).expanduser())
-    source = folder if Path(folder).is_dir() else spec.body
-    wanted = f"model {spec.body!r} of transformers (config.json, preprocessor_config.json, model.safetensors)"
-    parts = _hub.fetched(lambda: _parts(source, given), wanted, offline=options.offline)
-    model, processor, tokenizer, notes = parts
+    model, processor, tokenizer, notes = _found(spec.body, given, options.offline)
     settings: dict[str, Any] = {"image_processor": f"{type(processor).__name__} ({BACKEND})"}
     if tokenizer is None:
         labels = space_of(given.labels) if given.labels else label_space_of(model.config, spec.body)
@@ -57,6 +53,16 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
         frozen=True,
     )
     return [observer]
+
+
+def _found(body: str, given: TorchOptions, offline: bool) -> tuple[Any, Any, Any, tuple[str, ...]]:
+    wanted = f"model {body!r} of transformers (config.json, preprocessor_config.json, model.safetensors)"
+    folder = Path(body).expanduser()
+    if folder.is_dir():
+        return _hub.from_disk(lambda: _parts(str(folder), given), wanted)
+    if body.startswith(("/", ".", "~")) or body.count("/") > 1:
+        raise UserError(f"there is no folder {body}", "a repository of the hub is written ORGANISATION/NAME")
+    return _hub.fetched(lambda: _parts(body, given), wanted, offline=offline)
 
 
 def _parts(source: str, given: TorchOptions) -> tuple[Any, Any, Any, tuple[str, ...]]:

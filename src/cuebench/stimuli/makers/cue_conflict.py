@@ -20,7 +20,7 @@ import numpy as np
 from PIL import Image
 
 from cuebench.errors import UserError
-from cuebench.stimuli.atomic import write_atomic
+from cuebench.files import write_atomic
 from cuebench.stimuli.makers import _shapes, _textures
 from cuebench.stimuli.makers._pen import Pen, Pose
 from cuebench.stimuli.makers.base import Maker, Progress

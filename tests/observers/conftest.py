@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
 
 WORDS = ["a", "photo", "of", "sketch", "cat", "dog", "car"]
 
@@ -15,9 +18,7 @@ def tokenizer(folder: Path, longest: int = 16) -> None:
     vocabulary = {w: i for i, w in enumerate(["<pad>", "<unk>", "<s>", "</s>", *WORDS])}
     core = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     core.pre_tokenizer = pre_tokenizers.Whitespace()
-    core.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", special_tokens=[("<s>", 2), ("</s>", 3)]
-    )
+    core.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 2), ("</s>", 3)])
     PreTrainedTokenizerFast(
         tokenizer_object=core,
         pad_token="<pad>",
@@ -64,9 +65,14 @@ def dual_encoder(folder: Path, kind: str) -> Path:
         processor = t.SiglipImageProcessorPil(size=size)
     elif kind == "align":
         vision = {"image_size": 32, "width_coefficient": 0.1, "depth_coefficient": 0.1, "hidden_dim": 16}
+        vision["initializer_range"] = 0.5  # smaller ones let the signal die
         model = t.AlignModel(t.AlignConfig(text_config=TEXT, vision_config=vision, projection_dim=32))
         processor = t.EfficientNetImageProcessorPil(
-            size={"height": 36, "width": 36}, crop_size=size, do_center_crop=True, include_top=False, rescale_offset=False
+            size={"height": 36, "width": 36},
+            crop_size=size,
+            do_center_crop=True,
+            include_top=False,
+            rescale_offset=False,
         )
     else:
         model = t.FlavaModel(
@@ -111,3 +117,58 @@ def open_clip_folder(folder: Path) -> Path:
     config = {"model_cfg": {"embed_dim": 16, "vision_cfg": vision, "text_cfg": text}, "preprocess_cfg": {"size": 32}}
     (folder / "open_clip_config.json").write_text(json.dumps(config))
     return folder
+
+
+def checkpointed(folder: Path) -> Path:
+    """Write a small module, its factory and its state dict: what a user brings."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "my_models.py").write_text(MODULE)
+    (folder / "labels.json").write_text(json.dumps(["cat", "dog", "car"]))
+    return folder
+
+
+MODULE = """
+import numpy as np
+import torch
+from cuebench.observers.preprocess import Preprocess
+
+
+class Net(torch.nn.Module):
+    def __init__(self, classes: int = 3) -> None:
+        super().__init__()
+        self.stem = torch.nn.Conv2d(3, 8, 3)
+        self.norm = torch.nn.BatchNorm2d(8)
+        self.drop = torch.nn.Dropout(0.5)
+        self.head = torch.nn.Linear(8, classes)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(self.drop(self.norm(self.stem(x)).relu().mean((2, 3))))
+
+
+def net():
+    return Net()
+
+
+def ready():
+    model = Net()
+    model.preprocess = Preprocess(size=24, resize=28)
+    return model
+
+
+def function():
+    def answer(x: np.ndarray) -> np.ndarray:
+        return x.mean(axis=(2, 3))
+    answer.preprocess = Preprocess(size=24)
+    return answer
+
+
+number = 7
+"""
+
+
+@pytest.fixture(scope="session")
+def tiny():
+    """What makes tiny models; a fixture, because test files cannot import one another."""
+    return SimpleNamespace(
+        dual_encoder=dual_encoder, classifier=classifier, open_clip_folder=open_clip_folder, checkpointed=checkpointed
+    )

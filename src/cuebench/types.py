@@ -8,8 +8,10 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
 Capability = Literal["logits", "features", "masks", "decisions"]
+REMOVED = "-"
+"""In ``Stimulus.shape`` or ``texture``: this cue was taken out of the picture (a suppression)."""
 ObserverKind = Literal["model", "person", "people", "ideal"]
-IntervalKind = Literal["images", "shape_sources", "texture_sources", "two_way", "subjects", ""]
+IntervalKind = Literal["images", "shape_sources", "texture_sources", "two_way", "subjects", "classes", ""]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,10 @@ import math
 
 import numpy as np
 
+SIGMA = math.sqrt(5)
 
-def blur(field, size=5, sigma=math.sqrt(5), halo=0):
+
+def blur(field, size=5, sigma=SIGMA, halo=0):
     """Truncated, renormalised Gaussian over the last two axes, edge pixels repeated; `halo` extra pixels remain."""
     radius = size // 2
     weights = np.exp(-(np.arange(-radius, radius + 1.0) ** 2) / (2 * sigma**2))
@@ -22,7 +24,7 @@ def blur(field, size=5, sigma=math.sqrt(5), halo=0):
     return sum(w * wide[..., i : i + columns] for i, w in enumerate(weights))
 
 
-def blur_mirror(field, sign, size=5, sigma=math.sqrt(5)):
+def blur_mirror(field, sign, size=5, sigma=SIGMA):
     """Blur of a dual-grid field that is mirrored about the border *line*, odd fields with their sign changed."""
     radius = size // 2
     weights = np.exp(-(np.arange(-radius, radius + 1.0) ** 2) / (2 * sigma**2))

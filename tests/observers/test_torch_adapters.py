@@ -35,7 +35,7 @@ def answers(observer, needs=("logits",)):
         "timm:deit_tiny_distilled_patch16_224?weights=random",
         "torchvision:squeezenet1_1?weights=random&preprocess.size=64",
         "torchvision:shufflenet_v2_x0_5?weights=random&preprocess.size=64",
-        "lite:efficientnet_lite0?weights=random",
+        "lite:efficientnet_lite0?weights=random&preprocess.size=64",
     ],
 )
 def test_random_weights_keep_the_contract(spec):
@@ -92,9 +92,10 @@ class TestTimm:
         with pytest.raises(UserError, match="unknown weights of timm model 'resnet50'"):
             load("timm:resnet50.a9_in1k", CPU)
 
-    def test_offline_says_which_file_is_wanted(self):
-        with pytest.raises(UserError, match=r"model.safetensors of the hub's repository timm/test_vit4.r160_in1k") as e:
-            load("timm:test_vit4", CPU)
+    def test_offline_says_which_file_is_wanted(self, monkeypatch, tmp_path):
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+        with pytest.raises(UserError, match=r"model.safetensors of the hub's repository timm/test_vit.r160_in1k") as e:
+            load("timm:test_vit", CPU)
         assert "checkpoint=FILE" in e.value.hint
         assert "HF_ENDPOINT" in e.value.hint
 

@@ -263,6 +263,22 @@ def test_ideal_observers_choose_among_the_classes_of_each_protocol(data_root: Pa
     assert 0 < scores.value("ideal:random", "decided_fraction") < 1
 
 
+def test_people_are_not_a_failure_of_a_protocol_that_needs_logits(data_root: Path, tmp_path: Path) -> None:
+    from PIL import Image
+
+    (data_root / "imagenet_val" / "cat").mkdir(parents=True)
+    Image.new("RGB", (32, 32)).save(data_root / "imagenet_val" / "cat" / "1.png")
+    recording = tmp_path / "one.csv"
+    recording.write_text("image,decision\ncat1-dog2.png,cat\n")
+    names = ["cue_conflict", "imagenet_accuracy"]
+    scores = cb.evaluate(["ideal:shape", f"recorded:{recording}"], names, data_root=data_root, out=tmp_path / "run")
+    assert not scores.failures
+    (row,) = [s for s in scores if s.metric == "not_applicable"]
+    assert "needs logits" in row.note
+    with pytest.raises(UserError, match="needs logits"):
+        cb.evaluate(f"recorded:{recording}", names[1], data_root=data_root, out=tmp_path / "other")
+
+
 def test_score_of_something_else_says_what_a_run_folder_is(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="not a run folder"):
         cb.score(tmp_path)

@@ -17,7 +17,7 @@ def print_scores(scores: Sequence[Score]) -> None:
     from rich.console import Console
 
     console = Console(highlight=False)
-    measured = [s for s in scores if s.metric != "failed" and "class=" not in s.condition and math.isfinite(s.value)]
+    measured = [s for s in scores if "class=" not in s.condition and math.isfinite(s.value)]
     for protocol, condition in dict.fromkeys((s.protocol, s.condition) for s in measured):
         own = [s for s in measured if (s.protocol, s.condition) == (protocol, condition)]
         console.print(_headline(own, console.width))

@@ -11,6 +11,7 @@ from cuebench.cues._image import Array, CueInfo, on_images
 
 DIAMETERS = (4, 6, 8, 10, 12, 14)
 SIGMA_COLOURS = (50, 100, 150, 200)
+"""Of both, the ends are published (4 to 14, 50 to 200); the steps between are ours."""
 SIGMA_SPACE = 75.0
 
 CUE = CueInfo(
@@ -27,8 +28,8 @@ def bilateral(image: Any, *, diameter: int = 9, sigma_colour: float = 100.0, sig
     .. math:: \mathrm{out}(x) = \frac{\sum_y w\,I(y)}{\sum_y w},\quad
         w = \exp\left(-\frac{\lVert x-y\rVert^2}{2\sigma_s^2} - \frac{\lVert I(x)-I(y)\rVert_1^2}{2\sigma_c^2}\right)
 
-    over the disc of `diameter` pixels around x. (OpenCV, which was used in the study, takes the sum of the
-    channels' absolute differences as the distance of two colours.)
+    over the disc of `diameter` pixels around x. (OpenCV, which does the work here, takes the sum
+    of the channels' absolute differences as the distance of two colours.)
 
     Parameters
     ----------

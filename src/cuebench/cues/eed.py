@@ -6,6 +6,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ def eed(
     .. math:: g(\mu) = 1 / \sqrt{1 + (\mu/\kappa)^2},
 
     so diffusion is fast along edges (:math:`\mu_1 \approx 0`) and nearly stops across them. In space, the 3×3 stencil
-    of Weickert, Welk and Wickert (δ stencil, :math:`\beta = 0`) on the cells between the pixels; in time, explicit steps
+    of Weickert, Welk and Wickert [2]_ (:math:`\beta = 0`) on the cells between the pixels; in time, explicit steps
     :math:`u \leftarrow u + 2\tau L(u)\,u`, or cycles of linear steps that reach the same time sooner.
 
     Parameters
@@ -93,10 +94,11 @@ def eed(
     orientation_smoothing : bool
         Smooth the structure tensor too, as the authors do. False: standard EED.
     diffusivity : {"published", "paper"}
-        ``"published"``: as above, which made the published data. ``"paper"``: :math:`1/\sqrt{1 + \mu/\kappa^2}`, as printed.
+        ``"published"``: as above, which made the published data. ``"paper"``: as printed,
+        :math:`1/\sqrt{1 + \mu/\kappa^2}`.
     boundary : {"published", "mirror"}
-        How the tensor is continued beyond the border. ``"published"`` repeats its edge values, which lets the mean drift
-        by up to half a grey level; ``"mirror"`` reflects it with the right signs, which conserves the mean.
+        How the tensor is continued beyond the border. ``"published"`` repeats its edge values, which lets the mean
+        drift by up to half a grey level; ``"mirror"`` reflects it with the right signs, which conserves the mean.
     stretch : bool
         Stretch the result's range (over all channels) to the full range, as the authors do.
     snapshots : sequence of int, optional
@@ -126,9 +128,9 @@ def eed(
     -----
     States may leave [0, 255] on the way (−15 … 270 was seen); they are clipped once, at the end.
 
-    The fast scheme freezes the tensor for a cycle and runs fast semi-iterative (FSI) steps [3]_. Accuracy against 16,384
-    explicit steps is tabulated in ``cuebench.cues._eed.accuracy``. It is a measurement on photographs, not a bound: on
-    noise or line art it may be some dB lower.
+    The fast scheme freezes the tensor for a cycle and runs fast semi-iterative (FSI) steps [3]_. Its accuracy against
+    the explicit scheme is tabulated in ``cuebench.cues._eed.accuracy``: a measurement on photographs with the default
+    parameters, not a bound. With other parameters, on noise or on line art it may be some dB lower.
 
     References
     ----------
@@ -167,7 +169,7 @@ def _times(steps: int, time: float | None, tau: float, snapshots: Sequence[int] 
     if snapshots is None:
         return [end]
     times = [2 * tau * check_whole("snapshots", step) for step in snapshots]
-    if not times or any(a >= b for a, b in zip(times, times[1:])) or times[-1] > end * (1 + 1e-9):
+    if not times or any(a >= b for a, b in pairwise(times)) or times[-1] > end * (1 + 1e-9):
         raise UserError(f"snapshots is {snapshots!r}", f"accepted: rising numbers of steps up to {end / (2 * tau):g}")
     return times
 
@@ -179,9 +181,11 @@ def _plan(times: list[float], tau: float, accuracy: float | None, cycles: int | 
         return cycle_plan(times, times[-1] / check_whole("cycles", cycles), scheme.longest_step)
     if accuracy is None:
         return explicit_plan(times, 2 * tau)
-    span = min(span_for(check_number("accuracy", accuracy, above=0), time) for time in times)
-    plan = cycle_plan(times, span, scheme.longest_step)
+    spans = [span_for(check_number("accuracy", accuracy, above=0), time) for time in times]
     explicit = explicit_plan(times, 2 * tau)
+    if None in spans:
+        return explicit
+    plan = cycle_plan(times, min(span for span in spans if span), scheme.longest_step)
     return plan if plan.work < explicit.work else explicit
 
 

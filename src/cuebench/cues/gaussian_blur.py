@@ -11,6 +11,7 @@ from cuebench.cues._image import Array, CueInfo, on_images
 from cuebench.errors import UserError
 
 KERNELS = (3, 5, 7, 9, 11, 13, 15)
+"""The odd sizes of the published range."""
 
 CUE = CueInfo(
     kind="suppression",

@@ -9,6 +9,7 @@ from cuebench.cues._grey import luminance
 from cuebench.cues._image import Array, CueInfo, on_images
 
 ALPHAS = (0.2, 0.4, 0.6, 0.8, 1.0)
+"""The ends are published; the steps between are ours."""
 
 CUE = CueInfo(
     kind="suppression",

@@ -11,6 +11,7 @@ from cuebench.cues._image import Array, CueInfo, on_images
 from cuebench.errors import UserError
 
 STRENGTHS = (5, 10, 15, 20, 25)
+"""The ends are published; the steps between are ours."""
 
 CUE = CueInfo(
     kind="suppression",

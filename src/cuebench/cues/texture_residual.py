@@ -29,7 +29,9 @@ def texture_residual(image: Any, **eed_options: Any) -> Array:
     image : array
         H×W, H×W×C or N×H×W×C; uint8 or float in [0, 1].
     **eed_options
-        Passed to `eed`: ``steps=``, ``accuracy=``, ``stretch=``, … The more diffusion, the more is left here.
+        Passed to `eed`: ``steps=``, ``accuracy=``, ``stretch=``, … The more diffusion, the more is left here. By
+        default `eed` stretches its range as published, and the residual then holds that change of contrast too;
+        ``stretch=False`` leaves texture alone.
 
     Returns
     -------

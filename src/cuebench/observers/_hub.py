@@ -72,7 +72,7 @@ def fetched(
         try:
             with no_network():
                 return make()
-        except (OSError, ValueError, RuntimeError) as error:
+        except _load_errors() as error:
             cause = error
     if offline or hub_is_offline():
         raise UserError(f"{wanted}: not in the local cache, and offline was asked for", _advice(hint)) from cause
@@ -81,8 +81,15 @@ def fetched(
         raise UserError(f"{wanted}: not in the local cache, and {url} cannot be reached", _advice(hint))
     try:
         return make()
-    except OSError as error:
+    except _load_errors() as error:
         raise UserError(f"{wanted}: could not be loaded from {url}: {_reason(error)}", _advice(hint)) from error
+
+
+def _load_errors() -> tuple[type[Exception], ...]:
+    # What the libraries raise for a file that is missing, cut off, or a page in place of weights.
+    from safetensors import SafetensorError
+
+    return (OSError, ValueError, RuntimeError, SafetensorError)
 
 
 def from_disk(make: Callable[[], T], wanted: str) -> T:
@@ -90,7 +97,7 @@ def from_disk(make: Callable[[], T], wanted: str) -> T:
     try:
         with no_network():
             return make()
-    except OSError as error:
+    except _load_errors() as error:
         raise UserError(f"{wanted}: {_reason(error)}", "the folder must hold what its library saves there") from error
 
 
@@ -105,9 +112,8 @@ def reachable(url: str, seconds: float = PROBE_SECONDS) -> bool:
 
 
 def _answers(url: str, seconds: float) -> bool:
-    request = urllib.request.Request(url, method="HEAD")
     try:
-        with urllib.request.urlopen(request, timeout=seconds):
+        with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=seconds):
             return True
     except urllib.error.HTTPError:
         return True  # an unfriendly answer is an answer

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 
 from cuebench.errors import UserError
-from cuebench.labels import LabelSpace
+from cuebench.labels import LabelMap, LabelSpace
 from cuebench.observers.preprocess import Preprocess
 from cuebench.types import Capability, ObserverKind, Stimulus
 
@@ -99,8 +99,8 @@ class Recorded(Observer, Protocol):
 class Choosing(Observer, Protocol):
     """An observer that is told what it can choose from: it answers in the classes of each protocol's stimuli."""
 
-    def among(self, targets: Sequence[str]) -> Observer:
-        """Return the same observer, choosing among these classes."""
+    def among(self, targets: Sequence[str], members: LabelMap | None = None, space: str = "") -> Observer:
+        """Return the same observer, choosing among these classes (by their members in a larger space, if given)."""
         ...
 
 

@@ -63,6 +63,8 @@ class Protocol:
         ``check(label space, stimuli) -> problems``: why this observer cannot be scored, before anything is spent.
     reference : tuple of Reference
         Published values.
+    answers_in : str
+        Label space that ideal observers answer in, where the protocol ranks in a larger one than its own classes.
     """
 
     name: str
@@ -79,3 +81,4 @@ class Protocol:
     reference: tuple[Reference, ...] = ()
     metrics: tuple[str, ...] = ()
     superseded_by: str = ""
+    answers_in: str = ""

@@ -230,6 +230,7 @@ def _record(
         jobs=plan.records,
         stimuli=plan.stimuli,
         failures=list(plan.failures),
+        skipped=list(plan.skipped),
         notices=list(plan.notices),
         started=now(),
     )

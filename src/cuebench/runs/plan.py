@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from cuebench.runs.evaluate import RunOptions
 
 
+class NotApplicable(UserError):
+    """An observer that by its nature cannot answer a protocol: people have no logits."""
+
+
 @dataclass(frozen=True)
 class Source:
     """A protocol and its stimuli, or why there are none."""
@@ -73,6 +77,7 @@ class Plan:
     jobs: list[Job] = field(default_factory=list)
     records: list[JobRecord] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    skipped: list[Failure] = field(default_factory=list)
     stimuli: dict[str, dict[str, Any]] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
 
@@ -163,7 +168,7 @@ def _classes(source: Source) -> tuple[str, ...]:
 
 def plan_run(sources: Sequence[Source], loaded: LoadedAll, folder: Path, settings: RunOptions, tell: OnEvent) -> Plan:
     """Settle what every observer is shown; all that does not fit is a failure with its reason."""
-    plan = Plan(failures=list(loaded.failures))
+    plan = Plan()
     for source in sources:
         for loaded_one in loaded.observers:
             one = _told(loaded_one, source)
@@ -171,18 +176,34 @@ def plan_run(sources: Sequence[Source], loaded: LoadedAll, folder: Path, setting
                 _add_jobs(plan, source, one, loaded, folder, settings)
             except UserError as error:
                 failure = Failure(one.observer.name, error.message, source.protocol.name, {"hint": error.hint})
-                plan.failures.append(failure)
-                tell(Event("failed", f"{one.observer.name}: {error.message}", fields={"hint": error.hint}))
+                (plan.skipped if isinstance(error, NotApplicable) else plan.failures).append(failure)
+    _settle(plan, tell)
+    plan.failures = [*loaded.failures, *plan.failures]
     if not plan.jobs and plan.failures:
         first = plan.failures[0]
         raise UserError(first.reason, str(first.details.get("hint", "")))
     return plan
 
 
+def _settle(plan: Plan, tell: OnEvent) -> None:
+    """An observer that cannot answer one protocol is skipped there; one that can answer none has failed."""
+    measured = {job.observer.name for job in plan.jobs}
+    plan.failures += [s for s in plan.skipped if s.observer not in measured]
+    plan.skipped = [s for s in plan.skipped if s.observer in measured]
+    for failure in plan.failures:
+        tell(Event("failed", f"{failure.observer}: {failure.reason}", fields={"hint": failure.details.get("hint", "")}))
+    for protocol in dict.fromkeys(s.protocol for s in plan.skipped):
+        names = [s.observer for s in plan.skipped if s.protocol == protocol]
+        plan.notices.append(f"not applicable to {protocol}: {', '.join(names)}")
+        tell(Event("notice", plan.notices[-1]))
+
+
 def _told(one: Loaded, source: Source) -> Loaded:
     """Tell an observer that chooses what this protocol's classes are."""
     if isinstance(one.observer, Choosing) and _classes(source):
-        return replace(one, observer=one.observer.among(_classes(source)))
+        targets = source.stimuli.targets if source.stimuli else ""
+        members = label_files.label_map(targets) if targets else None
+        return replace(one, observer=one.observer.among(_classes(source), members, source.protocol.answers_in))
     return one
 
 
@@ -224,7 +245,7 @@ def _needs(protocol: Protocol, observer: Observer) -> tuple[Capability, ...]:
             return alternative
     wanted = " or ".join(" and ".join(a) for a in protocol.needs)
     have = ", ".join(sorted(observer.capabilities)) or "nothing"
-    raise UserError(f"{observer.name} gives {have}; protocol {protocol.name!r} needs {wanted}")
+    raise NotApplicable(f"{observer.name} gives {have}; protocol {protocol.name!r} needs {wanted}")
 
 
 def _check_labels(protocol: Protocol, observer: Observer, stimuli: StimulusSet) -> None:

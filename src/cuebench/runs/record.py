@@ -65,6 +65,7 @@ class RunRecord:
     jobs: list[JobRecord] = field(default_factory=list)
     stimuli: dict[str, dict[str, Any]] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
+    skipped: list[Failure] = field(default_factory=list)
     unreadable: dict[str, str] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
     images_decoded: int = 0
@@ -92,7 +93,8 @@ class RunRecord:
         known["jobs"] = [
             JobRecord(**{**job, "needs": tuple(job["needs"]), "notes": tuple(job["notes"])}) for job in known["jobs"]
         ]
-        known["failures"] = [Failure(**f) for f in known["failures"]]
+        for name in ("failures", "skipped"):
+            known[name] = [Failure(**f) for f in known[name]]
         return cls(**known)
 
 

@@ -48,7 +48,9 @@ def score(
     shared = record.arguments["common"] if common is None else common
     names = list(dict.fromkeys(job.protocol for job in record.jobs))
     results = [_scored(protocols.get(name), record, folder, options, shared) for name in names]
-    rows = [row for result in results for row in result.scores] + [_failed(f) for f in record.failures]
+    rows = [row for result in results for row in result.scores]
+    rows += [_unmeasured(f, "not_applicable") for f in record.skipped]
+    rows += [_unmeasured(f, "failed") for f in record.failures]
     tables = {f"{n}.{key}": table for n, result in zip(names, results) for key, table in result.tables.items()}
     write_scores(folder, rows, tables)
     return rows
@@ -126,6 +128,7 @@ def _kept(responses: Responses, ids: set[str]) -> Responses:
     )
 
 
-def _failed(failure: Failure) -> Score:
+def _unmeasured(failure: Failure, metric: str) -> Score:
+    """Return the row of an observer without scores: the reason is its note."""
     version = protocols.get(failure.protocol).version if failure.protocol else 0
-    return Score(failure.protocol, version, failure.observer, "", "failed", math.nan, note=failure.reason)
+    return Score(failure.protocol, version, failure.observer, "", metric, math.nan, note=failure.reason)

@@ -3,6 +3,8 @@
 A recipe is written like an observer's options: ``contrast?level=0.3`` applies the cue ``contrast`` to the decoded file,
 ``a?x=1;b?y=2`` applies two in turn. A value ``file:PATH`` is a second image below the same root, such as a mask. A
 stimulus without a file begins with a *source* instead (``stimuli/sources/``), which makes the picture from nothing.
+``square?size=224&resize=256`` is the one step that is no cue: the usual cut of a photograph, for recipes that must work
+on what the observer sees, not on what is cropped away later.
 Random steps draw from the stimulus' own seed, so a picture never depends on which worker made it.
 """
 
@@ -41,11 +43,23 @@ def render(root: str | Path, image: Image.Image, stimulus: Stimulus) -> Image.Im
         return image
     pixels = np.asarray(image)
     for name, options in islice(steps(stimulus.recipe, root), 0 if stimulus.path else 1, None):
+        if name == "square":
+            pixels = square(pixels, **options)
+            continue
         function = getattr(cues.module(name), name)
         if cues.get(name).random:
             options = {"rng": stimulus.seed, **options}
         pixels = function(pixels, **options)
     return Image.fromarray(pixels)
+
+
+def square(pixels: np.ndarray[Any, Any], *, size: int, resize: int = 0) -> np.ndarray[Any, Any]:
+    """Scale the shorter side to ``resize`` (0: to ``size``) and cut the centre ``size`` × ``size``, bilinear."""
+    image = Image.fromarray(pixels)
+    short, goal = min(image.size), max(resize, size)
+    image = image.resize((goal * image.width // short, goal * image.height // short), Image.Resampling.BILINEAR)
+    left, top = round((image.width - size) / 2), round((image.height - size) / 2)
+    return np.asarray(image.crop((left, top, left + size, top + size)))
 
 
 def _open(root: Path, path: str) -> Image.Image:

@@ -20,17 +20,17 @@ Array = np.ndarray[Any, np.dtype[Any]]
 KINDS = {
     "shape": "Shape: what is left without texture",
     "texture": "Texture: what is left without shape",
+    "mixing": "Mixtures of shape and texture",
     "suppression": "Suppression of one kind of information",
     "corruption": "Corruptions",
-    "mixing": "Mixtures of shape and texture",
 }
 """Groups in the order of the sheet."""
 
 EED = {"accuracy": 40.0}
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "eed": EED,
-    "texture_residual": EED,
-    "texture_residual_shuffle": EED,
+    "texture_residual": {**EED, "stretch": False},
+    "texture_residual_shuffle": {**EED, "stretch": False},
     "contrast": {"level": 0.3},
     "chain": {"cues": ("patch_shuffle", "greyscale")},
     "composite": {"size": 0.8},
@@ -52,7 +52,7 @@ class Scene(NamedTuple):
     seed: int = 0
 
 
-def contact_sheet(scene: Scene, *, title: str = "", columns: int = 9) -> tuple[Image.Image, dict[str, str]]:
+def contact_sheet(scene: Scene, *, title: str = "", columns: int = 10) -> tuple[Image.Image, dict[str, str]]:
     """Draw every cue of the registry on one image.
 
     Parameters

@@ -12,14 +12,13 @@ no multiple of 4 KiB, so neighbouring rows do not fight for the same sets of the
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from cuebench.cues._eed.numba_cache import fallback
 from cuebench.errors import MissingExtra
 
 try:
@@ -44,13 +43,8 @@ Real = float | np.floating[Any]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _cache_folder_is_writable() -> bool:
-    folder = Path(__file__).parent / "__pycache__"
-    return os.access(folder if folder.exists() else folder.parent, os.W_OK)
-
-
-if not _cache_folder_is_writable() and not numba.config.CACHE_DIR:  # pragma: no cover - read-only installs
-    numba.config.CACHE_DIR = str(Path(tempfile.gettempdir()) / f"cuebench-numba-{os.getuid()}")
+if not numba.config.CACHE_DIR and (folder := fallback(Path(__file__).parent)):  # pragma: no cover - read-only installs
+    numba.config.CACHE_DIR = str(folder)
 
 
 def kernel(function: F) -> F:
@@ -234,9 +228,7 @@ def smoothed_rows(s: Any, y: int, h: int, channels: int, n: int, w: Any, rows: A
 
 
 @kernel
-def structure_rows(
-    s: Any, y: int, h: int, channels: int, n: int, rest: Real, w2: Any, mirror: bool, ring: int
-) -> None:
+def structure_rows(s: Any, y: int, h: int, channels: int, n: int, rest: Real, w2: Any, mirror: bool, ring: int) -> None:
     """Structure tensor of the cells above row y, blurred horizontally into the tensor's ring."""
     top, bottom = V + 3 * ((y - 1) % 2 if y > 0 else 0), V + 3 * (y % 2 if y < h else (h - 1) % 2)
     structure_row(s, top, bottom, channels, n + 1, rest)
@@ -325,8 +317,8 @@ def linear_flux(s: Any, u: Any, tensor: Any, y: int, rest: Real) -> None:
 
 
 @kernel
-def linear_sweep(u: Any, old: Any, s: Any, tensor: Any, now: Real, step: Real, before: Real, rest: Real) -> None:
-    """old ← now·u + step·Lu + before·old for one channel (both with their frame), L with the given tensor."""
+def linear_sweep(u: Any, old: Any, s: Any, tensor: Any, push: Real, step: Real, rest: Real) -> None:
+    """old ← u + push·(u − old) + step·Lu for one channel (both with their frame), L with the given tensor."""
     h, n = u.shape[0] - 2, np.uint64(u.shape[1] - 2)
     e, low = first(EFQ), first(LOW)
     f, q = e + S1, e + S2
@@ -335,7 +327,8 @@ def linear_sweep(u: Any, old: Any, s: Any, tensor: Any, now: Real, step: Real, b
         if y > 0:
             for x in range(n):
                 flux = s[low + x] + s[q + x] - s[f + x] + s[e + x + I1] - s[q + x + I1]
-                old[y, x + I1] = now * u[y, x + I1] + before * old[y, x + I1] + step * flux
+                here = u[y, x + I1]
+                old[y, x + I1] = here + push * (here - old[y, x + I1]) + step * flux
         for x in range(n):
             s[low + x] = s[f + x + I1] + s[q + x + I1] - s[e + x] - s[q + x]
     mirror_frame(old)
@@ -349,8 +342,8 @@ def cycle(u: Any, old: Any, s: Any, tensor: Any, alpha: Real, steps: int, tau: R
         a, b = u[c], old[c]
         b[:] = a
         for k in range(steps):
-            now = np.float32((4.0 * k + 2.0) / (2.0 * k + 3.0))
-            linear_sweep(a, b, s, tensor, now, now * tau, np.float32(1.0) - now, rest)
+            weight = np.float32((4.0 * k + 2.0) / (2.0 * k + 3.0))
+            linear_sweep(a, b, s, tensor, weight - np.float32(1.0), weight * tau, rest)
             a, b = b, a
         if steps % 2:
             u[c][:] = old[c]

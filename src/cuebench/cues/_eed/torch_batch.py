@@ -1,4 +1,4 @@
-"""Edge-enhancing diffusion of a batch in plain PyTorch: any device, any kernel size; the yardstick of the fused kernels."""
+"""Edge-enhancing diffusion of a batch in plain PyTorch: any device, any kernel size; yardstick of the fused kernels."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def run_cycle(u: Any, scheme: Scheme, cycle: Cycle, ahead: Any = None) -> Any:
     """Run the linear steps of a cycle with the tensor of the state `ahead`, or of the present one."""
     field, old = tensor(u if ahead is None else ahead, scheme), u
     for a in momentum(cycle.steps):
-        u, old = a * (u + cycle.tau * operator(u, field, scheme)) + (1 - a) * old, u
+        u, old = u + (a - 1) * (u - old) + (a * cycle.tau) * operator(u, field, scheme), u
     return u
 
 

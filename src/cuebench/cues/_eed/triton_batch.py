@@ -102,17 +102,17 @@ class Batch:
         )  # fmt: skip
         self.u, self.x = self.x, self.u
 
-    def linear(self, now: float, step: float, before: float) -> None:
+    def linear(self, push: float, step: float) -> None:
         """One linear step with the frozen tensor."""
         tile = self.tiles.linear
         self._launch(
             triton_linear.linear_kernel, tile, 0,
-            self.u, self.old, self.tensor, self.h, self.w, tile.rows, self.scheme.remainder / 2, now, step, before,
+            self.u, self.old, self.tensor, self.h, self.w, tile.rows, self.scheme.remainder / 2, push, step,
             **self._channels(tile),
         )  # fmt: skip
         self.u, self.old = self.old, self.u
 
-    def two(self, one: tuple[float, float, float], other: tuple[float, float, float]) -> None:
+    def two(self, one: tuple[float, float], other: tuple[float, float]) -> None:
         """Two linear steps in one pass over memory."""
         tile = self.tiles.two
         self._launch(
@@ -129,8 +129,8 @@ class Batch:
     def cycle(self, cycle: Cycle, lead: float = 0.0) -> None:
         """Freeze the tensor and run the cycle's linear steps."""
         self.freeze(lead)
-        weights = [(a, a * cycle.tau, 1 - a) for a in momentum(cycle.steps)]
-        weights[0] = (1.0, weights[0][1], 0.0)  # u_{−1} = u_0, whatever the old buffer holds
+        weights = [(a - 1, a * cycle.tau) for a in momentum(cycle.steps)]
+        weights[0] = (0.0, weights[0][1])  # u_{−1} = u_0, whatever the old buffer holds
         for k in range(0, cycle.steps - 1, 2):
             self.two(weights[k], weights[k + 1])
         if cycle.steps % 2:

@@ -1,11 +1,11 @@
 # Triton reads the annotations of a kernel: nothing but tl.constexpr may stand there.
-# ruff: noqa: ANN001, ANN201, ANN202
+# ruff: noqa: ANN001
 # mypy: disable-error-code="no-untyped-def"
 """Batched kernels of edge-enhancing diffusion for CUDA (Triton).
 
-Every program owns a strip of columns and *marches* down a segment of rows. What the stencil needs of the rows above stays
-in registers: a finished row of a five-tap vertical filter costs five multiply-adds and no second read. So each plane is
-read about once from device memory; neighbours in x come from the L1 cache.
+Every program owns a strip of columns and *marches* down a segment of rows. What the stencil needs of the rows above
+stays in registers: a finished row of a five-tap vertical filter costs five multiply-adds and no second read. So each
+plane is read about once from device memory; neighbours in x come from the L1 cache.
 
 Planes are float32, N×C×H×W; tensors are N×3×(H+1)×(W+1), rows A, B, C or P, Q, R (see `numba_kernels.diffusion_row`).
 """
@@ -42,7 +42,7 @@ def _pair(row, c0, c1, c2, c3, c4, c5, w0, w1, w2):
 
 @triton.jit
 def _odd_pair(row, c0, c1, c2, c3, c4, c5, s0, s1, s4, s5, w0, w1, w2):
-    """`_pair` of a field that changes its sign across the border: s are the signs of the columns that may lie outside."""
+    """`_pair` of a field that is odd about the border: s are the signs of the columns that may lie outside."""
     l1, l2, l3, l4 = s1 * tl.load(row + c1), tl.load(row + c2), tl.load(row + c3), s4 * tl.load(row + c4)
     left = w2 * (s0 * tl.load(row + c0) + l4) + w1 * (l1 + l3) + w0 * l2
     right = w2 * (l1 + s5 * tl.load(row + c5)) + w1 * (l2 + l4) + w0 * l3

@@ -8,16 +8,17 @@ the other stimuli.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from cuebench.errors import UserError, did_you_mean
-from cuebench.labels import LabelSpace
+from cuebench.labels import LabelMap, LabelSpace, label_space
 from cuebench.observers.base import Adapter, Answers, Batch, LoadOptions, Observer, Spec
-from cuebench.types import Capability, ObserverKind, Stimulus
+from cuebench.types import REMOVED, Capability, ObserverKind, Stimulus
 
 SURE = 20.0
 """Logit of the chosen class; the others have 0, so softmax gives it more than 0.99999."""
@@ -30,6 +31,10 @@ WEIGHTS = {"shape": (1.0, 0.0), "texture": (0.0, 0.0), "random": (0.5, 1.0), "mi
 class IdealObserver:
     """Answers by shape with probability ``shape``, else by texture; with probability ``lapse`` at random instead.
 
+    A stimulus that lacks the chosen cue (a pure texture, asked by shape) is answered with random logits. ``labels`` are
+    the classes themselves, or a larger space of which ``members`` says what belongs to each class: then the first
+    member stands on top and all other logits are random, as a measure of ranks needs it.
+
     Features are the one-hot shape class times √shape, followed by the one-hot texture class times √(1 − shape): the
     cosine of two stimuli that share only the shape is ``shape``, of two that share only the texture 1 − ``shape``. An
     observer that always lapses has random features.
@@ -40,6 +45,8 @@ class IdealObserver:
     lapse: float
     seed: int
     labels: LabelSpace
+    space: str = ""
+    members: Mapping[str, int] = field(default_factory=dict)
     kind: ObserverKind = "ideal"
     preprocess: None = None
     capabilities: frozenset[Capability] = field(default=frozenset({"logits", "features", "decisions"}))
@@ -47,45 +54,89 @@ class IdealObserver:
     @property
     def fingerprint(self) -> str:
         """Hash of everything that changes an answer."""
-        identity = repr(("ideal", self.shape, self.lapse, self.seed, self.labels.names))
+        parts = ("ideal", self.shape, self.lapse, self.seed, self.labels.names)
+        identity = repr((*parts, sorted(self.members.items())) if self.members else parts)
         return hashlib.sha256(identity.encode()).hexdigest()
 
-    def among(self, targets: Sequence[str]) -> IdealObserver:
-        """Return the same observer, choosing among the classes of one protocol's stimuli."""
-        return replace(self, labels=LabelSpace("targets", tuple(targets)))
+    @cached_property
+    def classes(self) -> LabelSpace:
+        """The classes of the stimuli."""
+        return LabelSpace("targets", tuple(self.members)) if self.members else self.labels
+
+    def among(self, targets: Sequence[str], members: LabelMap | None = None, space: str = "") -> IdealObserver:
+        """Return the same observer, choosing among the classes of one protocol's stimuli.
+
+        Parameters
+        ----------
+        targets : sequence of str
+            The classes.
+        members : LabelMap, optional
+            What each of them is made of in a larger label space.
+        space : str
+            That label space, where the protocol ranks in one; the observer's own ``?labels=`` goes first. Without it,
+            or where a class has no member in it, the answers are in the classes themselves.
+        """
+        plain = replace(self, labels=LabelSpace("targets", tuple(targets)), members={})
+        if members is None or not (self.space or space):
+            return plain
+        large = label_space(self.space or space)
+        resolved = members.resolve(large)
+        if resolved.uncovered:
+            return plain
+        return replace(self, labels=large, members={n: int(m[0]) for n, m in zip(resolved.names, resolved.members)})
 
     def respond(self, batch: Batch, needs: Sequence[Capability]) -> Answers:
         """Answer from the truth of each stimulus; all columns are made, they are cheap."""
         answers = [self._answer(s) for s in batch.stimuli]
-        chosen = np.array([a for a, _ in answers], dtype=np.intp)
-        logits = np.zeros((len(answers), len(self.labels)), np.float32)
-        logits[np.arange(len(chosen)), chosen] = SURE
-        features = np.array([f for _, f in answers], np.float32).reshape(len(answers), 2 * len(self.labels))
-        return {"decisions": np.array(self.labels.names)[chosen], "logits": logits, "features": features}
+        logits = np.array([a for a, _ in answers], np.float32).reshape(len(answers), len(self.labels))
+        features = np.array([f for _, f in answers], np.float32).reshape(len(answers), 2 * len(self.classes))
+        decisions = np.array(self.labels.names)[logits.argmax(axis=1)] if len(answers) else np.zeros(0, np.str_)
+        return {"decisions": decisions, "logits": logits, "features": features}
 
-    def _answer(self, stimulus: Stimulus) -> tuple[int, np.ndarray[Any, Any]]:
+    def _answer(self, stimulus: Stimulus) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         rng = generator(self.seed, stimulus)
         by_shape, lapsed = rng.random() < self.shape, rng.random() < self.lapse
-        guess = int(rng.integers(len(self.labels)))
+        guess = int(rng.integers(len(self.classes)))
         shape, texture = self._class(stimulus, "shape"), self._class(stimulus, "texture")
-        features = rng.normal(size=2 * len(self.labels)) if self.lapse == 1 else self._features(shape, texture)
-        return (guess if lapsed else shape if by_shape else texture), features
+        features = rng.normal(size=2 * len(self.classes)) if self.lapse == 1 else self._features(shape, texture)
+        chosen = guess if lapsed else shape if by_shape else texture
+        if self.members:
+            # Whoever guesses among a thousand classes has a random order of them.
+            return self._ranked(None if lapsed else chosen, rng), features
+        return (self._ranked(None, rng) if chosen is None else self._sure(chosen)), features
 
-    def _features(self, shape: int, texture: int) -> np.ndarray[Any, Any]:
-        features = np.zeros(2 * len(self.labels))
-        features[shape] = np.sqrt(self.shape)
-        features[len(self.labels) + texture] = np.sqrt(1 - self.shape)
+    def _sure(self, chosen: int) -> np.ndarray[Any, Any]:
+        logits = np.zeros(len(self.labels))
+        logits[chosen] = SURE
+        return logits
+
+    def _ranked(self, chosen: int | None, rng: np.random.Generator) -> np.ndarray[Any, Any]:
+        """Return logits in random order, with the chosen class on top where there is one."""
+        logits = rng.normal(size=len(self.labels))
+        if chosen is not None:
+            logits[self.members[self.classes.names[chosen]]] = SURE
+        return logits
+
+    def _features(self, shape: int | None, texture: int | None) -> np.ndarray[Any, Any]:
+        features = np.zeros(2 * len(self.classes))
+        if shape is not None:
+            features[shape] = np.sqrt(self.shape)
+        if texture is not None:
+            features[len(self.classes) + texture] = np.sqrt(1 - self.shape)
         return features
 
-    def _class(self, stimulus: Stimulus, cue: str) -> int:
+    def _class(self, stimulus: Stimulus, cue: str) -> int | None:
+        """Return the position of a stimulus' shape or texture class; None where it lacks that cue."""
         # An ordinary photograph has one class: shape and texture agree.
         name = getattr(stimulus, cue) or stimulus.label
-        found = self.labels.find(name)
+        if name == REMOVED or (not name and (stimulus.shape or stimulus.texture)):
+            return None
+        found = self.classes.find(name)
         if found is None:
             said = f"{cue} {name!r}" if name else f"neither a {cue} nor a label"
             raise UserError(
                 f"{self.name}: stimulus {stimulus.id!r} has {said}",
-                f"classes of this run: {', '.join(self.labels.names)}",
+                f"classes of this run: {', '.join(self.classes.names)}",
             )
         return found
 
@@ -102,13 +153,15 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
         raise did_you_mean("ideal observer", spec.body, WEIGHTS)
     shape, lapse = WEIGHTS[spec.body]
     if spec.body == "mixture":
-        given = spec.take(shape=str(shape), lapse=str(lapse))
+        given = spec.take(shape=str(shape), lapse=str(lapse), labels="")
         shape, lapse = _share(spec, "shape", given["shape"]), _share(spec, "lapse", given["lapse"])
     else:
-        spec.take()
+        given = spec.take(labels="")
+    space = given["labels"] and label_space(given["labels"]).name  # a wrong name fails here, not in the run
     if not options.targets:
         raise UserError(f"observer {spec.text!r} must know the classes it can choose from", "run it on a protocol")
-    return [IdealObserver(spec.text, shape, lapse, options.seed, LabelSpace("targets", options.targets))]
+    targets = LabelSpace("targets", options.targets)
+    return [IdealObserver(spec.text, shape, lapse, options.seed, targets, given["labels"] if space else "")]
 
 
 def _share(spec: Spec, option: str, text: str) -> float:
@@ -123,6 +176,12 @@ def _share(spec: Spec, option: str, text: str) -> float:
 
 ADAPTER = Adapter(
     load=load,
-    form="ideal:shape|texture|random|mixture[?shape=P][&lapse=P]",
-    examples=("ideal:shape", "ideal:texture", "ideal:random", "ideal:mixture?shape=0.7"),
+    form="ideal:shape|texture|random|mixture[?shape=P][&lapse=P][&labels=SPACE]",
+    examples=(
+        "ideal:shape",
+        "ideal:texture",
+        "ideal:random",
+        "ideal:mixture?shape=0.7",
+        "ideal:shape?labels=imagenet1k",
+    ),
 )

@@ -78,10 +78,7 @@ def _tag(spec: Spec, given: TorchOptions) -> str:
 def _found(body: str, tag: str, given: TorchOptions, wanted: str, offline: bool) -> Parts:
     if not body.startswith("local-dir:"):
         return _hub.fetched(lambda: _parts(body, tag, given), wanted, offline=offline)
-    try:
-        return _hub.from_disk(lambda: _parts(body, tag, given), wanted)
-    except (RuntimeError, ValueError) as error:
-        raise UserError(f"{wanted}: {error}", "the folder needs open_clip_config.json and the weights") from error
+    return _hub.from_disk(lambda: _parts(body, tag, given), wanted)
 
 
 def _parts(name: str, tag: str, given: TorchOptions) -> Parts:

@@ -118,10 +118,12 @@ def _dual(
 
 def _tokens(model: Any, tokenizer: Any, texts: list[str]) -> dict[str, Any]:
     longest = int(getattr(model.config.text_config, "max_position_embeddings", 77))
-    # SigLIP was trained on padded text without a mask; the others do not mind.
-    padding = "max_length" if model.config.model_type.startswith("siglip") else True
+    # SigLIP was trained on text padded to its full length and without a mask; with one it answers otherwise.
+    siglip = model.config.model_type.startswith("siglip")
+    padding = "max_length" if siglip else True
     tokens = tokenizer(texts, padding=padding, truncation=True, max_length=longest, return_tensors="pt")
-    return {key: tokens[key] for key in tokens if key in {"input_ids", "attention_mask", "token_type_ids"}}
+    wanted = {"input_ids"} if siglip else {"input_ids", "attention_mask", "token_type_ids"}
+    return {key: tokens[key] for key in tokens if key in wanted}
 
 
 def _embedding(output: Any) -> Any:

@@ -116,7 +116,8 @@ class Canvas:
 
     @property
     def _padded(self) -> tuple[int, int]:
-        return tuple(fft.next_fast_len(n + 8, real=True) for n in self.size)  # type: ignore[return-value]
+        height, width = (int(fft.next_fast_len(n + 8, real=True)) for n in self.size)
+        return height, width
 
     def _filtered(self, gain: Array) -> Array:
         shape = self._padded
@@ -151,30 +152,34 @@ class Canvas:
         """
         jx, jy = self.table(-jitter, jitter), self.table(-jitter, jitter)
         a, b = u / np.float32(spacing), v / np.float32(spacing * aspect)
-        row0 = np.floor(b).astype(np.int32)
+        jx, jy, high = jx * np.float32(spacing), jy * np.float32(spacing * aspect), np.float32(spacing * aspect)
+        floor = np.floor(b)
+        row0, in_column = floor.astype(np.intp), (b - floor - np.float32(0.5)) * high
         for dr in rows:
-            row = row0 + np.int32(dr)
-            moved = a - np.float32(stagger) * (row & 1)
-            column0 = np.floor(moved).astype(np.int32)
-            in_row, below = moved - column0, b - row
-            first = (row & (TABLE - 1)) * TABLE
+            row = row0 + dr
+            moved = a - np.float32(stagger) * (row & 1).astype(np.float32)
+            floor = np.floor(moved)
+            column0, in_row = floor.astype(np.intp), (moved - floor - np.float32(0.5)) * np.float32(spacing)
+            first, below = (row & (TABLE - 1)) * TABLE, in_column - np.float32(dr) * high
             for dc in columns:
-                key = first + ((column0 + np.int32(dc)) & (TABLE - 1))
-                dx = (in_row - np.float32(dc + 0.5) - jx[key]) * np.float32(spacing)
-                yield Site(dx, (below - np.float32(0.5) - jy[key]) * np.float32(spacing * aspect), key)
+                key = first + ((column0 + dc) & (TABLE - 1))
+                dx = in_row - np.float32(dc * spacing)
+                if jitter:
+                    yield Site(dx - jx.take(key), below - jy.take(key), key)
+                else:
+                    yield Site(dx, below, key)
 
     def cells(self, u: Array, v: Array, spacing: float, **lattice: Any) -> Cells:
         """Return the Voronoi cells of a lattice, with the true distance to the border of the cell."""
         parts = list(self.sites(u, v, spacing, **lattice))
-        dx, dy, key = (np.stack([p[i] for p in parts]) for i in range(3))
-        squared = dx * dx + dy * dy
-        best = squared.argmin(0)[None]
-        nx, ny, nk, near = (np.take_along_axis(a, best, 0)[0] for a in (dx, dy, key, squared))
-        # Half the distance between the sites, minus how far the pixel is on its own side: the bisector.
-        gap = (dx - nx) ** 2 + (dy - ny) ** 2
-        bisector = (squared - near) / (2 * np.sqrt(np.maximum(gap, 1e-6)))
-        border = np.where(gap > 1e-3, bisector, np.float32(1e6)).min(0)
-        return Cells(nx, ny, nk, np.sqrt(near), border)
+        nx, ny, nk = (a.copy() for a in parts[0])
+        near = nx * nx + ny * ny
+        for dx, dy, key in parts[1:]:
+            squared = dx * dx + dy * dy
+            closer = squared < near
+            for old, new in ((nx, dx), (ny, dy), (nk, key), (near, squared)):
+                np.copyto(old, new, where=closer)
+        return Cells(nx, ny, nk, np.sqrt(near), _border(parts, nx, ny, near))
 
     # ---- edges and light -----------------------------------------------------------------------------------------
 
@@ -186,7 +191,7 @@ class Canvas:
     def lit(self, image: Array, height: Array, *, ambient: float = 0.45, gloss: float = 0.0, shine: int = 24) -> Array:
         """Light a coloured surface of given height (in lengths) from the canvas' own direction."""
         gy, gx = np.gradient(height, np.float32(1 / self.scale))
-        lx, ly, lz = np.float32([0.75 * np.cos(self.light), 0.75 * np.sin(self.light), 0.66])
+        lx, ly, lz = (np.float32(n) for n in (0.75 * np.cos(self.light), 0.75 * np.sin(self.light), 0.66))
         inverse = 1 / np.sqrt(1 + gx * gx + gy * gy)
         diffuse = np.clip((lz - gx * lx - gy * ly) * inverse, 0, None) / lz
         out = image * (np.float32(ambient) + np.float32(1 - ambient) * diffuse)[..., None]
@@ -196,6 +201,21 @@ class Canvas:
             half = np.clip(((1 + lz) - gx * lx - gy * ly) * inverse * norm, 0, 1)
             out = out + (np.float32(gloss) * half**shine)[..., None]
         return np.asarray(out, np.float32)
+
+
+def _border(parts: list[Site], nx: Array, ny: Array, near: Array) -> Array:
+    """Return the distance to the nearest bisector between a pixel's own site and another one.
+
+    With s the vector between the two sites, it is (d² − near) / 2|s|; comparing its square spares the square root.
+    """
+    least = np.full(near.shape, 1e12, np.float32)
+    for dx, dy, _ in parts:
+        sx, sy = dx - nx, dy - ny
+        apart = sx * sx + sy * sy
+        gain = dx * dx + dy * dy - near
+        # The pixel's own site has apart = 0: it is pushed out of reach.
+        np.minimum(least, gain * gain / (apart + np.float32(1e-9)) + np.float32(1e12) * (apart < 1e-3), out=least)
+    return np.asarray(np.sqrt(least) / 2)
 
 
 @lru_cache(maxsize=8)

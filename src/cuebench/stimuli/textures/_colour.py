@@ -29,6 +29,8 @@ _LUMA = np.array([0.2126, 0.7152, 0.0722], np.float32)
 def rgb(lightness: Any, chroma: Any, hue: Any) -> Array:
     """Turn OKLCH (lightness 0–1, chroma 0–0.3, hue in degrees) into sRGB in [0, 1]; what is out of gamut is clipped."""
     angle = np.deg2rad(hue)
+    # Very dark and very light colours of full chroma do not exist: what clipping leaves of them looks like neon.
+    chroma = chroma * np.clip(1.3 - 1.7 * np.abs(np.asarray(lightness) - 0.6), 0.3, 1)
     lab = np.stack(np.broadcast_arrays(lightness, chroma * np.cos(angle), chroma * np.sin(angle)), -1)
     linear = np.clip((lab @ _TO_LMS.T) ** 3 @ _TO_RGB.T, 0, 1)
     srgb = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)

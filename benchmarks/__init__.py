@@ -1,0 +1,1 @@
+"""Benchmarks: `python -m benchmarks` runs every module here that has a `main()`."""

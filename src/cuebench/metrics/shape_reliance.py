@@ -1,0 +1,45 @@
+"""Shape reliance: the part of shape in what a model loses when shape or texture is suppressed."""
+
+from __future__ import annotations
+
+from cuebench.types import MetricInfo
+
+METRIC = MetricInfo(
+    name="shape_reliance",
+    title="Shape reliance under suppression",
+    formula="(1 − R_shape) / ((1 − R_shape) + (1 − R_texture)), R = mean relative accuracy under that kind of suppression",
+    denominator="the loss under shape suppression plus the loss under texture suppression",
+    reference="cuebench, after Burgert et al. 2025 (arXiv:2509.20234), who report the relative accuracies themselves",
+    caveats=(
+        "Needed to put feature suppression beside preferences in one table; the REFINED-BIAS paper, which does so in "
+        "its Table A, does not say how it made one number of the relative accuracies.",
+        "A relative accuracy above 1 counts as no loss.",
+        "It compares the chosen levels: strong shape suppressions against mild texture ones raise it.",
+    ),
+    bounds=(0.0, 1.0),
+    chance="0.5 (equal losses)",
+    higher_is="loses more without shape than without texture",
+    needs=("logits",),
+)
+
+
+def shape_reliance(without_shape: float, without_texture: float) -> float:
+    """Return the part of the loss that is due to shape.
+
+    Parameters
+    ----------
+    without_shape, without_texture : float
+        Mean relative accuracy under the suppressions of shape and of texture.
+
+    Returns
+    -------
+    float
+        NaN where nothing is lost under either.
+
+    Examples
+    --------
+    >>> shape_reliance(0.25, 0.75)
+    0.75
+    """
+    shape, texture = max(0.0, 1 - without_shape), max(0.0, 1 - without_texture)
+    return shape / (shape + texture) if shape + texture > 0 else float("nan")

@@ -1,0 +1,85 @@
+"""Texture agreement: whose usual texture an image shows: its prediction's, its label's, that of both or of neither."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cuebench.errors import UserError
+from cuebench.types import MetricInfo
+
+Array = np.ndarray[Any, np.dtype[Any]]
+KINDS = ("prediction", "label", "both", "neither")
+
+METRIC = MetricInfo(
+    name="texture_agreement",
+    title="Agreement of an image's texture with the dominant texture of a class",
+    formula=(
+        "with t = TID(x), p = dominant(predicted class), l = dominant(label): prediction = [t = p ≠ l], "
+        "label = [t = l ≠ p], both = [t = p = l], neither = [t ≠ p, t ≠ l]; shares of all images"
+    ),
+    denominator="images with a texture whose prediction and label both have a dominant texture on clean images",
+    reference="Hoak, Sheatsley & McDaniel, Err on the Side of Texture, figures 12 and 13",
+    caveats=(
+        "Dominant textures come from clean images grouped by prediction, as in the paper.",
+        "The texture is read from the model's own answer, so agreement with the prediction is high by construction; "
+        "the share that agrees with the label is the informative one.",
+    ),
+    chance="about 1 / number of textures for each of prediction and label, were the texture independent of the answer",
+    higher_is="more images of that kind",
+    needs=("logits",),
+)
+
+
+class Agreement(NamedTuple):
+    """Which images are of each kind (KINDS, images × 4), and which could be judged at all."""
+
+    kinds: np.ndarray[Any, np.dtype[np.bool_]]
+    judged: np.ndarray[Any, np.dtype[np.bool_]]
+
+
+def texture_agreement(texture: Array, prediction: Array, label: Array, dominant: Array) -> Agreement:
+    """Judge each image.
+
+    Parameters
+    ----------
+    texture : int array n
+        From ``texture_identity``; −1: none.
+    prediction, label : int array n
+        Positions of classes.
+    dominant : int array m
+        Dominant texture of each class (``Groups.dominant``); −1: the class has no clean image.
+
+    Returns
+    -------
+    Agreement
+        ``kinds[i]`` has one True where the image is judged, none where it is not.
+
+    Examples
+    --------
+    >>> texture_agreement(np.array([2]), np.array([0]), np.array([1]), np.array([2, 5])).kinds.tolist()
+    [[True, False, False, False]]
+    """
+    if not len(texture) == len(prediction) == len(label):
+        raise UserError(f"{len(texture)} textures, {len(prediction)} predictions and {len(label)} labels do not fit")
+    of_prediction, of_label = dominant[prediction], dominant[label]
+    judged = (texture >= 0) & (of_prediction >= 0) & (of_label >= 0)
+    p, q = judged & (texture == of_prediction), judged & (texture == of_label)
+    return Agreement(np.stack([p & ~q, q & ~p, p & q, judged & ~p & ~q], axis=1), judged)
+
+
+class ClassAgreement(NamedTuple):
+    """For each class with an image of which prediction and label disagree: how many agree with either."""
+
+    label: np.ndarray[Any, np.dtype[np.intp]]
+    prediction: np.ndarray[Any, np.dtype[np.int64]]
+    own: np.ndarray[Any, np.dtype[np.int64]]
+
+
+def by_label(agreement: Agreement, label: Array, classes: int) -> ClassAgreement:
+    """Count, for each label, the images that agree with the prediction's texture only, and with the label's only."""
+    for_prediction = np.bincount(label[agreement.kinds[:, 0]], minlength=classes)
+    for_label = np.bincount(label[agreement.kinds[:, 1]], minlength=classes)
+    there = np.flatnonzero(for_prediction + for_label)
+    return ClassAgreement(there, for_prediction[there], for_label[there])

@@ -1,0 +1,226 @@
+"""Texture association value: how firmly a model ties a texture to a class, and which texture an image answers to.
+
+Show a model pictures of textures, count which class it names for each, and weigh how exclusive the tie is in both
+directions. The rows of the resulting matrix say how the model answers to each texture, so the texture of *any* image is
+the row that its own answer is most similar to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cuebench.errors import UserError
+from cuebench.metrics.intervals import child_generator
+from cuebench.types import MetricInfo
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+TAV = Floats
+"""Textures × classes, each in [0, 1]."""
+
+NO_TEXTURE = -1
+_CHUNK = 4096  # rows of probabilities worked on at once: bounds the memory, whatever the number of images
+
+METRIC = MetricInfo(
+    name="texture_association",
+    title="Texture association value (TAV)",
+    formula=(
+        "TAV_ij = PT_ij·(1 − TH_i)·PO_ij·(1 − OH_j); N_ij = pictures of texture i answered with class j, "
+        "PT = N / row sums, PO = N / column sums, TH_i = −Σ_j PT·log_c PT, OH_j = −Σ_i PO·log_k PO, "
+        "k textures with a picture, c classes that were answered"
+    ),
+    denominator="all answered pictures of the texture (PT), all pictures answered with the class (PO)",
+    reference="Hoak, Sheatsley & McDaniel, Err on the Side of Texture: Texture Bias on Real Data, equations 1 and 2",
+    caveats=(
+        "Only the top-1 class counts: a texture that is never answered with certainty still has associations.",
+        "Both entropies depend on how many textures and classes there are: values of two texture sets do not compare.",
+        "The authors' code adds 1e-9 inside the logarithms; here 0·log 0 is 0 exactly (differences below 1e-7).",
+        "One texture or one class: its entropy is 0, because nothing is uncertain. A class never answered, and a "
+        "texture without a picture, have TAV 0.",
+    ),
+    chance="close to 0: answers without a preference make both entropies 1",
+    higher_is="a tighter and more exclusive tie between the texture and the class",
+    needs=("logits",),
+)
+
+
+def texture_association(counts: Array) -> TAV:
+    r"""Return the association of each texture with each class.
+
+    .. math:: TAV_{ij} = PT_{ij}\,(1 - TH_i)\; PO_{ij}\,(1 - OH_j)
+
+    Parameters
+    ----------
+    counts : array k × m
+        Pictures of texture i whose top-1 class is j. Counts of shards add up; leading axes are batches (resamples).
+
+    Returns
+    -------
+    float array k × m
+        In [0, 1]. 0 for classes never answered and textures without a picture.
+
+    Raises
+    ------
+    UserError
+        Where the counts are not a matrix, are negative or not finite.
+
+    References
+    ----------
+    Hoak et al., Err on the Side of Texture, equation 2.
+
+    Examples
+    --------
+    >>> texture_association(np.array([[10, 0], [0, 10]])).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    n = _validated(counts)
+    rows, columns = n.sum(-1, keepdims=True), n.sum(-2, keepdims=True)
+    pt, po = _divide(n, rows), _divide(n, columns)
+    th = _entropy(pt, (columns > 0).sum(-1, keepdims=True), -1)
+    oh = _entropy(po, (rows > 0).sum(-2, keepdims=True), -2)
+    return np.asarray(pt * (1 - th) * po * (1 - oh))
+
+
+class Identity(NamedTuple):
+    """The texture that each image answers to, −1 where there is none, and how similar: its texturedness."""
+
+    texture: np.ndarray[Any, np.dtype[np.intp]]
+    similarity: Floats
+
+
+def texture_identity(probabilities: Array, tav: TAV) -> Identity:
+    r"""Return the texture whose row of the TAV is most similar to each answer.
+
+    .. math:: TID(x) = \arg\max_i \cos(\mathrm{softmax}(f(x)),\; TAV_i)
+
+    Parameters
+    ----------
+    probabilities : array n × m
+        Softmax outputs, one row for each image (or one row alone).
+    tav : array k × m
+        From ``texture_association``.
+
+    Returns
+    -------
+    Identity
+        ``texture``: position of the texture; among equals the first; −1 where the answer shares no class with any row.
+        ``similarity``: the largest cosine, in [0, 1].
+
+    Raises
+    ------
+    UserError
+        For logits instead of probabilities, or another number of classes than the TAV has.
+
+    References
+    ----------
+    Hoak et al., Err on the Side of Texture, equation 3.
+
+    Examples
+    --------
+    >>> texture_identity(np.array([[0.6, 0.8]]) / 1.4, np.array([[0.0, 0.5], [1.0, 0.0]])).texture.tolist()
+    [0]
+    """
+    p = np.atleast_2d(np.asarray(probabilities))
+    matrix = np.asarray(tav, np.float64)
+    if p.ndim != 2 or matrix.ndim != 2 or p.shape[1] != matrix.shape[1]:
+        raise UserError(
+            f"probabilities of shape {p.shape} and a TAV of shape {matrix.shape} have different classes",
+            "both must have a column for each class of the same model, in the same order",
+        )
+    unit = _divide(matrix, np.linalg.norm(matrix, axis=1, keepdims=True)).T
+    index, similarity = np.full(len(p), NO_TEXTURE, np.intp), np.zeros(len(p))
+    for part, rows in _chunks(p):
+        _check_probabilities(rows)
+        cosines = (rows @ unit) / np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+        best = cosines.argmax(axis=1) if matrix.shape[0] else np.zeros(len(rows), np.intp)
+        found = cosines[np.arange(len(rows)), best] if matrix.shape[0] else np.zeros(len(rows))
+        similarity[part] = np.clip(found, 0, 1)
+        index[part] = np.where(found > 0, best, NO_TEXTURE)
+    return Identity(index, similarity)
+
+
+def count(textures: Array, classes: Array, k: int, m: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return N, k × m: how many pictures of each texture were answered with each class. Counts of shards add up."""
+    cell = np.asarray(textures, np.int64) * m + np.asarray(classes, np.int64)
+    if len(cell) and (cell.min() < 0 or np.max(textures) >= k or np.max(classes) >= m):
+        raise UserError(f"textures and classes must be positions below {k} and {m}")
+    return np.bincount(cell, minlength=k * m).reshape(k, m)
+
+
+class Pair(NamedTuple):
+    """A texture, a class, and how firmly they are tied."""
+
+    texture: int
+    label: int
+    value: float
+
+
+def top_pairs(tav: TAV, number: int = 50) -> list[Pair]:
+    """Return the strongest associations, strongest first; pairs without any association are left out."""
+    flat = np.asarray(tav).ravel()
+    order = np.argsort(-flat, kind="stable")[:number]
+    width = np.asarray(tav).shape[1]
+    return [Pair(int(i) // width, int(i) % width, float(flat[i])) for i in order if flat[i] > 0]
+
+
+def resampled(counts: Array, *, seed: int = 0, resamples: int = 1000) -> Iterator[TAV]:
+    """Yield the TAV of each resample: other pictures of the same textures, as many of each.
+
+    Only the answers of each texture are drawn anew (a multinomial for each row), which is the bootstrap over pictures
+    with the textures held fixed. Yields batches of TAV, shape b × k × m.
+    """
+    n = np.asarray(_validated(counts), np.int64)
+    rng = child_generator(seed, "texture_association")
+    totals = n.sum(axis=1)
+    shares = _divide(n.astype(np.float64), totals[:, None].astype(np.float64))
+    step = max(1, int(4_000_000 // max(n.size, 1)))
+    for start in range(0, resamples, step):
+        size = min(step, resamples - start)
+        drawn = np.zeros((size, *n.shape))
+        for i in np.flatnonzero(totals):
+            drawn[:, i] = rng.multinomial(totals[i], shares[i], size=size)
+        yield texture_association(drawn)
+
+
+def _validated(counts: Array) -> Floats:
+    n = np.asarray(counts, np.float64)
+    if n.ndim < 2:
+        raise UserError(f"counts must be a matrix textures × classes; got shape {n.shape}")
+    if not np.isfinite(n).all() or (n < 0).any():
+        raise UserError("counts must be finite and not negative", "count pictures with top-1 class; do not pass logits")
+    return n
+
+
+def _entropy(p: Floats, ways: Array, axis: int) -> Floats:
+    """Return −Σ p·log p / log ways along an axis; 0 where there is only one way."""
+    logs = np.log(p, out=np.zeros_like(p), where=p > 0)
+    raw = -(p * logs).sum(axis, keepdims=True)
+    base = np.log(np.maximum(ways, 1).astype(np.float64))
+    return _divide(raw, np.broadcast_to(base, raw.shape))
+
+
+def _divide(top: Floats, bottom: Floats) -> Floats:
+    bottom = np.broadcast_to(bottom, top.shape)
+    return np.divide(top, bottom, out=np.zeros_like(top, dtype=np.float64), where=bottom > 0)
+
+
+def _chunks(p: Array) -> Iterator[tuple[slice, Floats]]:
+    for start in range(0, len(p), _CHUNK):
+        part = slice(start, min(start + _CHUNK, len(p)))
+        yield part, np.asarray(p[part], np.float64)
+
+
+def _check_probabilities(rows: Floats) -> None:
+    sums = rows.sum(axis=1)
+    if not np.isfinite(sums).all():
+        raise UserError("probabilities contain NaN or infinity")
+    if rows.min(initial=0) < 0 or np.abs(sums - 1).max(initial=0) > 0.01:
+        worst = int(np.abs(sums - 1).argmax())
+        raise UserError(
+            f"these are not probabilities: lowest value {rows.min():.3g}, row {worst} sums to {sums[worst]:.3g}; "
+            "they look like logits",
+            "apply softmax first: cuebench.labels.softmax(logits)",
+        )

@@ -1,0 +1,1 @@
+"""One file for each kind of figure that can be derived; its function of the same name returns the findings."""

@@ -1,0 +1,156 @@
+"""REFINED-BIAS folder: ``refined_bias_shape/<class>/`` and ``refined_bias_texture/<class>/``, the published layout.
+
+Any subset of the published files can be read, and any set that ``cuebench make refined_bias`` wrote. A stimulus has the
+class of its one cue: ``shape`` *or* ``texture``. Its ``condition`` keeps what a score needs and the pixels would say:
+``patch=8`` (patches along a side) and ``mode=L`` (a greyscale file).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import parse_qsl
+
+from cuebench.errors import UserError, all_problems
+from cuebench.stimuli.hashing import for_each_file
+from cuebench.stimuli.readers._scan import find_images, id_problems, nothing_found, require_folder, with_facts
+from cuebench.stimuli.readers.base import Reader
+from cuebench.types import Stimulus, StimulusSet
+
+CUES = ("shape", "texture")
+FOLDERS = {cue: f"refined_bias_{cue}" for cue in CUES}
+LAYOUT = "refined_bias_shape/<class>/<class>_<i>.png and refined_bias_texture/<class>/<G>x<G>_<class>_<i>.png"
+EXPECTED = 6000
+SIZE = 224
+_NAME = re.compile(r"(?:(?P<a>\d+)x(?P<b>\d+)_)?(?P<name>[^\W\d_].*?)_(?P<i>\d+)")
+
+
+def parse(stem: str, cue: str = "") -> Stimulus | None:
+    """Read class, number and patch grid from a stem such as ``4x4_tiger_0`` or ``balloon_3``; None if it is not one.
+
+    Parameters
+    ----------
+    stem : str
+        File name without folder and extension.
+    cue : str
+        ``shape`` or ``texture``, where the folder says it; else a grid in the name means texture.
+
+    Examples
+    --------
+    >>> parse("16x16_tiger_7").texture, parse("16x16_tiger_7").condition, parse("soccer_ball_3").shape
+    ('tiger', 'patch=16', 'soccer_ball')
+    """
+    match = _NAME.fullmatch(stem)
+    if match is None or match["a"] != match["b"]:
+        return None
+    grid = match["a"]
+    found = "texture" if grid else "shape"
+    if cue and cue != found:
+        return None
+    source = f"{match['name']}_{match['i']}"
+    if found == "shape":
+        return Stimulus(stem, shape=match["name"], shape_source=source)
+    return Stimulus(stem, texture=match["name"], texture_source=source, condition=f"patch={int(grid)}")
+
+
+def facts(stimulus: Stimulus) -> dict[str, str]:
+    """Return what the condition of a stimulus says: ``patch``, ``mode``."""
+    return dict(parse_qsl(stimulus.condition))
+
+
+def read(folder: Path, *, expected: int = 0) -> StimulusSet:
+    """Read a REFINED-BIAS folder; one of the two cues may be missing, and the set then says so.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds ``refined_bias_shape`` and ``refined_bias_texture``.
+    expected : int
+        Size of the complete set; a set that cuebench made (``made.json``) knows its own, which then counts.
+
+    Raises
+    ------
+    UserError
+        With all problems at once.
+    """
+    root = require_folder(folder, LAYOUT)
+    found = [_cue_folder(root, cue) for cue in CUES]
+    stimuli = [s for part in found for s in part.stimuli]
+    problems = [p for part in found for p in part.problems] + id_problems(stimuli)
+    if not stimuli and not problems:
+        raise nothing_found(root, LAYOUT)
+    if problems:
+        raise all_problems(f"REFINED-BIAS folder {root.absolute()}", problems, f"expected layout: {LAYOUT}")
+    expected = _made(root) or expected
+    partial = [f"{len(stimuli):,} of {expected:,} stimuli"] if expected and len(stimuli) != expected else []
+    partial += [f"no {cue} cues" for cue, part in zip(CUES, found) if not part.stimuli]
+    labels = root / "labels.json"
+    return StimulusSet(
+        name="refined_bias",
+        stimuli=_with_modes(with_facts(stimuli, root), root),
+        root=str(root),
+        expected=expected,
+        partial=tuple(partial),
+        targets=str(labels) if labels.is_file() else "",
+    )
+
+
+class _Part(NamedTuple):
+    stimuli: list[Stimulus]
+    problems: list[str]
+
+
+def _cue_folder(root: Path, cue: str) -> _Part:
+    place = root / FOLDERS[cue]
+    if not place.is_dir():
+        return _Part([], [f"{place.name} is a file, not a folder"] if place.exists() else [])
+    found = find_images(place, depth=1)
+    stimuli, problems = [], [f"{FOLDERS[cue]}/{p}" for p in found.problems]
+    for path in found.images:
+        parsed = parse(path.stem, cue)
+        where = f"{FOLDERS[cue]}/{path.as_posix()}"
+        if parsed is None:
+            form = "<class>_<i>" if cue == "shape" else "<G>x<G>_<class>_<i>"
+            problems.append(f"{where}: the name is not {form}")
+        elif (own := getattr(parsed, cue)) != path.parent.name:
+            problems.append(f"{where}: lies in folder {path.parent.name!r} but its name says class {own!r}")
+        else:
+            stimuli.append(replace(parsed, path=where))
+    return _Part(stimuli, problems)
+
+
+def _with_modes(stimuli: tuple[Stimulus, ...], root: Path) -> tuple[Stimulus, ...]:
+    modes = for_each_file(_mode, [root / s.path for s in stimuli])
+    return tuple(
+        replace(s, condition="&".join(filter(None, [s.condition, f"mode={m}" if m != "RGB" else ""])))
+        for s, m in zip(stimuli, modes)
+    )
+
+
+def _mode(path: Path) -> str:
+    """Return Pillow's mode from the header; a file without a readable one is left to the engine, which reports it."""
+    from PIL import Image
+
+    try:
+        with Image.open(path) as image:
+            return str(image.mode)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return "RGB"
+
+
+def _made(root: Path) -> int:
+    record = root / "made.json"
+    if not record.is_file():
+        return 0
+    try:
+        return int(json.loads(record.read_text("utf-8"))["count"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{record} is not a record of `cuebench make`: {error!r}", "remove it, or make the set again"
+        ) from error
+
+
+READER = Reader("refined_bias", LAYOUT, read)

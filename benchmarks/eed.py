@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cuebench.cues._eed import numba_batch
-from cuebench.cues._eed.accuracy import span_for
+from cuebench.cues._eed.accuracy import cycles_for
 from cuebench.cues._eed.plan import Plan, cycle_plan, explicit_plan
 from cuebench.cues._eed.scheme import Scheme
 
@@ -66,9 +66,9 @@ def psnr(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def fast(decibels: float) -> Plan:
-    span = span_for(decibels, TIME)
-    assert span is not None
-    return cycle_plan([TIME], span, SCHEME.longest_step)
+    wanted = cycles_for(decibels, TIME)
+    assert wanted is not None
+    return cycle_plan([TIME], wanted.count, SCHEME.longest_step, wanted.horizon)
 
 
 def eager_step(batch: np.ndarray) -> Callable[[], object]:

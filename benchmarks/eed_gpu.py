@@ -1,7 +1,8 @@
 """Edge-enhancing diffusion on one GPU: is it right, and how fast? ``PYTHONPATH=src python benchmarks/eed_gpu.py``.
 
-Prints a table of tiles for each kernel and the two lines of eed.md's "Speed to reach" that speak of an H200. All times
-are device events; every output buffer is poisoned with NaN before a check; inputs are drawn afresh.
+Prints the two lines of eed.md's "Speed to reach" that speak of an H200; with ``--sweep`` also a table of tiles for each
+kernel, from which ``Tiles`` was tuned. All times are device events; every
+output buffer is poisoned with NaN before a check; inputs are drawn afresh.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "cues"))
 
 from cuebench.cues._eed import torch_batch
-from cuebench.cues._eed.plan import Cycle, cycle_of
+from cuebench.cues._eed.accuracy import cycles_for
+from cuebench.cues._eed.plan import Cycle, cycle_plan
 from cuebench.cues._eed.scheme import Scheme
 from cuebench.cues._eed.triton_batch import Batch, Tile, Tiles
 
@@ -181,18 +183,17 @@ def sweep(u) -> Tiles:
     return Tiles(**best)
 
 
-def end_to_end(u, tiles: Tiles, cycles: int, fused: bool, graphs: bool = False) -> tuple[float, Batch]:
-    """Seconds of device time for the whole batch."""
-    cycle = cycle_of(TIME / cycles, SCHEME.longest_step)
-    made = Unfused if not fused else Batch
-    for images, count in ((u[:8], 2), (u, cycles)):
-        batch = made(images.clone(), SCHEME, tiles, graphs=graphs)
+def end_to_end(u, tiles: Tiles, part: tuple[Cycle, ...], fused: bool = True) -> tuple[float, torch.Tensor]:
+    """Seconds of device time for the whole batch, without the transfers, and the result."""
+    made = Batch if fused else Unfused
+    for images, cycles in ((u[:8], part[:2]), (u, part)):
+        batch = made(images.clone(), SCHEME, tiles, graphs=False)
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         start.record()
-        batch.advance((cycle,) * count, lambda _: None)
+        batch.advance(cycles, lambda _: None)
         end.record()
         end.synchronize()
-    return start.elapsed_time(end) / 1e3, batch
+    return start.elapsed_time(end) / 1e3, batch.u
 
 
 class Unfused(Batch):
@@ -232,41 +233,36 @@ def main() -> None:
     u = photographs(COUNT)
     print(f"checked and loaded in {time.perf_counter() - begin:.0f} s", flush=True)
     yardsticks(u)
-    tiles = sweep(u)
-    print("best tiles:", tiles, f"({time.perf_counter() - begin:.0f} s so far)", flush=True)
-    small = u[:48].clone()
-    batch = poisoned(small, tiles=tiles)
-    explicit = Cycle(1, 0.4)
-    batch.advance((explicit,) * 16384, lambda _: None)
-    reference = batch.u.clone()
-    rows = []
-    for cycles, fused in ((64, False), (64, True), (48, False), (48, True), (96, True)):
-        seconds, batch = end_to_end(u, tiles, cycles, fused)
-        again, _ = end_to_end(u, tiles, cycles, fused)
-        n = cycle_of(TIME / cycles, 0.5).steps
-        name = f"{cycles} × {n} cycles, {'two steps fused' if fused else 'single steps'}"
-        rows.append((name, seconds, again, psnr(batch.u[:48], reference)))
-    batch = poisoned(u, tiles=tiles, graphs=False)
-    step = milliseconds(lambda: batch.explicit(0.4), 5, 8)
-    print(f"\n{COUNT} images {SIZE}×{SIZE}×3 to T = {TIME}                 seconds    again   worst dB of 48   bar")
-    for name, seconds, again, worst in rows:
-        print(f"{name:48s} {seconds:8.3f} {again:8.3f} {worst:10.1f}          2 s at 45 dB")
-    name = f"explicit, 16,384 × one step of {step:.3f} ms"
-    print(f"{name:48s} {step * 16.384:8.1f} {'60 s':>33s}")
-    one = poisoned(u[:1], tiles=tiles)
-    cycle = cycle_of(TIME / 64, 0.5)
-    one.advance((cycle,) * 3, lambda _: None)
-    alone = milliseconds(lambda: one.advance((cycle,) * 64, lambda _: None), 3)
-    print(f"one image, 64 × 25 with CUDA graphs: {alone:.1f} ms")
-    fresh = u[:1].cpu().numpy()[0]
+    tiles = sweep(u) if "--sweep" in sys.argv else Tiles()
+    print("tiles:", tiles, f"({time.perf_counter() - begin:.0f} s so far)", flush=True)
+    seconds, reference = end_to_end(u, tiles, (Cycle(1, 0.4),) * 16384)
+    title = f"{COUNT} images {SIZE}×{SIZE}×3 to T = {TIME}"
+    print(f"\n{title:56s} seconds    again  worst dB      bar")
+    print(f"{'explicit, 16,384 steps':56s} {seconds:7.1f} {'':17s}     60 s", flush=True)
+    for decibels in (45, 50):
+        wanted = cycles_for(decibels, TIME)
+        plan = cycle_plan([TIME], wanted.count, SCHEME.longest_step, wanted.horizon)
+        for fused in (True, False):
+            seconds, found = end_to_end(u, tiles, plan.parts[0], fused)
+            again, _ = end_to_end(u, tiles, plan.parts[0], fused)
+            name = f"accuracy={decibels}: {wanted.count} cycles, {plan.work} linear steps{', fused in pairs' * fused}"
+            bar = "2 s at 45 dB" if decibels == 45 else ""
+            print(f"{name:56s} {seconds:7.3f} {again:8.3f} {psnr(found, reference):8.1f}  {bar}", flush=True)
+    one = Batch(u[:1].clone(), SCHEME, tiles)
+    part = cycle_plan([TIME], cycles_for(45, TIME).count, SCHEME.longest_step).parts[0]
+    print(f"one image, accuracy=45: {milliseconds(lambda: one.advance(part, lambda _: None), 3):.1f} ms")
+    against_numpy(u, tiles)
+    print(f"whole script {time.perf_counter() - begin:.0f} s")
+
+
+def against_numpy(u, tiles: Tiles) -> None:
     from eed_reference import eed_reference
 
-    crop = np.moveaxis(fresh[:, :96, :96], 0, -1)
+    crop = np.moveaxis(u[0, :, :96, :96].cpu().numpy(), 0, -1)
     want = torch.from_numpy(np.moveaxis(eed_reference(crop, 500), -1, 0)[None]).cuda()
     got = poisoned(u[:1, :, :96, :96].contiguous(), tiles=tiles)
-    got.advance((explicit,) * 500, lambda _: None)
+    got.advance((Cycle(1, 0.4),) * 500, lambda _: None)
     print(f"500 explicit steps against NumPy float64 (96×96 photograph): {psnr(got.u, want):.1f} dB")
-    print(f"whole script {time.perf_counter() - begin:.0f} s")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ _PUBLIC = {
     "StimulusSet": "cuebench.types",
     "Score": "cuebench.types",
     "UserError": "cuebench.errors",
+    "texture_of": "cuebench.reports.texture_of",
 }
 _PACKAGES = ("cues", "metrics", "protocols", "stimuli", "observers", "responses", "runs", "testing")
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from cuebench.observers.base import Batch, Observer
     from cuebench.observers.preprocess import Preprocess
     from cuebench.observers.wrap import wrap
+    from cuebench.reports.texture_of import texture_of
     from cuebench.runs.evaluate import Scores, evaluate
     from cuebench.runs.score import score
     from cuebench.types import Score, Stimulus, StimulusSet
@@ -54,6 +56,7 @@ __all__ = [
     "__version__",
     "evaluate",
     "score",
+    "texture_of",
     "wrap",
 ]
 

@@ -59,6 +59,13 @@ def _labels() -> list[Row]:
     return found
 
 
+def _suites() -> list[Row]:
+    """Suites are files of the package; what is on this machine is told from file names alone."""
+    from cuebench.observers.adapters.suite import overview
+
+    return overview()
+
+
 _LISTS: dict[str, Callable[[], list[Row]]] = {
     "protocols": _protocols,
     "observers": _observers,
@@ -66,4 +73,5 @@ _LISTS: dict[str, Callable[[], list[Row]]] = {
     "metrics": lambda: _plain(registry.metrics),
     "stimuli": _stimuli,
     "labels": _labels,
+    "suites": _suites,
 }

@@ -11,7 +11,7 @@ Capability = Literal["logits", "features", "masks", "decisions"]
 REMOVED = "-"
 """In ``Stimulus.shape`` or ``texture``: this cue was taken out of the picture (a suppression)."""
 ObserverKind = Literal["model", "person", "people", "ideal"]
-IntervalKind = Literal["images", "shape_sources", "texture_sources", "two_way", "subjects", "classes", ""]
+IntervalKind = Literal["images", "shape_sources", "texture_sources", "two_way", "subjects", "classes", "seeds", ""]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,8 @@ class Stimulus:
 
     ``label`` is the class of an ordinary image; ``shape`` and ``texture`` are the classes of the two cues where they
     can differ. Sources name the *instance* a cue was taken from (``cat3``): images that share one are not independent.
-    ``recipe`` says how the shown image is made from the file (empty: the file itself).
+    ``recipe`` says how the shown image is made from the file (empty: the file itself). ``mask`` is the file of the
+    ground truth of a segmentation, below the same root.
     """
 
     id: str
@@ -36,11 +37,14 @@ class Stimulus:
     condition: str = ""
     recipe: str = ""
     seed: int = 0
+    mask: str = ""
+    mask_sha256: str = ""
 
     @property
     def key(self) -> str:
-        """What a stored response is keyed by: the bytes of the file and what is done to them."""
-        return f"{self.sha256 or self.id}|{self.recipe}|{self.seed}" if self.recipe else self.sha256 or self.id
+        """What a stored response is keyed by: the bytes of the file, what is done to them, the mask it is held to."""
+        own = f"{self.sha256 or self.id}|{self.recipe}|{self.seed}" if self.recipe else self.sha256 or self.id
+        return f"{own}|mask {self.mask_sha256}" if self.mask_sha256 else own
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,9 @@ class StimulusSet:
         for s in self.stimuli:
             row = asdict(s)
             row.pop("path")
+            row.pop("mask")
+            if not s.mask_sha256:  # sets without masks keep the fingerprint they had before there were any
+                row.pop("mask_sha256")
             digest.update(repr(sorted(row.items())).encode())
         return digest.hexdigest()
 

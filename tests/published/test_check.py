@@ -89,10 +89,17 @@ def test_mixed_augmentation_needs_table_d(findings):
 
 @pytest.mark.parametrize(
     ("table", "model", "cue", "value"),
-    [("README", "BagNet-9", "shape", 0.0518), ("README", "BagNet-17", "shape", 0.0988),
-     ("README", "BagNet-33", "shape", 0.2438), ("B", "ResNet-18", "shape", 0.5741), ("B", "ResNet-18", "texture", 0.5674),
-     ("B", "ResNet-50", "shape", 0.5630), ("B", "ResNet-50", "texture", 0.5684), ("C", "A3", "shape", 0.7737)],
-)  # fmt: skip
+    [
+        ("README", "BagNet-9", "shape", 0.0518),
+        ("README", "BagNet-17", "shape", 0.0988),
+        ("README", "BagNet-33", "shape", 0.2438),
+        ("B", "ResNet-18", "shape", 0.5741),
+        ("B", "ResNet-18", "texture", 0.5674),
+        ("B", "ResNet-50", "shape", 0.5630),
+        ("B", "ResNet-50", "texture", 0.5684),
+        ("C", "A3", "shape", 0.7737),
+    ],
+)
 def test_golden_sensitivities(table, model, cue, value):
     assert values("refined_bias", table, "refined_bias", f"{cue}_sens")[model] == value
 

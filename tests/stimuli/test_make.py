@@ -24,7 +24,7 @@ def made(tmp_path_factory):
 
 
 def test_registry_finds_the_maker():
-    assert makers.names() == ["cue_conflict"]
+    assert "cue_conflict" in makers.names()
     assert makers.get("cue_conflict").name == "cue_conflict"
 
 

@@ -18,13 +18,14 @@ class Part(StrEnum):
     metrics = "metrics"
     stimuli = "stimuli"
     labels = "labels"
+    suites = "suites"
 
 
 def command(
     part: Annotated[Part, typer.Argument(help="What to list.")],
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """List the parts of cuebench: protocols, observers, cues, metrics, stimuli, labels."""
+    """List the parts of cuebench: protocols, observers, cues, metrics, stimuli, labels, suites."""
     from cuebench.catalogue import rows
 
     found = rows(part.value)

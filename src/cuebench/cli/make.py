@@ -13,6 +13,7 @@ def command(
     out: Annotated[Path, typer.Option("--out", help="A data root; the set goes to a sub-folder of it.")],
     seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 0,
     count: Annotated[int, typer.Option(help="Number of stimuli; 0: the maker's default.")] = 0,
+    source: Annotated[Path | None, typer.Option("--source", help="Folder that the stimuli are made from.")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="key=value: an option of the maker.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no summary.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
@@ -24,7 +25,7 @@ def command(
     from cuebench.stimuli.makers.base import make, parse_options
 
     with progress_bar(f"make {name}", quiet=quiet or as_json) as progress:
-        options = parse_options(settings or [])
+        options = parse_options(settings or []) | ({"source": str(source)} if source else {})
         made = make(name, out, seed=seed, count=count, progress=progress, **options)
     if as_json:
         print(json.dumps({"name": made.name, "root": made.root, "stimuli": len(made), "targets": made.targets}))

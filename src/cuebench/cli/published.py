@@ -25,13 +25,13 @@ class Action(StrEnum):
 
 
 def command(
-    action: Annotated[Action, typer.Argument(help="list, export, check, place RUN, or agree [RUN …].")],
-    runs: Annotated[list[Path] | None, typer.Argument(help="Run folders, for place and agree.")] = None,
+    action: Annotated[Action, typer.Argument(help="list, export [RUN], check, place RUN, agree [RUN …].")],
+    runs: Annotated[list[Path] | None, typer.Argument(help="Run folders: export, place, agree.")] = None,
     paper: Annotated[str, typer.Option(help="Only this paper.")] = "",
     table: Annotated[str, typer.Option(help="Only this table.")] = "",
     model: Annotated[str, typer.Option(help="Part of a model's or weights' name.")] = "",
     metric: Annotated[str, typer.Option(help="Part of a quantity's name.")] = "",
-    out: Annotated[Path | None, typer.Option(help="CSV file for export; SVG file for the figure of agree.")] = None,
+    out: Annotated[Path | None, typer.Option(help="export: CSV file (or folder, of a run); agree: SVG file.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="check: also print what agrees.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="check: only the summary.")] = False,
@@ -42,7 +42,7 @@ def command(
     if action is Action.list:
         return _list(paper, table, model, metric, as_json=as_json)
     if action is Action.export:
-        return _export(out, paper, table, model, metric)
+        return _export_run(runs, out) if runs else _export(out, paper, table, model, metric)
     if action is Action.check:
         return _check(paper, everything=everything, as_json=as_json, quiet=quiet)
     if action is Action.place:
@@ -71,6 +71,17 @@ def _export(out: Path | None, paper: str, table: str, model: str, metric: str) -
         raise UserError("export needs a file", "cuebench published export --out published.csv")
     found = tables.entries(paper, table, model=model, metric=metric)
     print(f"{len(found):,} numbers in {tables.export(out, found)}")
+    return 0
+
+
+def _export_run(runs: Sequence[Path], out: Path | None) -> int:
+    from cuebench.errors import UserError
+    from cuebench.published.readme_layout import export_readme_layout
+
+    if out is None or len(runs) != 1:
+        raise UserError("export of a run needs one run and a folder", "cuebench published export runs/mine --out DIR")
+    for path in export_readme_layout(runs[0], out):
+        print(path)
     return 0
 
 

@@ -29,13 +29,19 @@ def command(
     common: Annotated[bool, typer.Option("--common", help="Score only the stimuli that all observers saw.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget what this folder holds.")] = False,
     offline: Annotated[bool, typer.Option("--offline", help="Never use the network.")] = False,
+    settings: Annotated[list[str] | None, typer.Option("--set", help="PROTOCOL.OPTION=VALUE; repeat for more.")] = None,
+    triplets: Annotated[str, typer.Option(help="Triplets of each anchor to score: a number or all.")] = "",
+    features: Annotated[str, typer.Option(help="Layers to measure too: a,b,c or all.")] = "",
+    baselines: Annotated[int, typer.Option(help="Random initialisations of every network (protocol triplets).")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No bar, no table.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Events on stderr, result on stdout, as JSON.")] = False,
 ) -> int:
     """Show a protocol's stimuli to observers, store their answers, score them."""
     from cuebench.cli._display import Display
     from cuebench.runs.evaluate import evaluate
+    from cuebench.stimuli.makers.base import parse_options
 
+    chosen = parse_options(settings or []) | ({"triplets.draw": triplets} if triplets else {})
     with Display(quiet=quiet, as_json=as_json) as display:
         scores = evaluate(
             observer,
@@ -54,6 +60,9 @@ def command(
             common=common,
             fresh=fresh,
             offline=offline,
+            settings=chosen,
+            features=features,
+            baselines=baselines,
         )
     return report(scores.rows, scores.out, scores.failures, quiet=quiet, as_json=as_json)
 

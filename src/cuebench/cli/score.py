@@ -15,6 +15,7 @@ def command(
     common: Annotated[
         bool | None, typer.Option("--common/--all", help="Only the stimuli that all observers saw, or all.")
     ] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", help="PROTOCOL.OPTION=VALUE.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No table.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
 ) -> int:
@@ -22,7 +23,8 @@ def command(
     from cuebench.cli.run import report
     from cuebench.runs.record import RunRecord
     from cuebench.runs.score import score
+    from cuebench.stimuli.makers.base import parse_options
 
-    rows = score(run, seed=seed, resamples=resamples, common=common)
+    rows = score(run, seed=seed, resamples=resamples, common=common, settings=parse_options(settings or []))
     failures = [f"{f.observer}: {f.reason}" for f in RunRecord.read(run).failures]
     return report(tuple(rows), run, failures, quiet=quiet, as_json=as_json)

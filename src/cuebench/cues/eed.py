@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cuebench.cues._check import check_choice, check_number, check_whole
-from cuebench.cues._eed.accuracy import span_for
+from cuebench.cues._eed.accuracy import cycles_for
 from cuebench.cues._eed.backends import BACKENDS, backend_for
 from cuebench.cues._eed.plan import Plan, cycle_plan, explicit_plan
 from cuebench.cues._eed.scheme import Boundary, Diffusivity, Report, Scheme
@@ -178,15 +178,15 @@ def _plan(times: list[float], tau: float, accuracy: float | None, cycles: int | 
     if accuracy is not None and cycles is not None:
         raise UserError(f"accuracy is {accuracy!r} and cycles is {cycles!r}", "accepted: one of the two")
     if cycles is not None:
-        return cycle_plan(times, times[-1] / check_whole("cycles", cycles), scheme.longest_step)
+        return cycle_plan(times, check_whole("cycles", cycles), scheme.longest_step)
     if accuracy is None:
         return explicit_plan(times, 2 * tau)
-    spans = [span_for(check_number("accuracy", accuracy, above=0), time) for time in times]
+    wanted = [cycles_for(check_number("accuracy", accuracy, above=0), time) for time in times]
+    plans = [cycle_plan(times, w.count, scheme.longest_step, max(w.horizon, times[-1])) for w in wanted if w]
+    # Every snapshot must be as accurate as the last result: the plan with the most work is good enough for all.
+    finest = max(plans, key=lambda plan: plan.work, default=None)
     explicit = explicit_plan(times, 2 * tau)
-    if None in spans:
-        return explicit
-    plan = cycle_plan(times, min(span for span in spans if span), scheme.longest_step)
-    return plan if plan.work < explicit.work else explicit
+    return explicit if finest is None or None in wanted or finest.work >= explicit.work else finest
 
 
 def _reporter(progress: Callable[[int, int], None] | None, total: int) -> Report:

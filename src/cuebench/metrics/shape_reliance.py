@@ -7,7 +7,7 @@ from cuebench.types import MetricInfo
 METRIC = MetricInfo(
     name="shape_reliance",
     title="Shape reliance under suppression",
-    formula="(1 − R_shape) / ((1 − R_shape) + (1 − R_texture)), R = mean relative accuracy under that kind of suppression",
+    formula="(1 − R_shape) / ((1 − R_shape) + (1 − R_texture)), R = mean relative accuracy without that cue",
     denominator="the loss under shape suppression plus the loss under texture suppression",
     reference="cuebench, after Burgert et al. 2025 (arXiv:2509.20234), who report the relative accuracies themselves",
     caveats=(

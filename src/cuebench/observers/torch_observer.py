@@ -11,9 +11,10 @@ import numpy as np
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
 from cuebench.observers._device import autocast, check_precision, pick_device
-from cuebench.observers._features import Route, route
+from cuebench.observers._features import Route, as_rows, route
 from cuebench.observers._weights import hash_module, hash_structure
 from cuebench.observers.base import Answers, Batch
+from cuebench.observers.layers import ALL, blocks, check_layers, watching
 from cuebench.observers.preprocess import Preprocess
 from cuebench.types import Capability, ObserverKind
 
@@ -69,6 +70,7 @@ class TorchObserver:
         self.settings = {"precision": precision, "features": self.way.features, **(settings or {})}
         missing = () if self.way.features else ("no features: no classifier layer found; name one with features=LAYER",)
         self.notes: tuple[str, ...] = (*notes, *missing)
+        self.read: tuple[str, ...] = ()
         self._dtype = next((p.dtype for p in module.parameters() if p.is_floating_point()), None)
         self._weights = hash_module(module) if frozen else ""
 
@@ -96,6 +98,28 @@ class TorchObserver:
         """Return the names of all layers, for ``features=LAYER``."""
         return [name for name, _ in self.module.named_modules() if name]
 
+    def reading(self, names: Sequence[str]) -> TorchObserver:
+        """Answer also with ``features:NAME`` for each layer (``all``: every block), averaged over positions.
+
+        One pass over a blank image finds out which layers take part; with ``all`` the others are noted, a layer that
+        was named must take part.
+        """
+        import torch
+
+        wanted = blocks(self.module) if list(names) == [ALL] else list(dict.fromkeys(names))
+        check_layers(self.module, wanted)
+        blank = np.zeros((1, *self.preprocess.hw, 3), np.uint8)
+        self.module.eval()
+        with torch.inference_mode(), autocast(self.device, self.precision), watching(self.module, wanted) as seen:
+            self.way.forward(self.pixels(blank), True)
+        idle = [name for name in wanted if name not in seen]
+        if idle and list(names) != [ALL]:
+            raise UserError(f"layers of {self.name!r} that take no part in the forward pass: {', '.join(idle)}")
+        self.read = tuple(name for name in wanted if name in seen)
+        self.settings = {**self.settings, "layers": list(self.read)}
+        self.notes = (*self.notes, f"no part in the forward pass: {', '.join(idle)}") if idle else self.notes
+        return self
+
     def respond(self, batch: Batch, needs: Sequence[Capability]) -> Answers:
         """Answer a batch with one forward pass."""
         import torch
@@ -106,13 +130,15 @@ class TorchObserver:
         if batch.images is None:
             raise UserError(f"observer {self.name!r} needs pixels, and the batch has no images")
         self.module.eval()  # the caller may have trained it since
-        with torch.inference_mode(), autocast(self.device, self.precision):
+        layers = self.read if "features" in needs else ()
+        with torch.inference_mode(), autocast(self.device, self.precision), watching(self.module, layers) as seen:
             logits, features = self.way.forward(self.pixels(batch.images), "features" in needs)
         answers: dict[str, np.ndarray[Any, Any]] = {}
         if "logits" in needs:
             answers["logits"] = self._checked(_numpy(logits))
         if "features" in needs:
             answers["features"] = _numpy(features)
+            answers.update({f"features:{name}": _numpy(as_rows(seen[name])) for name in layers})
         return answers
 
     def pixels(self, images: np.ndarray[Any, np.dtype[np.uint8]]) -> Any:

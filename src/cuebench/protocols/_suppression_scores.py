@@ -50,7 +50,7 @@ class Table:
             raise UserError(f"{responses.observer} has no label space")
         target = np.array([space.find(label) for label in responses.truth("label")], dtype=np.intp)
         right = accuracy.rank(responses.columns["logits"], target) == 1
-        present = set(s.condition for s in responses.stimuli)
+        present = {s.condition for s in responses.stimuli}
         conditions = tuple(c for c in suppressions() if c.condition in present)
         column = {c.condition: i for i, c in enumerate(conditions)}
         ids = np.array([i.rpartition("|")[0] for i in responses.truth("id").tolist()], np.str_)

@@ -67,7 +67,7 @@ def _association(found: Measured, options: ScoreOptions) -> Iterator[Row]:
         boot = percentile(draws[:, i], "images")
         share = found.answers.counts[pair.texture, pair.label] / n
         note = f"{share:.0%} of the pictures of {texture!r}; {_few(texture, n)}".removesuffix("; ")
-        name = f"pair={texture}→{found.labels.names[pair.label]}"
+        name = f"pair/texture={texture}/class={found.labels.names[pair.label]}"
         yield Row(name, "texture_association", pair.value, boot.interval, n, asked[texture] - n, note)
 
 
@@ -80,7 +80,7 @@ def _confidence(found: Measured) -> Iterator[Row]:
     yield Row("textures/sure", "texture_confidence", *_share(total.sure, total.n), total.n, lost, note)
     asked = _asked(found)
     for name, one in zip(found.textures, found.answers.confidence):
-        condition = f"textures/texture={name}"
+        condition = f"textures/class={name}"
         missing, why = asked[name] - one.n, _few(name, one.n)
         yield Row(condition, "texture_confidence", _mean(one), mean_interval(one), one.n, missing, why)
 

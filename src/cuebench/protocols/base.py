@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cuebench.errors import did_you_mean
 from cuebench.labels import LabelSpace
 from cuebench.observers.preprocess import Preprocess
-from cuebench.responses.table import Responses
+from cuebench.responses.table import Reduce, Responses
 from cuebench.types import Capability, Citation, Reference, Score, StimulusSet
 
 if TYPE_CHECKING:
@@ -30,6 +31,16 @@ class ScoreOptions:
 
     seed: int = 0
     resamples: int = 10_000
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Options of single protocols, ``protocol.option`` → value, as in ``--set cue_decomposition.leave_out=NAME``."""
+
+    def of(self, protocol: str, **accepted: str) -> dict[str, str]:
+        """Return a protocol's own options with defaults; one that it does not have is an error."""
+        own = {k.partition(".")[2]: v for k, v in self.settings.items() if k.partition(".")[0] == protocol}
+        for key in own:
+            if key not in accepted:
+                raise did_you_mean(f"option of protocol {protocol!r}:", key, accepted)
+        return {**accepted, **own}
 
 
 @dataclass(frozen=True)
@@ -65,6 +76,15 @@ class Protocol:
         Published values.
     answers_in : str
         Label space that ideal observers answer in, where the protocol ranks in a larger one than its own classes.
+    reduce : callable, optional
+        ``reduce(stimuli, label space) -> Reduce``: what is stored instead of the answers themselves, where those are
+        too large to keep (a mask of every image) and the scores need only a summary (its confusion matrix).
+    configure : callable, optional
+        ``configure(settings of the run) -> Protocol``: the same protocol, showing what ``--set NAME.OPTION=…`` asks for.
+    standalone : callable, optional
+        ``standalone() -> StimulusSet``: what can be shown without any data root.
+    baselines : bool
+        Randomly initialised networks of the same architecture (``--baselines N``) are measured beside each model.
     """
 
     name: str
@@ -82,3 +102,7 @@ class Protocol:
     metrics: tuple[str, ...] = ()
     superseded_by: str = ""
     answers_in: str = ""
+    reduce: Callable[[StimulusSet, LabelSpace | None], Reduce] | None = None
+    configure: Callable[[Mapping[str, str]], Protocol] | None = None
+    standalone: Callable[[], StimulusSet] | None = None
+    baselines: bool = False

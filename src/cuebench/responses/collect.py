@@ -22,6 +22,7 @@ from cuebench.observers.base import Answers, Batch, Observer
 from cuebench.observers.preprocess import Geometry, Preprocess
 from cuebench.responses.events import Event, OnEvent
 from cuebench.responses.store import ShardFolder, batches
+from cuebench.responses.table import Reduce
 from cuebench.responses.workers import DecodePool, Pixels, Rendered, Task
 from cuebench.types import Capability, Failure, Stimulus, StimulusSet
 
@@ -40,6 +41,7 @@ class Job:
     shards: ShardFolder
     preprocess: Preprocess | None = None
     view: str = ""
+    reduce: Reduce | None = None
 
     @property
     def geometry(self) -> Geometry | None:
@@ -127,7 +129,8 @@ def _probe(job: Job, pool: DecodePool) -> None:
     if job.geometry is None:
         return
     pixels = np.zeros((1, *job.geometry.size, 3), dtype=np.uint8)
-    _check(job, job.observer.respond(Batch(job.stimuli.stimuli[:1], pixels), job.needs), 1)
+    shown = job.stimuli.stimuli[:1]
+    _reduced(job, _check(job, job.observer.respond(Batch(shown, pixels), job.needs), 1), shown)
 
 
 def _stream(
@@ -233,7 +236,7 @@ def _in_pieces(
             pieces[job.observer.name] = len(piece) // 2
             _release_memory()
             continue
-        yield _check(job, answers, len(piece), offset=start)
+        yield _reduced(job, _check(job, answers, len(piece), offset=start), piece, offset=start)
         start += max(len(piece), 1)
 
 
@@ -272,14 +275,25 @@ def _check(job: Job, answers: Answers, count: int, offset: int = 0) -> dict[str,
         raise UserError(
             f"{job.observer.name} answered with columns of different length: {lengths}, for {count} stimuli"
         )
-    for name in ("logits", "features"):
-        if name in columns and not np.isfinite(columns[name]).all():
+    for name in [n for n in columns if n.partition(":")[0] in ("logits", "features")]:
+        if not np.isfinite(columns[name]).all():
             raise UserError(
                 f"{job.observer.name} answered with NaN or infinite {name}",
                 "check its preprocessing and precision (--precision float32)",
             )
     columns["stimulus"] = columns["stimulus"] + offset
     return columns
+
+
+def _reduced(
+    job: Job, columns: dict[str, np.ndarray[Any, Any]], piece: Sequence[Stimulus], offset: int = 0
+) -> dict[str, np.ndarray[Any, Any]]:
+    """Replace answers by the summary that the protocol keeps of them."""
+    if job.reduce is None or not piece:
+        return columns
+    rows = columns.pop("stimulus")
+    shown = [piece[i] for i in rows - offset]
+    return {**job.reduce(columns, shown), "stimulus": rows}
 
 
 def _join(parts: list[dict[str, np.ndarray[Any, Any]]]) -> dict[str, np.ndarray[Any, Any]]:

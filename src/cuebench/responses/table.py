@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from cuebench.labels import LabelSpace
-from cuebench.types import ObserverKind, StimulusSet
+from cuebench.types import ObserverKind, Stimulus, StimulusSet
+
+Reduce = Callable[[Mapping[str, np.ndarray[Any, Any]], Sequence[Stimulus]], dict[str, np.ndarray[Any, Any]]]
+"""``reduce(answers, their stimuli)``: the columns that are stored instead, with one row for each row of the answers."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class Responses:
         Stimulus id → why there is no answer (unreadable file …).
     notes : tuple of str
         What must stand beside every score made from this.
+    baseline_of : str
+        Name of the observer of which this is a random initialisation; empty: it stands for itself.
     """
 
     observer: str
@@ -47,6 +52,7 @@ class Responses:
     view: str = ""
     excluded: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    baseline_of: str = ""
 
     def __len__(self) -> int:
         return len(self.stimulus)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,12 @@ class RunOptions:
         Score every observer on the stimuli that all of them saw.
     fresh : bool
         Delete stored answers of this folder first.
+    settings : mapping
+        Options of single protocols: ``{"triplets.draw": "all"}``.
+    features : str
+        Layers whose outputs are stored beside the penultimate features: names with commas between them, or ``all``.
+    baselines : int
+        Random initialisations of every network, for the protocols that compare with them.
     """
 
     device: str = "auto"
@@ -62,6 +68,9 @@ class RunOptions:
     allow_unreadable: float = 0.01
     common: bool = False
     fresh: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict)
+    features: str = ""
+    baselines: int = 0
 
     def __post_init__(self) -> None:
         if self.batch_size < 1:
@@ -74,6 +83,8 @@ class RunOptions:
             raise UserError(f"allow_unreadable is a share between 0 and 1; got {self.allow_unreadable}")
         if self.resamples < 100:
             raise UserError(f"resamples must be 100 or more for a 95 % interval; got {self.resamples}")
+        if self.baselines < 0:
+            raise UserError(f"baselines must be 0 (none) or more; got {self.baselines}")
 
 
 @dataclass(frozen=True)
@@ -181,7 +192,7 @@ def _planned(
     settings: RunOptions,
     tell: OnEvent,
 ) -> Plan:
-    sources = read_stimuli(names, data_root, limit=settings.limit, seed=settings.seed)
+    sources = read_stimuli(names, data_root, limit=settings.limit, seed=settings.seed, settings=settings.settings)
     loaded = load_observers(wanted, sources, settings, tell)
     return plan_run(sources, loaded, folder, settings, tell)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,8 @@ from cuebench.errors import UserError
 from cuebench.files import write_atomic
 from cuebench.labels import LabelSpace
 from cuebench.observers.base import Choosing, LoadOptions, Observer, Recorded, Spec
+from cuebench.observers.baselines import random_initialisations
+from cuebench.observers.layers import could_serve, reading_layers
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols.base import Protocol, View
 from cuebench.registry import adapters, protocols
@@ -60,6 +62,7 @@ class Loaded:
     observer: Observer
     spec: str
     adapter: str
+    baseline_of: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,15 +85,43 @@ class Plan:
     notices: list[str] = field(default_factory=list)
 
 
-def read_stimuli(names: Sequence[str], data_root: str | Path | None, *, limit: int, seed: int) -> list[Source]:
+def read_stimuli(
+    names: Sequence[str],
+    data_root: str | Path | None,
+    *,
+    limit: int,
+    seed: int,
+    settings: Mapping[str, str] | None = None,
+) -> list[Source]:
     """Read the stimuli of every protocol. Missing data is an error only if an observer turns out to need it."""
     if not names:
         raise UserError("no protocol was named", f"known: {', '.join(protocols)}")
     root = data_root or os.environ.get("CUEBENCH_DATA")
-    return [_source(protocols.get(name), root, limit, seed) for name in dict.fromkeys(names)]
+    _check_settings(names, settings or {})
+    chosen = [_configured(protocols.get(name), settings or {}) for name in dict.fromkeys(names)]
+    return [_source(protocol, root, limit, seed) for protocol in chosen]
+
+
+def _check_settings(names: Sequence[str], settings: Mapping[str, str]) -> None:
+    """Refuse an option of a protocol that is not run: it would be silently without effect."""
+    for key in settings:
+        if key.partition(".")[0] not in names:
+            raise UserError(
+                f"--set {key}: no protocol of this run is called {key.partition('.')[0]!r}", "PROTOCOL.OPTION"
+            )
+
+
+def _configured(protocol: Protocol, settings: Mapping[str, str]) -> Protocol:
+    return protocol.configure(settings) if protocol.configure else protocol
 
 
 def _source(protocol: Protocol, root: str | Path | None, limit: int, seed: int) -> Source:
+    if root is None and protocol.standalone is not None:
+        source = Source(protocol, None, None, limit, seed)
+        try:
+            return replace(source, stimuli=source.limited(protocol.standalone()))
+        except UserError as error:
+            return replace(source, problem=error)
     if root is None:
         problem = UserError(
             f"protocol {protocol.name!r} needs its stimuli",
@@ -122,7 +153,7 @@ def load_observers(
     failures: list[Failure] = []
     for one in wanted:
         try:
-            found.extend(_load(one, options))
+            found.extend(_with_layers(_load(one, options), settings.features))
         except UserError as error:
             name = one if isinstance(one, str) else one.name
             failures.append(Failure(name, error.message, "", {"hint": error.hint}))
@@ -131,7 +162,29 @@ def load_observers(
         # With a single mistyped observer there is nothing to go on with: say so at once, as an error.
         first = failures[0]
         raise UserError("\n".join(f"{f.observer}: {f.reason}" for f in failures), str(first.details.get("hint", "")))
+    if any(source.protocol.baselines for source in sources):
+        found += _baselines(found, options, settings.baselines, tell)
     return LoadedAll(_unique(found), failures)
+
+
+def _with_layers(found: list[Loaded], layers: str) -> list[Loaded]:
+    """Ask the observers for further layers; one that has none to offer says so in its own error."""
+    wanted = [name.strip() for name in layers.split(",") if name.strip()]
+    return [replace(one, observer=reading_layers(one.observer, wanted)) for one in found] if wanted else found
+
+
+def _baselines(found: list[Loaded], options: LoadOptions, number: int, tell: OnEvent) -> list[Loaded]:
+    """Load random initialisations of every network; what has none is named in a notice."""
+    made: list[Loaded] = []
+    for one in found if number else []:
+        if one.observer.kind != "model":
+            continue
+        try:
+            specs = random_initialisations(one.spec, one.observer.name, number)
+            made += [replace(b, baseline_of=one.observer.name) for spec in specs for b in _load(spec, options)]
+        except UserError as error:
+            tell(Event("notice", f"no baselines of {one.observer.name}: {error.message}"))
+    return made
 
 
 def _load(one: str | Observer, options: LoadOptions) -> list[Loaded]:
@@ -171,6 +224,8 @@ def plan_run(sources: Sequence[Source], loaded: LoadedAll, folder: Path, setting
     plan = Plan()
     for source in sources:
         for loaded_one in loaded.observers:
+            if loaded_one.baseline_of and not source.protocol.baselines:
+                continue
             one = _told(loaded_one, source)
             try:
                 _add_jobs(plan, source, one, loaded, folder, settings)
@@ -215,9 +270,10 @@ def _add_jobs(plan: Plan, source: Source, one: Loaded, loaded: LoadedAll, folder
     views = source.protocol.views if one.observer.preprocess else source.protocol.views[:1]
     for view in views:
         preprocess = view.change(one.observer.preprocess) if one.observer.preprocess else None
-        key = _key(one, needs, preprocess, settings)
+        key = _key(one, (*needs, *_summary(source.protocol, stimuli)), preprocess, settings)
         shards = ShardFolder(folder / "responses", one.observer.name, key)
-        plan.jobs.append(Job(source.protocol.name, one.observer, stimuli, needs, shards, preprocess, view.name))
+        reduce = source.protocol.reduce(stimuli, one.observer.labels) if source.protocol.reduce else None
+        plan.jobs.append(Job(source.protocol.name, one.observer, stimuli, needs, shards, preprocess, view.name, reduce))
         plan.records.append(_job_record(source.protocol, one, needs, manifest, shards, preprocess, view))
 
 
@@ -245,7 +301,8 @@ def _needs(protocol: Protocol, observer: Observer) -> tuple[Capability, ...]:
             return alternative
     wanted = " or ".join(" and ".join(a) for a in protocol.needs)
     have = ", ".join(sorted(observer.capabilities)) or "nothing"
-    raise NotApplicable(f"{observer.name} gives {have}; protocol {protocol.name!r} needs {wanted}")
+    serve = could_serve(observer) if protocol.needs == (("features",),) else ""
+    raise NotApplicable(f"{observer.name} gives {have}; protocol {protocol.name!r} needs {wanted}{serve}")
 
 
 def _check_labels(protocol: Protocol, observer: Observer, stimuli: StimulusSet) -> None:
@@ -286,7 +343,15 @@ def _keep_label_map(targets: str, place: Path) -> str:
     return kept.name
 
 
-def _key(one: Loaded, needs: tuple[Capability, ...], preprocess: Preprocess | None, settings: RunOptions) -> Key:
+def _summary(protocol: Protocol, stimuli: StimulusSet) -> tuple[str, ...]:
+    """Return what else decides the stored columns where a protocol keeps a summary: its version and the label map."""
+    if protocol.reduce is None:
+        return ()
+    targets = Path(stimuli.targets).read_bytes() if Path(stimuli.targets).suffix else stimuli.targets.encode()
+    return (f"summary of {protocol.name}/{protocol.version} {hashlib.sha256(targets).hexdigest()[:16]}",)
+
+
+def _key(one: Loaded, needs: tuple[str, ...], preprocess: Preprocess | None, settings: RunOptions) -> Key:
     return Key(
         weights=one.observer.fingerprint,
         preprocess=preprocess.describe() if preprocess else None,
@@ -324,4 +389,5 @@ def _job_record(
         key=shards.key.parts(),
         preprocess=str(preprocess) if preprocess else "",
         notes=tuple(getattr(one.observer, "notes", ())),
+        baseline_of=one.baseline_of,
     )

@@ -47,6 +47,7 @@ class JobRecord:
     key: Mapping[str, Any]
     preprocess: str = ""
     notes: tuple[str, ...] = ()
+    baseline_of: str = ""
 
     @classmethod
     def parse(cls, row: Mapping[str, Any]) -> JobRecord:

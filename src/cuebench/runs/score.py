@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,12 @@ from cuebench.types import Failure, Score, StimulusSet
 
 
 def score(
-    run: str | Path, *, seed: int | None = None, resamples: int | None = None, common: bool | None = None
+    run: str | Path,
+    *,
+    seed: int | None = None,
+    resamples: int | None = None,
+    common: bool | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> list[Score]:
     """Score a run folder again and write ``scores.parquet``, ``scores.json`` and ``tables/``.
 
@@ -33,6 +38,8 @@ def score(
         The run folder.
     seed, resamples, common
         As in ``evaluate``; default: as the run was made.
+    settings : mapping, optional
+        Options of single protocols: ``{"cue_decomposition.leave_out": "some model"}``.
 
     Returns
     -------
@@ -44,6 +51,7 @@ def score(
     options = ScoreOptions(
         seed=record.seed if seed is None else seed,
         resamples=record.arguments["resamples"] if resamples is None else resamples,
+        settings={**record.arguments.get("settings", {}), **(settings or {})},
     )
     shared = record.arguments["common"] if common is None else common
     names = list(dict.fromkeys(job.protocol for job in record.jobs))
@@ -90,6 +98,7 @@ def read_responses(folder: Path, job: JobRecord, stimuli: StimulusSet, batch_siz
         view=job.view,
         excluded=excluded,
         notes=job.notes,
+        baseline_of=job.baseline_of,
     )
 
 

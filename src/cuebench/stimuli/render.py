@@ -1,8 +1,9 @@
 """From a stimulus to the picture that is shown: decode the file, then follow the recipe.
 
 A recipe is written like an observer's options: ``contrast?level=0.3`` applies the cue ``contrast`` to the decoded file,
-``a?x=1;b?y=2`` applies two in turn. A value ``file:PATH`` is a second image below the same root, such as a mask. A
-stimulus without a file begins with a *source* instead (``stimuli/sources/``), which makes the picture from nothing.
+``a?x=1;b?y=2`` applies two in turn. A value ``file:PATH`` is a second image below the same root, such as a mask;
+``black:PATH@SHA`` is the mask of a published silhouette: its pure-black pixels (SHA: how its hash begins).
+A stimulus without a file begins with a *source* instead (``stimuli/sources/``), which makes the picture from nothing.
 ``square?size=224&resize=256`` is the one step that is no cue: the usual cut of a photograph, for recipes that must work
 on what the observer sees, not on what is cropped away later.
 Random steps draw from the stimulus' own seed, so a picture never depends on which worker made it.
@@ -10,6 +11,7 @@ Random steps draw from the stimulus' own seed, so a picture never depends on whi
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from itertools import islice
@@ -81,10 +83,21 @@ def steps(recipe: str, root: str | Path = "") -> Iterator[tuple[str, dict[str, A
 def _value(text: str, root: Path) -> Any:
     if text.startswith("file:"):
         return np.asarray(_open(root, text.removeprefix("file:")))
+    if text.startswith("black:"):
+        return _black(root, text.removeprefix("black:"))
     try:
         return json.loads(text)
     except ValueError:
         return text
+
+
+def _black(root: Path, text: str) -> np.ndarray[Any, Any]:
+    """Return where a silhouette is pure black; the hash in the recipe keeps stored answers to another one apart."""
+    path, _, digest = text.rpartition("@")
+    plane = np.asarray(_open(root, path)).max(axis=2)
+    if digest and not hashlib.sha256((root / path).read_bytes()).hexdigest().startswith(digest):
+        raise Unreadable(f"{path}: the silhouette is not the one that the stimuli were planned with")
+    return plane == 0
 
 
 def _reason(error: Exception) -> str:

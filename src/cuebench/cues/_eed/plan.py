@@ -7,9 +7,14 @@ A *cycle* freezes the diffusion tensor and runs n steps of the fast semi-iterati
 which advances time by τ·n(n+1)/3 and is stable for τ ≤ 2/ρ(L): n steps go as far as n²/3 explicit ones.
 
 A tensor that is frozen at the start of a cycle is half a cycle late on average. So it is taken from the state
-extrapolated by ``LEAD`` cycles, u + LEAD·(u − u of one cycle ago): the error falls by 2–7 dB, no step is added.
-Stability is untouched: a step with *any* frozen tensor does not increase the L2 norm. (0.5 would be second order on
-smooth solutions; 0.4 was best for the worst of the calibration photographs, where edges vanish suddenly.)
+extrapolated by ``LEAD`` of the coming cycle, u + LEAD·(u − u of one cycle ago). And the tensor changes fastest at the
+beginning, so cycles start short and grow in ``STAGES`` stages to ``GROWTH`` times their first length. Stability is
+untouched: a step with *any* frozen tensor does not increase the L2 norm.
+
+Both numbers were chosen on an H200 for the *worst* of 253 photographs (the 57 hardest of 1,033 among them) at
+T = 6553.6, where edges that vanish suddenly decide: 96 cycles reach 43.5 dB plain (equal length, no lead), 44.7 dB with
+a lead of 0.4 alone, and 49.3 dB with a growth of 8 and a lead of 0.3, in 1,859 instead of 1,920 linear steps. A growth
+of 4 to 8 with a lead of 0.2 to 0.3 is equally good within a dB; more growth or more lead is worse.
 
 References
 ----------
@@ -21,10 +26,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-LEAD = 0.4
+LEAD = 0.3
 """How far ahead of a cycle's start its tensor is taken, in cycles."""
+GROWTH = 8.0
+"""How many times longer the last cycles are than the first."""
+STAGES = 8
+"""Steps of that growth; cycles of one stage are equal, so that a GPU can replay them."""
 
 
 class Cycle(NamedTuple):
@@ -77,9 +87,27 @@ def explicit_plan(times: Sequence[float], step: float) -> Plan:
     return Plan(tuple(_explicit_part(span, step) for span in _spans(times)))
 
 
-def cycle_plan(times: Sequence[float], span: float, longest: float) -> Plan:
-    """Return cycles of at most `span` of diffusion time each, with linear steps of at most `longest`."""
-    return Plan(tuple(_cycle_part(part, span, longest) for part in _spans(times)))
+def cycle_plan(times: Sequence[float], cycles: int, longest: float, horizon: float | None = None) -> Plan:
+    """Return growing cycles with linear steps of at most `longest` to each of the rising `times`.
+
+    `cycles` of them would reach the `horizon` (default: the last time); a part that ends within a cycle shortens it.
+    """
+    lengths = stage_lengths(cycles, horizon or times[-1])
+    ends = list(accumulate(count * length for count, length in lengths))
+    return Plan(tuple(tuple(_cycle_part(a, b, lengths, ends, longest)) for a, b in pairwise((0.0, *times))))
+
+
+def stage_lengths(cycles: int, time: float) -> list[tuple[int, float]]:
+    """Return (number of cycles, length of each) of the stages whose sum is `time`.
+
+    >>> [count for count, _ in stage_lengths(20, 100.0)]
+    [2, 3, 2, 3, 2, 3, 2, 3]
+    """
+    stages = min(STAGES, cycles)
+    counts = [cycles * (s + 1) // stages - cycles * s // stages for s in range(stages)]
+    grown = [GROWTH ** (s / max(1, stages - 1)) for s in range(stages)]
+    first = time / sum(count * g for count, g in zip(counts, grown))
+    return [(count, first * g) for count, g in zip(counts, grown)]
 
 
 def _spans(times: Sequence[float]) -> Iterator[float]:
@@ -91,6 +119,12 @@ def _explicit_part(time: float, step: float) -> tuple[Cycle, ...]:
     return (Cycle(1, time / count),) * count
 
 
-def _cycle_part(time: float, span: float, longest: float) -> tuple[Cycle, ...]:
-    count = max(1, math.ceil(time / span - 1e-6))
-    return (cycle_of(time / count, longest),) * count
+def _cycle_part(
+    start: float, end: float, lengths: Sequence[tuple[int, float]], ends: Sequence[float], longest: float
+) -> Iterator[Cycle]:
+    """Yield the cycles between two times: in each stage as many equal ones as are needed, none longer than its own."""
+    for (_, length), begin, finish in zip(lengths, (0.0, *ends), (*ends[:-1], math.inf)):
+        time = min(end, finish) - max(start, begin)
+        if time > 1e-9 * length:
+            count = max(1, math.ceil(time / length - 1e-6))
+            yield from (cycle_of(time / count, longest),) * count

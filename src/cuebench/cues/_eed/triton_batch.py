@@ -40,11 +40,11 @@ class Tile(NamedTuple):
 class Tiles(NamedTuple):
     """Tiles of all kernels, tuned on an H200 (``benchmarks/eed_gpu.py``)."""
 
-    structure: Tile = Tile()
-    tensor: Tile = Tile()
-    explicit: Tile = Tile()
-    linear: Tile = Tile(rows=32)
-    two: Tile = Tile()
+    structure: Tile = Tile(64, 57, 2)
+    tensor: Tile = Tile(128, 113, 4)
+    explicit: Tile = Tile(64, 56, 1)
+    linear: Tile = Tile(64, 56, 1, 1, True)
+    two: Tile = Tile(32, 112, 1, 1, True)
 
 
 def supports(scheme: Scheme) -> bool:

@@ -17,6 +17,7 @@ import numpy as np
 
 from cuebench.errors import UserError, did_you_mean
 from cuebench.labels import LabelMap, LabelSpace, label_space
+from cuebench.observers._ideal_features import has_instances, instance_features
 from cuebench.observers.base import Adapter, Answers, Batch, LoadOptions, Observer, Spec
 from cuebench.types import REMOVED, Capability, ObserverKind, Stimulus
 
@@ -37,7 +38,8 @@ class IdealObserver:
 
     Features are the one-hot shape class times √shape, followed by the one-hot texture class times √(1 − shape): the
     cosine of two stimuli that share only the shape is ``shape``, of two that share only the texture 1 − ``shape``. An
-    observer that always lapses has random features.
+    observer that always lapses has random features. Where features are asked for and the stimuli name the instances
+    that they were made from, the features tell instances apart instead; see ``observers._ideal_features``.
     """
 
     name: str
@@ -90,6 +92,10 @@ class IdealObserver:
         answers = [self._answer(s) for s in batch.stimuli]
         logits = np.array([a for a, _ in answers], np.float32).reshape(len(answers), len(self.labels))
         features = np.array([f for _, f in answers], np.float32).reshape(len(answers), 2 * len(self.classes))
+        if "features" in needs and has_instances(batch.stimuli):
+            # Trials that compare instances, not classes: the planted share is that of the triplets decided by shape.
+            share = self.shape * (1 - self.lapse) + self.lapse / 2
+            features = instance_features(batch.stimuli, share, self.seed)
         decisions = np.array(self.labels.names)[logits.argmax(axis=1)] if len(answers) else np.zeros(0, np.str_)
         return {"decisions": decisions, "logits": logits, "features": features}
 

@@ -51,6 +51,10 @@ class OnnxObserver:
         """``logits``, and ``features`` where an output was named for them."""
         return frozenset({"logits", "features"} if self.settings["features"] else {"logits"})
 
+    def outputs(self) -> list[str]:
+        """Return the names of all outputs of the graph, for ``?features=OUTPUT``."""
+        return [o.name for o in self.session.get_outputs()]
+
     def respond(self, batch: Batch, needs: Sequence[Capability]) -> Answers:
         """Answer a batch; a file with a fixed batch size gets it in pieces of that size."""
         if set(needs) - self.capabilities:

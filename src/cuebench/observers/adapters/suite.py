@@ -1,0 +1,193 @@
+"""The models of a paper as one name: ``suite:refined_bias/architectures`` loads all of its observers.
+
+The lists are reviewed files (``published/suites/*.csv``) that name the exact weights: an observer known by
+name (torchvision, timm, OpenCLIP, transformers), or a checkpoint file with its address. Files are sought in
+``?weights_dir=DIR`` (default: the folder in CUEBENCH_WEIGHTS, or ~/.cache/cuebench/weights). Whatever is missing is
+listed at once, with what to put where; ``?missing=skip`` goes on with those that are there, and their names say so.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cuebench.errors import UserError, all_problems, did_you_mean
+from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
+from cuebench.registry import ROOT
+
+FOLDER = ROOT / "published" / "suites"
+WEIGHTS = "CUEBENCH_WEIGHTS"
+
+
+@dataclass(frozen=True)
+class Member:
+    """One model of a paper: the observer it is, the weights it has, and how sure that is.
+
+    ``file`` and ``address`` are given where the weights are a file that no library fetches by name; ``sha256`` is the
+    hash or its first digits; ``keep`` says which keys of the checkpoint are the model's (a prefix, or ``!part`` for
+    all but those).
+    """
+
+    model: str
+    observer: str
+    weights: str
+    file: str
+    address: str
+    sha256: str
+    keep: str
+    sure: str
+    note: str
+
+
+def names() -> list[str]:
+    """Return the names of the suites."""
+    return sorted(str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDER.rglob("*.csv"))
+
+
+@cache
+def members(name: str) -> tuple[Member, ...]:
+    """Return the models of a suite; an unknown name says which ones are near."""
+    if name not in names():
+        raise did_you_mean("suite", name, names())
+    with (FOLDER / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+        return tuple(Member(**row) for row in csv.DictReader(file))
+
+
+def load(spec: Spec, options: LoadOptions) -> list[Observer]:
+    """Load all observers of a suite, or say at once everything that is missing."""
+    given = spec.take(weights_dir="", missing="error", only="")
+    if given["missing"] not in {"error", "skip"}:
+        raise UserError(f"observer {spec.text!r}: missing={given['missing']!r}", "missing=error or missing=skip")
+    folder = weights_folder(given["weights_dir"])
+    chosen = _chosen(spec, given["only"])
+    found: list[Observer] = []
+    problems: list[str] = []
+    for member in chosen:
+        try:
+            found += _loaded(member, folder, options)
+        except UserError as error:
+            problems.append(f"{member.model}: {error.message}" + (f" ({member.note})" if member.note else ""))
+    if problems and (given["missing"] == "error" or not found):
+        raise all_problems(
+            f"{spec.text}: {len(problems)} of {len(chosen)} observers cannot be loaded",
+            problems,
+            f"put the files into {folder} (or set {WEIGHTS}), fetch the others on a machine with a network and copy "
+            "its HF_HOME and TORCH_HOME; or go on without them: add ?missing=skip",
+            most=60,
+        )
+    return found
+
+
+def weights_folder(given: str = "") -> Path:
+    """Return the folder of checkpoint files: as given, else CUEBENCH_WEIGHTS, else the cache of the user."""
+    chosen = given or os.environ.get(WEIGHTS, "")
+    return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "cuebench" / "weights"
+
+
+def present(member: Member, folder: Path) -> bool:
+    """Tell whether the weights of a member are on this machine, from file names alone: no library is imported."""
+    if member.file:
+        return (folder / member.file).is_file()
+    spec = Spec.parse(member.observer)
+    if spec.options.get("weights") == "random":
+        return True
+    home = Path.home() / ".cache"
+    if spec.scheme == "torchvision":
+        torch_home = Path(os.environ.get("TORCH_HOME", home / "torch"))
+        return any((torch_home / "hub" / "checkpoints").glob(f"{spec.body}-*.pth"))
+    repository = f"timm/{spec.body}" if spec.scheme == "timm" else spec.body
+    hub = Path(os.environ.get("HF_HOME", home / "huggingface")) / "hub"
+    return (hub / f"models--{repository.replace('/', '--')}" / "snapshots").is_dir()
+
+
+def overview(folder: Path | None = None) -> list[dict[str, str]]:
+    """Return one row for each suite: how many models, how many of them on this machine, how many need a file."""
+    place = weights_folder() if folder is None else folder
+    rows = []
+    for name in names():
+        own = members(name)
+        here = [m.model for m in own if present(m, place)]
+        files = sum(bool(m.file) for m in own)
+        shown = ", ".join(here[:4]) + (" …" if len(here) > 4 else "")
+        rows.append({"name": name, "models": str(len(own)), "present": str(len(here)), "by file": str(files),
+                     "on this machine": shown})  # fmt: skip
+    return rows
+
+
+def _chosen(spec: Spec, only: str) -> Sequence[Member]:
+    listed = members(spec.body)
+    wanted = [w for w in only.split(",") if w]
+    unknown = [w for w in wanted if w not in {m.model for m in listed}]
+    if unknown:
+        raise did_you_mean(f"model of suite {spec.body}", unknown[0], [m.model for m in listed])
+    return [m for m in listed if m.model in wanted] if wanted else listed
+
+
+def _loaded(member: Member, folder: Path, options: LoadOptions) -> list[Observer]:
+    from cuebench.observers.load import load as load_one
+
+    text = member.observer
+    if member.file:
+        text = text.replace("{file}", str(_usable(member, folder)))
+    mark = "&" if "?" in text else "?"
+    return load_one(f"{text}{mark}name={_plain(member.model)}", options)
+
+
+def _plain(model: str) -> str:
+    """Return a name that fits into a spec: no separators of the query."""
+    return model.replace("&", "and").replace("%", " percent").replace("+", "%2B").replace("#", "%23")
+
+
+def _usable(member: Member, folder: Path) -> Path:
+    path = folder / member.file
+    if not path.is_file():
+        raise UserError(f"{path} is missing; its source is {member.address}")
+    if member.sha256 and not _hash(path).startswith(member.sha256):
+        raise UserError(f"{path} has sha256 {_hash(path)[:12]}…, not {member.sha256}…: fetch it again")
+    return _filtered(path, member.keep) if member.keep else path
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _filtered(path: Path, keep: str) -> Path:
+    """Write the model's own tensors beside a checkpoint that holds more, once; return that file."""
+    # Named by what went in, so that another checkpoint or another rule never finds it.
+    key = hashlib.sha256(f"{_hash(path)}|{keep}".encode()).hexdigest()[:12]
+    target = path.with_name(f"{path.name}.{key}.safetensors")
+    if target.is_file():
+        return target
+    from safetensors.torch import save
+
+    from cuebench.files import disk_errors, write_atomic
+    from cuebench.observers._weights import read_state_dict
+
+    state = read_state_dict(path)
+    if keep.startswith("!"):
+        own = {k: v for k, v in state.items() if keep[1:] not in k}
+    else:
+        own = {k.removeprefix(keep): v for k, v in state.items() if k.startswith(keep)}
+    if not own:
+        raise UserError(f"{path} has no keys {keep!r}…; it has {', '.join(list(state)[:3])} …")
+    with disk_errors(target):
+        write_atomic(target, save({k: _contiguous(v) for k, v in own.items()}))
+    return target
+
+
+def _contiguous(tensor: Any) -> Any:
+    return tensor.detach().clone().contiguous()
+
+
+ADAPTER = Adapter(
+    load,
+    form="suite:PAPER/LIST[?weights_dir=DIR][&missing=skip][&only=MODEL,MODEL]",
+    examples=("suite:refined_bias/architectures", "suite:texture_association?missing=skip"),
+)

@@ -1,0 +1,98 @@
+"""Right or wrong, image by condition: what the accuracies of cue decomposition and corruptions are made of. Private.
+
+The answers themselves are not kept: a data set with forty versions would store 40,000 numbers for each image. What is
+stored is the position of the answered class, which is all that an accuracy needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cuebench import labels as label_files
+from cuebench.errors import UserError
+from cuebench.labels import LabelSpace, coverage_problems
+from cuebench.metrics import decisions
+from cuebench.protocols import imagenet_accuracy
+from cuebench.responses.table import Reduce, Responses
+from cuebench.types import Stimulus, StimulusSet
+
+Array = np.ndarray[Any, np.dtype[Any]]
+ANSWER = "answer"
+
+
+class Table(NamedTuple):
+    """Images × conditions of one observer."""
+
+    images: list[str]
+    conditions: list[str]
+    shown: Array
+    values: Array
+    """What was stored for each picture; 0 where it was not shown."""
+
+
+def reduce(stimuli: StimulusSet, labels: LabelSpace | None) -> Reduce:
+    """Return the function that keeps of logits (or named decisions) the position of the answered class."""
+    targets = label_files.label_map(stimuli.targets) if stimuli.targets else None
+
+    def answered(columns: Mapping[str, Array], shown: Sequence[Stimulus]) -> dict[str, Array]:
+        if "logits" not in columns:
+            names = targets.names if targets else labels.names if labels else ()
+            return {ANSWER: decisions.named(columns["decisions"], names).astype(np.int32)}
+        if targets is None or labels is None:
+            return {ANSWER: columns["logits"].argmax(axis=1).astype(np.int32)}
+        return {ANSWER: decisions.partial_space(columns["logits"], targets.resolve(labels)).astype(np.int32)}
+
+    return answered
+
+
+def check(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
+    """Say which classes of the images an observer cannot answer."""
+    if not stimuli.targets:
+        return imagenet_accuracy.check(labels, stimuli)
+    return coverage_problems(label_files.label_map(stimuli.targets).resolve(labels), (s.label for s in stimuli))
+
+
+def truth(responses: Responses, field: str = "label") -> Array:
+    """Return the position of each row's class among the answers; −1 where it has none."""
+    targets = responses.stimuli.targets
+    space = LabelSpace("targets", label_files.label_map(targets).names) if targets else responses.labels
+    if space is None:
+        raise UserError(f"{responses.observer} has no label space")
+    words, inverse = np.unique(responses.truth(field), return_inverse=True)
+    found = [space.find(str(w)) for w in words]
+    return np.array([-1 if f is None else f for f in found], np.intp)[inverse.ravel()]
+
+
+def right(responses: Responses, field: str = "label") -> Array:
+    """Return for each row whether the answer is its class."""
+    return np.asarray(responses.columns[ANSWER] == truth(responses, field))
+
+
+def table(responses: Responses, values: Array, conditions: Sequence[str]) -> Table:
+    """Sort one value for each row into images × conditions.
+
+    The images are those of the manifest, answered or not, so that all observers of a set have the same rows and are
+    resampled together.
+    """
+    wanted = set(conditions)
+    kept = [s for s in responses.stimuli if s.condition in wanted]
+    images = sorted({image_of(s) for s in kept})
+    row = {name: i for i, name in enumerate(images)}
+    column = {name: i for i, name in enumerate(conditions)}
+    shown = np.zeros((len(images), len(conditions)), bool)
+    cells = np.zeros((len(images), len(conditions), *values.shape[1:]), values.dtype)
+    stimuli = responses.stimuli.stimuli
+    for at, position in enumerate(responses.stimulus):
+        stimulus = stimuli[position]
+        if stimulus.condition in column:
+            where = row[image_of(stimulus)], column[stimulus.condition]
+            shown[where], cells[where] = True, values[at]
+    return Table(images, list(conditions), shown, cells)
+
+
+def image_of(stimulus: Stimulus) -> str:
+    """Return the image that a picture was made from: its id without the condition."""
+    return stimulus.id.removesuffix(f"|{stimulus.condition}")

@@ -1,0 +1,93 @@
+"""Populations H of the cue decomposition: the models of a run, the published ones, a file of the user's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from cuebench.errors import UserError, did_you_mean
+from cuebench.metrics.cue_decomposition import RUN, Population, fixed
+from cuebench.metrics.quality import Quality
+
+FOLDER = Path(__file__).parent / "populations"
+TRAINED = "Trained"
+"""Group of models that the paper trained as extreme examples: they have scores, but are no members of H."""
+BOTH = "both"
+
+
+def populations(
+    wanted: str, dataset: str, shape: str, texture: str, run: Mapping[str, Mapping[str, Quality]], left_out: Sequence[str]
+) -> list[Population]:
+    """Return the populations that S_cd is given for.
+
+    Parameters
+    ----------
+    wanted : str
+        ``run``, a published name, a JSON file, or ``both``: the run and every published one that has these cues.
+    dataset : str
+        ``imagenet``, ``cityscapes``, ``ade20k`` …: which of the published sets to use.
+    shape, texture : str
+        Names of the two cues.
+    run : mapping of str to mapping
+        Model of this run → condition → quality.
+    left_out : sequence of str
+        Models that are no members of any H.
+    """
+    names = published()
+    own = _of_run(shape, texture, run)
+    if wanted == RUN:
+        found = [own]
+    elif wanted == BOTH:
+        found = [own, *(_frozen(n, names[n], dataset, shape, texture) for n in names)]
+    elif Path(wanted).suffix == ".json":
+        found = [_frozen(Path(wanted).stem, Path(wanted).expanduser(), dataset, shape, texture)]
+    elif wanted in names:
+        found = [_frozen(wanted, names[wanted], dataset, shape, texture)]
+    else:
+        raise did_you_mean("population", wanted, [RUN, BOTH, *names, "FILE.json"])
+    there = [p for p in found if p is not None]
+    known = {m for p in there for m in p.shape} | set(run)
+    missing = [name for name in left_out if name not in known]
+    if missing:
+        raise did_you_mean("model to leave out of the population:", missing[0], known)
+    return [p.without(set(left_out)) for p in there]
+
+
+def published() -> dict[str, Path]:
+    """Return name → file of the populations that ship with cuebench."""
+    return {p.stem: p for p in sorted(FOLDER.glob("*.json"))}
+
+
+@lru_cache
+def frozen_models(path: Path, dataset: str) -> dict[str, dict[str, Any]]:
+    """Return model → group and qualities of one published set; empty where the file does not have it."""
+    try:
+        data = json.loads(path.read_text("utf-8"))
+        sets: Mapping[str, Any] = data["sets"]
+        return dict(sets[dataset]["models"]) if dataset in sets else {}
+    except FileNotFoundError:
+        raise UserError(f"population file {path} does not exist") from None
+    except (ValueError, KeyError, TypeError) as error:
+        form = '{"sets": {"imagenet": {"models": {"NAME": {"eed": 0.5, "voronoi": 0.8}}}}}'
+        raise UserError(f"population file {path} cannot be used: {error!r}", f"expected {form}") from None
+
+
+def _frozen(name: str, path: Path, dataset: str, shape: str, texture: str) -> Population | None:
+    models = {
+        m: q for m, q in frozen_models(path, dataset).items() if q.get("group") != TRAINED and {shape, texture} <= set(q)
+    }
+    if not models:
+        return None
+    made = [{m: fixed(q[cue]) for m, q in models.items()} for cue in (shape, texture)]
+    return Population(name, *made, source=str(path.name))
+
+
+def _of_run(shape: str, texture: str, run: Mapping[str, Mapping[str, Quality]]) -> Population | None:
+    own = {m: q for m, q in run.items() if {shape, texture} <= set(q)}
+    if not own:
+        return None
+    made = [{m: q[cue] for m, q in own.items()} for cue in (shape, texture)]
+    return Population(RUN, *made, source="the models of this run")

@@ -1,0 +1,225 @@
+"""What is shown in the three experiments. Private to ``triplets``.
+
+Experiments 1 and 2 are pictures made from the cue-conflict images and their silhouettes, experiment 3 is novel objects.
+Conditions that show the same pictures share them: an object at 100 % has only one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlencode
+
+import numpy as np
+from PIL import Image
+
+from cuebench.errors import UserError, all_problems
+from cuebench.labels import label_map
+from cuebench.stimuli.hashing import for_each_file, hash_file
+from cuebench.stimuli.manifest import read_manifest
+from cuebench.stimuli.readers import cue_conflict as folder_reader
+from cuebench.stimuli.sources import novel_object
+from cuebench.types import Stimulus, StimulusSet
+
+NAME = "triplets"
+ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+SIZES = (0.2, 0.4, 0.6, 0.8, 1.0)
+PLACES = {"aligned": "centre", "unaligned": "random"}
+PUBLISHED = 1200
+MOST_GREY = 0.25
+"""Part of a silhouette that may be neither black nor white: the published ones have soft edges, up to .19."""
+
+ALONE = "experiment1/alpha=1.0"
+EXPERIMENTS: Mapping[str, tuple[str, ...]] = {
+    "1": tuple(f"experiment1/alpha={a:.1f}" for a in ALPHAS),
+    "2": tuple(f"experiment2/size={s:.1f}/{p}" for p in PLACES for s in SIZES),
+    "3": tuple(f"experiment3/size={s:.1f}/{p}" for p in PLACES for s in SIZES),
+}
+SAME: Mapping[str, str] = {
+    "experiment2/size=1.0/aligned": ALONE,
+    "experiment2/size=1.0/unaligned": ALONE,
+    "experiment3/size=1.0/unaligned": "experiment3/size=1.0/aligned",
+}
+"""Condition → the one whose pictures it shows."""
+
+
+def shown(condition: str) -> str:
+    """Return the condition under which the pictures of a condition stand in the manifest."""
+    return SAME.get(condition, condition)
+
+
+def read(
+    data_root: Path | None, experiments: Collection[str], *, explicit: bool, background: str = "white"
+) -> StimulusSet:
+    """Plan the pictures of some experiments.
+
+    Parameters
+    ----------
+    data_root : Path or None
+        Holds ``cue_conflict/stimuli`` and ``cue_conflict/silhouettes``, and perhaps ``novel_objects`` (made by
+        ``cuebench make novel_objects``), which then takes the place of the built-in ones.
+    experiments : collection of "1", "2", "3"
+        Which.
+    explicit : bool
+        They were asked for by name: missing data is then an error, else a reason why the set is partial.
+    background : str
+        Of the novel objects.
+    """
+    wanted = [c for e in sorted(experiments) for c in EXPERIMENTS[e]]
+    silhouettes = [c for c in dict.fromkeys(shown(c) for c in wanted) if not c.startswith("experiment3")]
+    parts: list[StimulusSet] = []
+    reasons: list[str] = []
+    if silhouettes:
+        missing = _missing(data_root)
+        if missing and explicit:
+            raise missing
+        reasons += [f"experiments 1 and 2 left out: {missing.message}"] if missing else []
+        parts += [textured_silhouettes(Path(data_root), silhouettes)] if data_root and not missing else []
+    if "3" in experiments:
+        parts.append(_novel(data_root, background))
+    stimuli = tuple(s for part in parts for s in part)
+    reasons += [why for part in parts for why in part.partial]
+    expected = sum(part.expected for part in parts) if not reasons else len(EXPERIMENTS) and _complete(wanted)
+    return StimulusSet(NAME, stimuli, str(data_root or ""), expected, tuple(reasons))
+
+
+def _complete(wanted: Sequence[str]) -> int:
+    pictures = dict.fromkeys(shown(c) for c in wanted)
+    return sum(
+        len(novel_object.SHAPES) * len(novel_object.TEXTURES) if "experiment3" in c else PUBLISHED for c in pictures
+    )
+
+
+# ------------------------------------------------------------------------------------------- experiments 1 and 2
+
+
+def _missing(data_root: Path | None) -> UserError | None:
+    for folder in ("stimuli", "silhouettes"):
+        if data_root is None or not (Path(data_root) / "cue_conflict" / folder).is_dir():
+            where = f"{data_root}/cue_conflict/{folder}" if data_root else f"cue_conflict/{folder} of a data root"
+            fetch = {"stimuli": "cue_conflict", "silhouettes": "cue_conflict_silhouettes"}[folder]
+            hint = f"get them with: cuebench fetch {fetch} --data-root DIR; or choose --set triplets.experiments=3"
+            return UserError(f"there is no folder {where}", hint)
+    return None
+
+
+def textured_silhouettes(data_root: Path, conditions: Sequence[str]) -> StimulusSet:
+    """Return every condition's picture of every image in conflict; neighbours are made from the same file."""
+    images = folder_reader.read(data_root / "cue_conflict" / "stimuli")
+    conflict = [s for s in images if s.shape != s.texture]
+    masks = silhouettes(data_root, {s.shape_source: s for s in conflict})
+    stimuli = [_picture(s, c, masks[s.shape_source]) for s in conflict for c in conditions]
+    published = {c for s in images for c in (s.shape, s.texture)} == set(label_map("in16").names)
+    lacking = published and len(conflict) != PUBLISHED
+    partial = (f"{len(conflict):,} of {PUBLISHED:,} cue-conflict images",) if lacking else ()
+    expected = (PUBLISHED if published else len(conflict)) * len(conditions)
+    return StimulusSet(NAME, tuple(stimuli), str(data_root), expected, partial)
+
+
+def silhouettes(data_root: Path, of: Mapping[str, Stimulus]) -> dict[str, str]:
+    """Return shape source → ``PATH@HASH`` of its silhouette; all problems at once."""
+    paths = {source: f"cue_conflict/silhouettes/{s.shape}/{source}.png" for source, s in of.items()}
+    absent = [f"{p}: the file is missing" for p in paths.values() if not (data_root / p).is_file()]
+    there = {source: data_root / p for source, p in paths.items() if (data_root / p).is_file()}
+    checked = for_each_file(mask_problem, there.values())
+    sizes = [
+        f"{paths[source]}: {width}×{height} pixels, its images have {of[source].width}×{of[source].height}"
+        for source, (_, width, height) in zip(there, checked)
+        if (width, height) != (of[source].width, of[source].height)
+    ]
+    problems = absent + [f"{paths[source]}: {why}" for source, (why, _, _) in zip(there, checked) if why] + sizes
+    if problems:
+        raise all_problems("silhouettes of the cue-conflict images", problems, "a silhouette is black on white")
+    return {source: f"{paths[source]}@{hash_file(path).sha256[:12]}" for source, path in there.items()}
+
+
+def mask_problem(path: Path) -> tuple[str, int, int]:
+    """Say why a file is no black-on-white mask (empty: it is one), with its width and height."""
+    with Image.open(path) as image:
+        grey = np.asarray(image.convert("L"))
+    soft = float(((grey > 0) & (grey < 255)).mean())
+    black = float((grey == 0).mean())
+    why = ""
+    if soft > MOST_GREY:
+        why = f"not binary: {soft:.0%} of its pixels are neither black nor white"
+    elif black in (0.0, 1.0):
+        why = "shows no object: " + ("no pixel is black" if black == 0 else "all pixels are black")
+    return why, grey.shape[1], grey.shape[0]
+
+
+def _picture(image: Stimulus, condition: str, mask: str) -> Stimulus:
+    kind, _, rest = condition.partition("/")
+    options: dict[str, str] = {"mask": f"black:{mask}"}
+    if kind == "experiment1":
+        options["alpha"] = rest.removeprefix("alpha=")
+    else:
+        size, place = rest.split("/")
+        options |= {"size": size.removeprefix("size="), "position": PLACES[place]}
+    ident = f"{image.id}/{condition}"
+    untouched = options.get("alpha") == "0.0"
+    return replace(
+        image,
+        id=ident,
+        path=f"cue_conflict/stimuli/{image.path}",
+        condition=condition,
+        recipe="" if untouched else f"composite?{urlencode(options)}",
+        seed=novel_object.seed_of(ident) if options.get("position") == "random" else 0,
+    )
+
+
+# ------------------------------------------------------------------------------------------- experiment 3
+
+
+def _novel(data_root: Path | None, background: str) -> StimulusSet:
+    made = Path(data_root) / "novel_objects" / "manifest.parquet" if data_root else None
+    if made is not None and made.is_file():
+        found = read_manifest(made)
+        stimuli = tuple(replace(s, path=f"novel_objects/{s.path}") for s in found)
+        return replace(found, stimuli=stimuli, root=str(data_root), expected=len(stimuli))
+    return novel_objects(novel_object.SHAPES, novel_object.TEXTURES, background=background)
+
+
+def novel_objects(
+    shapes: Sequence[str],
+    textures: Sequence[str],
+    *,
+    conditions: Sequence[str] = EXPERIMENTS["3"],
+    background: str = "white",
+    series: int = 0,
+) -> StimulusSet:
+    """Return every shape in every texture, drawn when it is shown; no file is needed.
+
+    Parameters
+    ----------
+    shapes, textures : sequence of str
+        Names; the published number of each is 16.
+    conditions : sequence of str
+        Of experiment 3.
+    background : str
+        ``white``, ``grey`` or ``noise``.
+    series : int
+        Another number is another instance of every texture, and other patches.
+    """
+    stimuli = []
+    for condition in dict.fromkeys(shown(c) for c in conditions):
+        size, place = condition.removeprefix("experiment3/size=").split("/")
+        for shape in shapes:
+            for texture in textures:
+                ident = f"{shape}-{texture}/{condition}"
+                options = {"size": size, "position": PLACES[place], "background": background, "series": series}
+                stimuli.append(
+                    Stimulus(
+                        ident,
+                        width=novel_object.PIXELS,
+                        height=novel_object.PIXELS,
+                        shape=shape,
+                        texture=texture,
+                        shape_source=shape,
+                        texture_source=f"{texture}.{series}",
+                        condition=condition,
+                        recipe=novel_object.recipe(shape, texture, **options),
+                        seed=novel_object.seed_of(ident, series),
+                    )
+                )
+    return StimulusSet(NAME, tuple(stimuli), "", len(stimuli))

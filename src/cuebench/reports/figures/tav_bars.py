@@ -1,0 +1,67 @@
+"""TAV bars: the strongest texture–class pairs of a model with their intervals (figure 7 of the paper)."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from cuebench.errors import UserError
+from cuebench.reports.figures._data import of_observer, scores
+from cuebench.reports.figures._svg import FAINT, INK, SERIES, SOFT, Drawing, short_name, shorten
+from cuebench.types import Score
+
+_ROW, _LEFT, _WIDTH, _TOP = 17, 250, 420, 74
+
+
+def tav_bars(run: str | Path, *, observer: str = "", number: int = 50) -> Drawing:
+    """Draw the pairs with the largest TAV as bars, with their 95 % intervals over pictures.
+
+    Parameters
+    ----------
+    run : path
+        A run folder with ``texture_association``.
+    observer : str
+        Whole name or a part of it; default: the first of the run.
+    number : int
+        How many pairs; a run keeps the 50 strongest.
+    """
+    found = [s for s in scores(run, "texture_association") if s.condition.startswith("pair/")]
+    if not found:
+        raise UserError(f"{run} has no texture that is tied to a class", "were the textures shown? see run.json")
+    name, own = of_observer([{"observer": s.observer, "score": s} for s in found], observer)
+    pairs: list[Score] = [r["score"] for r in own][:number]
+    page = Drawing(_LEFT + _WIDTH + 70, _TOP + len(pairs) * _ROW + 40)
+    page.title = f"Strongest texture associations of {short_name(name)}"
+    page.text(20, 30, page.title, 17, bold=True)
+    page.text(20, 48, "texture → class, texture association value, 95 % interval over pictures", 11.5, SOFT)
+    _axis(page, len(pairs))
+    textures = list(dict.fromkeys(_names(s)[0] for s in pairs))
+    for k, score in enumerate(pairs):
+        _bar(page, k, score, SERIES[textures.index(_names(score)[0]) % len(SERIES)])
+    return page
+
+
+def _names(score: Score) -> tuple[str, str]:
+    _, texture, label = score.condition.split("/", 2)
+    return texture.removeprefix("texture=").replace("_", " "), label.removeprefix("class=")
+
+
+def _axis(page: Drawing, count: int) -> None:
+    bottom = _TOP + count * _ROW
+    for k in range(6):
+        x = _LEFT + _WIDTH * k / 5
+        page.line(x, _TOP - 4, x, bottom + 4, FAINT)
+        page.text(x, bottom + 18, f"{k / 5:.1f}", 10.5, SOFT, anchor="middle")
+
+
+def _bar(page: Drawing, k: int, score: Score, colour: str) -> None:
+    texture, label = _names(score)
+    y = _TOP + k * _ROW
+    page.text(_LEFT - 10, y + 12, f"{texture} → {shorten(label, 24)}", 11, anchor="end")
+    page.rect(_LEFT, y + 3, max(_WIDTH * score.value, 1), _ROW - 6, colour)
+    if math.isfinite(score.ci_low):
+        low, high, middle = _LEFT + _WIDTH * score.ci_low, _LEFT + _WIDTH * score.ci_high, y + _ROW / 2
+        page.line(low, middle, high, middle, INK, 1.1)
+        for x in (low, high):
+            page.line(x, middle - 3, x, middle + 3, INK, 1.1)
+    page.text(_LEFT + _WIDTH + 12, y + 12, f"{score.value:.2f}", 10.5, SOFT)

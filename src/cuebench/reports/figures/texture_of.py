@@ -1,0 +1,71 @@
+"""Texture of one image: the picture, the textures it answers to, what is tied to them, and the verdict."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from cuebench.reports.figures._svg import FAINT, INK, SERIES, SOFT, Drawing, short_name, shorten
+from cuebench.reports.texture_of import TextureOf, Tie
+from cuebench.stimuli.sources.texture import draw
+from cuebench.stimuli.textures import names
+
+_LEFT, _TOP, _SIDE = 24, 66, 300
+
+
+def texture_of(found: TextureOf, image: Image.Image) -> Drawing:
+    """Draw a card of what ``cuebench.texture_of`` found.
+
+    Parameters
+    ----------
+    found : TextureOf
+        The result.
+    image : PIL image
+        What was shown.
+    """
+    page = Drawing(900, 470, f"Texture of an image for {short_name(found.observer)}")
+    page.text(_LEFT, 34, f"{(found.texture or 'no texture').replace('_', ' ')} {found.texturedness:.2f}", 20, bold=True)
+    said = f"answer of {short_name(found.observer)}: {found.prediction}, {found.confidence:.0%}"
+    page.text(_LEFT, 53, said + (f" · label: {found.label}" if found.label else ""), 12, SOFT)
+    page.image(_LEFT, _TOP, _SIDE, _SIDE, _png(_square(image)))
+    if found.texture in names():
+        page.text(_LEFT + _SIDE + 20, _TOP + 10, "the texture, drawn", 10.5, SOFT)
+        for k in range(3):
+            patch = Image.fromarray(draw(seed=k, name=found.texture, size=128))
+            page.image(_LEFT + _SIDE + 20, _TOP + 18 + k * 96, 88, 88, _png(patch))
+    x = _LEFT + _SIDE + (140 if found.texture in names() else 30)
+    _bars(page, x, _TOP + 10, "textures by cosine", found.likeness, SERIES[0])
+    _bars(page, x, _TOP + 118, f"classes tied to {found.texture or 'it'} (TAV)", found.classes, SERIES[1])
+    _bars(page, x, _TOP + 226, "predictions", found.predictions, SERIES[2])
+    for k, line in enumerate(textwrap.wrap(found.verdict, 120)):
+        page.text(_LEFT, _TOP + _SIDE + 46 + 18 * k, line, 13, INK, bold=k == 0)
+    return page
+
+
+def _bars(page: Drawing, x: float, y: float, title: str, ties: Sequence[Tie], colour: str) -> None:
+    page.text(x, y, title.replace("_", " "), 11, SOFT)
+    for k, tie in enumerate(ties[:5]):
+        level = y + 8 + 17 * k
+        page.text(x + 128, level + 10, shorten(tie.name.replace("_", " "), 20), 11, anchor="end")
+        page.rect(x + 136, level + 1, 200, 11, FAINT)
+        page.rect(x + 136, level + 1, max(200 * tie.value, 0.5), 11, colour)
+        page.text(x + 342, level + 10, f"{tie.value:.2f}", 10.5, SOFT)
+    if not ties:
+        page.text(x + 8, y + 20, "none", 11, SOFT)
+
+
+def _square(image: Image.Image) -> Image.Image:
+    side = min(image.size)
+    left, top = (image.width - side) // 2, (image.height - side) // 2
+    return image.convert("RGB").crop((left, top, left + side, top + side)).resize((512, 512), Image.Resampling.LANCZOS)
+
+
+def _png(picture: Any) -> bytes:
+    buffer = io.BytesIO()
+    (picture if isinstance(picture, Image.Image) else Image.fromarray(np.asarray(picture))).save(buffer, "PNG")
+    return buffer.getvalue()

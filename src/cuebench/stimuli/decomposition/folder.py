@@ -1,0 +1,99 @@
+"""The folder of a decomposition: who made it, its manifest, and reading it back.
+
+    made.json           how it was made: source, sizes, seed, options of every cue
+    manifest.parquet    one row for each picture, with hashes
+    labels.json         segmentation: the classes, and which classes of a model count as each
+    original/ eed/ …    one folder for each part, PNG files of the same names
+    masks/ voronoi/masks/ …   ground truth; moved masks lie in the folder of what moved them
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cuebench.errors import UserError
+from cuebench.files import write_atomic
+from cuebench.registry import cues
+from cuebench.stimuli.decomposition.cue_list import Part
+from cuebench.stimuli.decomposition.originals import MASKS
+from cuebench.stimuli.hashing import hash_files
+from cuebench.stimuli.manifest import read_manifest
+from cuebench.stimuli.readers._scan import with_facts
+from cuebench.types import REMOVED, Stimulus, StimulusSet
+
+CLASSIFICATION, SEGMENTATION = "cue_decomposition", "cue_decomposition_segmentation"
+MADE, MANIFEST, LABELS = "made.json", "manifest.parquet", "labels.json"
+# A change of any pixel is a new version: pictures of two versions must never be mixed in one folder.
+VERSION = 1
+
+
+def claim(home: Path, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is known of the folder; refuse one that was made in another way.
+
+    What must agree is everything in ``record``; further cues may be added to a set later.
+    """
+    made = home / MADE
+    hint = "choose another --out, or remove the folder first"
+    if not made.is_file():
+        if home.is_dir() and any(home.iterdir()):
+            raise UserError(f"{home} holds files, but no {MADE} that says how they were made", hint)
+        return {}
+    try:
+        before = dict(json.loads(made.read_text("utf-8")))
+    except (ValueError, TypeError) as error:
+        raise UserError(f"{made} is damaged: {error}", hint) from None
+    different = [k for k, v in record.items() if before.get(k) != json.loads(json.dumps(v))]
+    if different:
+        parts = "; ".join(f"{k} was {before.get(k)!r}, now {record[k]!r}" for k in different)
+        raise UserError(f"{home} was made in another way: {parts}", hint)
+    return before
+
+
+def write_json(path: Path, data: Mapping[str, Any]) -> None:
+    """Write a JSON file, whole or not at all."""
+    write_atomic(path, (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def part_stimuli(part: Part, images: Sequence[Stimulus], home: Path) -> list[Stimulus]:
+    """Return the pictures of one part in the order of the images, with hashes and the mask that belongs to each."""
+    made = [
+        Stimulus(
+            id=f"{s.id}|{part.name}",
+            path=f"{part.name}/{s.id}.png",
+            label=s.label,
+            # What a cue takes away is marked, for ideal observers.
+            shape=REMOVED if part.keeps == "texture" else s.label,
+            texture=REMOVED if part.keeps == "shape" else s.label,
+            shape_source=s.id,
+            texture_source=s.id,
+            condition=part.name,
+            mask=_mask(part, s) if s.mask else "",
+        )
+        for s in images
+    ]
+    facts = {s.id: s for s in with_facts(made, home)}
+    masks = sorted({s.mask for s in made if s.mask})
+    hashes = dict(zip(masks, (f.sha256 for f in hash_files([home / m for m in masks]))))
+    return [replace(facts[s.id], mask_sha256=hashes.get(s.mask, "")) for s in made]
+
+
+def _mask(part: Part, stimulus: Stimulus) -> str:
+    moved = bool(part.cue) and cues.get(part.cue).moves_mask
+    return f"{part.name}/{MASKS}/{stimulus.id}.png" if moved else f"{MASKS}/{stimulus.id}.png"
+
+
+def read_set(home: Path, make: str) -> StimulusSet:
+    """Read a set that the maker ``cue_decomposition`` made."""
+    path = home / MANIFEST
+    if not path.is_file():
+        unfinished = (home / MADE).is_file()
+        raise UserError(
+            f"{home} " + ("is not finished: it has no manifest yet" if unfinished else "holds no cue decomposition"),
+            "run the same `cuebench make` command again" if unfinished else make,
+        )
+    found = read_manifest(path, root=home)
+    return replace(found, targets=str(home / found.targets)) if found.targets.endswith(".json") else found

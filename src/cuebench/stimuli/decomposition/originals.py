@@ -1,0 +1,125 @@
+"""The originals of a decomposition: every image cut to one size and written as PNG, its mask beside it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from cuebench.errors import UserError, all_problems
+from cuebench.stimuli._cue_files import read_labels, write_image
+from cuebench.stimuli.decomposition.classes import Classes
+from cuebench.stimuli.decomposition.cue_list import ORIGINAL
+from cuebench.stimuli.render import Unreadable, decode, square
+from cuebench.types import Stimulus, StimulusSet
+
+Array = np.ndarray[Any, np.dtype[Any]]
+MASKS = "masks"
+
+
+def write_originals(
+    images: StimulusSet,
+    home: Path,
+    size: int,
+    resize: int,
+    classes: Classes | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> None:
+    """Write ``original/<id>.png`` and, for a segmentation set, ``masks/<id>.png``; files that are there are kept.
+
+    Parameters
+    ----------
+    images : StimulusSet
+        As read from the source; with ``mask`` where there are masks.
+    home : Path
+        Folder of the set.
+    size, resize : int
+        Shorter side to ``resize``, then the centre ``size`` × ``size``; size 0: the image as it is.
+    classes : Classes, optional
+        Coding of the masks.
+    progress : callable, optional
+        ``progress(done, total)``.
+
+    Raises
+    ------
+    UserError
+        With every image that cannot be read, every mask of another size, every mask with unknown values.
+    """
+    todo = [s for s in images if not _done(s, home, Path(images.root))]
+
+    def one(stimulus: Stimulus) -> str:
+        try:
+            return _write(stimulus, Path(images.root), home, size, resize, classes)
+        except UserError as error:
+            return error.message
+
+    kept = len(images) - len(todo)
+    problems = []
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        for done, problem in enumerate(pool.map(one, todo), start=kept + 1):
+            problems += [problem] if problem else []
+            if progress:
+                progress(done, len(images))
+    if problems:
+        raise all_problems(f"{images.root}", problems, "mend or remove these files, or correct the classes file")
+
+
+def target(home: Path, stimulus: Stimulus, part: str = ORIGINAL) -> Path:
+    """Return the file of one image in one part of the set."""
+    return home / part / f"{stimulus.id}.png"
+
+
+def _done(stimulus: Stimulus, home: Path, root: Path) -> bool:
+    results = [target(home, stimulus), *([target(home, stimulus, MASKS)] if stimulus.mask else [])]
+    inputs = [root / stimulus.path, *([root / stimulus.mask] if stimulus.mask else [])]
+    if not all(p.is_file() for p in results):
+        return False
+    return min(p.stat().st_mtime_ns for p in results) >= max(p.stat().st_mtime_ns for p in inputs)
+
+
+def _write(stimulus: Stimulus, root: Path, home: Path, size: int, resize: int, classes: Classes | None) -> str:
+    try:
+        pixels = np.asarray(decode(root, stimulus))
+    except Unreadable as error:
+        return error.message
+    if stimulus.mask and classes is not None:
+        mask = read_labels(root / stimulus.mask)
+        if mask.shape != pixels.shape[:2]:
+            both = f"{pixels.shape[1]}×{pixels.shape[0]}, its mask {mask.shape[1]}×{mask.shape[0]}"
+            return f"{stimulus.path} is {both}"
+        if unknown := classes.unknown(mask):
+            known = ", ".join(str(v) for v in sorted({*classes.ids, *classes.ignore})[:40])
+            return f"{stimulus.mask} holds unknown ids {unknown[:8]}; known: {known}"
+        write_image(target(home, stimulus, MASKS), _cut_mask(classes.positions(mask), size, resize))
+    write_image(target(home, stimulus), square(pixels, size=size, resize=resize) if size else pixels)
+    return ""
+
+
+def _cut_mask(mask: Array, size: int, resize: int) -> Array:
+    """Return the mask cut as ``render.square`` cuts the image, each pixel taking the nearest label."""
+    if not size:
+        return mask
+    image = Image.fromarray(mask)
+    short, goal = min(image.size), max(resize, size)
+    image = image.resize((goal * image.width // short, goal * image.height // short), Image.Resampling.NEAREST)
+    left, top = round((image.width - size) / 2), round((image.height - size) / 2)
+    return np.asarray(image.crop((left, top, left + size, top + size)))
+
+
+def write_residuals(ids: Sequence[str], home: Path, shape: str, residual: str) -> None:
+    """Write tex.EED = image − EED + ½ from the files of both; what is newer than both is kept."""
+
+    def one(name: str) -> None:
+        plain, smooth, made = (home / part / f"{name}.png" for part in (ORIGINAL, shape, residual))
+        if made.is_file() and made.stat().st_mtime_ns >= max(p.stat().st_mtime_ns for p in (plain, smooth)):
+            return
+        a, b = (np.asarray(Image.open(p), np.int16) for p in (plain, smooth))
+        write_image(made, np.clip(a - b + 128, 0, 255).astype(np.uint8))
+
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        list(pool.map(one, ids))

@@ -1,0 +1,144 @@
+"""EED of a folder: how long it will take, and the batches of a GPU."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cuebench.errors import UserError
+from cuebench.stimuli._cue_files import Job, read_image, write_image
+
+LONGEST = 24 * 3600.0
+"""Seconds that a run may take without being asked for by name."""
+_MARKS = 4
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class _EnoughError(Exception):
+    """Raised out of a calibration once the pace is known."""
+
+
+def seconds_for(pixels: Array, options: Mapping[str, Any]) -> float:
+    """Return how long one image takes on one core, from the pace of its first steps.
+
+    The first report of progress is left out of the pace: it holds the time of compiling the kernels.
+    """
+    from cuebench.cues import eed
+
+    marks: list[tuple[float, int, int]] = []
+
+    def progress(done: int, total: int) -> None:
+        marks.append((time.perf_counter(), done, total))
+        if len(marks) >= _MARKS:
+            raise _EnoughError
+
+    start = time.perf_counter()
+    try:
+        eed(pixels, **{**options, "workers": 1}, progress=progress)
+    except _EnoughError:
+        pass
+    if len(marks) < 2:  # a run so short that it reports once
+        return time.perf_counter() - start
+    (early, before, _), (late, after, total) = marks[0], marks[-1]
+    return (late - early) * total / max(after - before, 1)
+
+
+def check_duration(
+    jobs: Sequence[Job], options: Mapping[str, Any], workers: int, longest: float = LONGEST, batch: int = 1
+) -> float:
+    """Return the estimate in seconds; refuse what would take longer than a day, before anything is spent.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        What is still to do.
+    options : mapping
+        Of ``eed``.
+    workers : int
+        Images that are made at once.
+    longest : float
+        Seconds; infinity: never refuse.
+    batch : int
+        Images that are diffused together (on a GPU); the pace is measured on so many.
+    """
+    if not jobs:
+        return 0.0
+    sample = max(jobs[:: max(1, len(jobs) // 16)], key=lambda job: job.source.stat().st_size)
+    pixels = read_image(sample.source)
+    shown = np.repeat(pixels[None], batch, axis=0) if batch > 1 else pixels
+    estimate = seconds_for(shown, options) * len(jobs) / (max(1, min(workers, len(jobs))) * batch)
+    if estimate > longest:
+        size = f"{pixels.shape[1]}×{pixels.shape[0]}"
+        raise UserError(
+            f"edge-enhancing diffusion of {len(jobs):,} images ({size}) would take about {duration(estimate)} here "
+            f"({workers} at once, {dict(options) or 'as published'})",
+            "use the fast scheme (--set accuracy=45), fewer images (--count N), a machine with a GPU, or more workers; "
+            "--set hours=0 starts it all the same",
+        )
+    return estimate
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words.
+
+    >>> duration(200000)
+    '2.3 days'
+    """
+    for size, name in ((86400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {name}"
+    return f"{seconds:.0f} seconds"
+
+
+def on_gpu(device: str) -> bool:
+    """Tell whether EED will run on a GPU: where there is one, unless the user wants the CPU."""
+    if device not in {"auto", "cpu", "cuda"}:
+        raise UserError(f"device is {device!r}", "accepted: auto, cpu, cuda")
+    if device == "cpu":
+        return False
+    from importlib.util import find_spec
+
+    if find_spec("torch") is None:
+        return False
+    import torch
+
+    if device == "cuda" and not torch.cuda.is_available():
+        raise UserError("device 'cuda' is not available here", "use --set device=cpu")
+    return bool(torch.cuda.is_available())
+
+
+def diffuse_batches(
+    jobs: Sequence[Job], options: Mapping[str, Any], size: int, progress: Callable[[int, int], None] | None = None
+) -> None:
+    """Make the files in batches of images of one size, on the GPU; each file is written whole or not at all."""
+    from cuebench.cues import eed
+
+    groups: dict[tuple[int, ...], list[tuple[Path, Array]]] = {}
+    done = 0
+
+    def flush(shape: tuple[int, ...]) -> None:
+        nonlocal done
+        own = groups.pop(shape)
+        for (path, _), picture in zip(own, eed(np.stack([p for _, p in own]), **options)):
+            write_image(path, picture)
+        done += len(own)
+        if progress:
+            progress(done, len(jobs))
+
+    for job in jobs:
+        pixels = read_image(job.source)
+        groups.setdefault(pixels.shape, []).append((job.target, pixels))
+        if len(groups[pixels.shape]) == size:
+            flush(pixels.shape)
+    for shape in list(groups):
+        flush(shape)
+
+
+def cores(workers: int) -> int:
+    """Return how many images are made at once."""
+    return workers or os.cpu_count() or 1

@@ -1,0 +1,255 @@
+"""REFINED-BIAS cues from anybody's images: contours of objects, and their texture in patches of four sizes.
+
+Source: a folder of images with object masks (alpha channel, mask files, COCO annotations), or without, through a
+segmenter. Everything that is wrong with it is named in one list before work starts; every cue is inspected.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from cuebench.errors import UserError
+from cuebench.stimuli.hashing import hash_files
+from cuebench.stimuli.makers.base import Maker, Progress
+from cuebench.stimuli.readers.refined_bias import read
+from cuebench.stimuli.refined_bias.build import Made, Settings, open_source, problems_of, shape_of, textures_of
+from cuebench.stimuli.refined_bias.folder import Folder
+from cuebench.stimuli.refined_bias.masks import BadSource
+from cuebench.stimuli.refined_bias.objects import framed
+from cuebench.stimuli.refined_bias.segment import Segmenter, segmenter
+from cuebench.stimuli.refined_bias.shape_cue import class_sigma
+from cuebench.stimuli.refined_bias.sources import Classes, Source, find_sources, read_classes, refuse
+from cuebench.stimuli.refined_bias.verdicts import read_verdicts
+from cuebench.types import StimulusSet
+
+VERSION = 1
+SAMPLE = 12
+"""Objects of a class that its blur is chosen from."""
+
+
+def make(
+    out: Path,
+    *,
+    seed: int = 0,
+    count: int = 0,
+    progress: Progress | None = None,
+    source: str = "",
+    classes: str = "",
+    grids: str = "4,8,16,32",
+    texture: str = "patches",
+    segmenter: str = "grabcut",
+    sigma: float = 0.0,
+    size: int = 224,
+    margin: float = 0.05,
+    verdicts: str = "",
+    allow_bad: bool = False,
+) -> StimulusSet:
+    """Write ``out/refined_bias`` from a folder of objects; see ``stimuli.refined_bias.sources`` for its forms.
+
+    Parameters
+    ----------
+    out : Path
+        Data root: ``--data-root OUT -p refined_bias`` then uses the set.
+    seed : int
+        The same seed gives the same bytes.
+    count : int
+        At most so many sources of each class; 0: all.
+    progress : callable, optional
+        ``progress(done, total)``, in sources.
+    source : str
+        The folder.
+    classes : str
+        Only these: names separated by commas, or a JSON file ``{"shape": [...], "texture": [...]}`` as
+        ``cuebench balance`` writes it.
+    grids : str
+        Patches along a side of the texture cues.
+    texture : str
+        ``patches``, or ``quilting`` (slow; the validity proxy).
+    segmenter : str
+        For images without a mask: ``grabcut``, ``hf:MODEL``, ``sam:MODEL``.
+    sigma : float
+        Blur of the shape cues in pixels; 0: chosen for each class, or given by ``labels.json``.
+    size, margin : int, float
+        Side of the cues in pixels; empty part around the object of a shape cue.
+    verdicts : str
+        CSV of people's verdicts, which go over the inspection.
+    allow_bad : bool
+        Leave out bad sources (listed as rejected) instead of stopping.
+    """
+    if not source:
+        raise UserError("refined_bias needs a folder of images", "cuebench make refined_bias --source DIR --out DIR")
+    settings = Settings(seed, size, margin, _numbers(grids), texture, segmenter, sigma)
+    work = _Work(Path(source).expanduser(), Path(out) / "refined_bias", settings, classes, count, allow_bad)
+    work.make(progress)
+    accepted = work.publish(Path(verdicts).expanduser() if verdicts else None)
+    if not accepted:
+        raise UserError(f"no cue was accepted; the reasons are in {work.folder.home / 'inspection.csv'}")
+    return read(work.folder.home)
+
+
+class _Work:
+    """One call of the maker: everything is checked when it is built, nothing is written before."""
+
+    def __init__(self, root: Path, home: Path, settings: Settings, only: str, count: int, allow_bad: bool) -> None:
+        self.settings, self.folder = settings, Folder(home)
+        self.segment: Segmenter = segmenter(settings.segmenter)
+        self.sources, problems = find_sources(root)
+        wanted = _only(only)
+        self.sources = _limited([s for s in self.sources if not wanted or s.label in wanted["all"]], count)
+        if not self.sources:
+            raise UserError(f"no image of {root} is of the classes {only!r}")
+        self.classes, unmapped = read_classes(root, (s.label for s in self.sources))
+        self.classes = _restricted(self.classes, wanted)
+        self.bad = self._check()
+        found = [f"{s.id}: {why}" for s in self.sources for why in dict.fromkeys(self.bad.get(s.id, {}).values())]
+        refuse(root, [*problems, *unmapped, *([] if allow_bad else found)])
+        self.record = self._record()
+        self.folder.prepare(self.record)
+
+    def _pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(min(4, os.cpu_count() or 1))
+
+    def _check(self) -> dict[str, dict[str, str]]:
+        """Return source → cue → why it cannot be made."""
+        with self._pool() as pool:
+            found = pool.map(lambda s: problems_of(s, self.classes.cues(s.label), self.settings), self.sources)
+            return {s.id: why for s, why in zip(self.sources, found) if why}
+
+    def _record(self) -> dict[str, Any]:
+        files = list(dict.fromkeys(p for s in self.sources for p in (s.path, s.mask) if p is not None))
+        facts = dict(zip(files, hash_files(files)))
+        digest = [[s.id, facts[s.path].sha256, facts[s.mask].sha256 if s.mask else ""] for s in self.sources]
+        import hashlib
+
+        fingerprint = hashlib.sha256(json.dumps(digest).encode()).hexdigest()[:16]
+        cues = {cue: sorted(getattr(self.classes, cue)) for cue in ("shape", "texture")}
+        settings = {**asdict(self.settings), "grids": list(self.settings.grids)}
+        return {"maker": "refined_bias", "version": VERSION, "sources": fingerprint, **settings, **cues}
+
+    def make(self, progress: Progress | None) -> None:
+        """Make what is missing."""
+        missing = [s for s in self.sources if not self.folder.done(s)]
+        sigmas = self._sigmas({s.label for s in missing})
+        numbers = _numbered(self.sources)
+        total = len(self.sources)
+        with self._pool() as pool:
+            jobs = pool.map(lambda s: self._one(s, numbers[s.id], sigmas), missing)
+            for done, _ in enumerate(jobs, start=total - len(missing) + 1):
+                if progress:
+                    progress(done, total)
+
+    def publish(self, verdicts: Path | None) -> list[Made]:
+        """Apply the verdicts and write the published folders, the table and the sheets."""
+        made = self.folder.read(self.sources)
+        said = read_verdicts(verdicts, (m.name for m in made)) if verdicts else {}
+        return self.folder.finish(made, said, self.classes, self.record)
+
+    def _one(self, source: Source, number: int, sigmas: dict[str, float]) -> None:
+        bad, cues = self.bad.get(source.id, {}), self.classes.cues(source.label)
+        made = [self._unmade(source, number, cue, why) for cue, why in bad.items()]
+        todo = [cue for cue in cues if cue not in bad]
+        if todo:
+            made += self._cues(source, number, todo, sigmas)
+        self.folder.write(source, made)
+
+    def _cues(self, source: Source, number: int, todo: Sequence[str], sigmas: dict[str, float]) -> list[Made]:
+        try:
+            loaded = open_source(source, self.segment)
+        except BadSource as error:
+            return [self._unmade(source, number, cue, error.message) for cue in todo]
+        made = [shape_of(loaded, number, sigmas[source.label], self.settings)] if "shape" in todo else []
+        if "texture" in todo:
+            try:
+                made += textures_of(loaded, number, self.settings)
+            except BadSource as error:
+                made.append(self._unmade(source, number, "texture", error.message))
+        return made
+
+    def _unmade(self, source: Source, number: int, cue: str, why: str) -> Made:
+        return Made(f"{source.label}_{number}", cue, source.label, source.id, reason=why)
+
+    def _sigmas(self, labels: set[str]) -> dict[str, float]:
+        """Return class → blur: as given, or chosen from some of its objects."""
+        found = {}
+        for label in sorted(labels):
+            given = self.settings.sigma or self.classes.sigma.get(label, 0.0)
+            found[label] = given or self._chosen_sigma(label) if label in self.classes.shape else given
+        return found
+
+    def _chosen_sigma(self, label: str) -> float:
+        objects = []
+        for s in [s for s in self.sources if s.label == label and "shape" not in self.bad.get(s.id, {})][:SAMPLE]:
+            try:
+                loaded = open_source(s, self.segment)
+            except BadSource:
+                continue  # the segmenter found nothing; the cue itself will be listed as rejected
+            objects.append(framed(loaded.image, loaded.mask, self.settings.size, self.settings.margin)[:2])
+        return class_sigma(objects)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(sorted({int(part) for part in str(text).split(",")}))
+    except ValueError:
+        raise UserError(f"grids={text!r}", "accepted: whole numbers separated by commas, e.g. 4,8,16,32") from None
+
+
+def _numbered(sources: Sequence[Source]) -> dict[str, int]:
+    """Return source → its number within the class."""
+    counts: dict[str, int] = {}
+    found = {}
+    for s in sources:
+        found[s.id] = counts.get(s.label, 0)
+        counts[s.label] = found[s.id] + 1
+    return found
+
+
+def _limited(sources: Sequence[Source], count: int) -> list[Source]:
+    numbers = _numbered(sources)
+    return [s for s in sources if not count or numbers[s.id] < count]
+
+
+def _only(classes: str) -> dict[str, frozenset[str]]:
+    """Return the classes to keep: ``all``, and for each cue where a file says so; empty: everything."""
+    if not classes:
+        return {}
+    if not classes.endswith(".json"):
+        return {"all": frozenset(c.strip() for c in classes.split(",") if c.strip())}
+    try:
+        data = json.loads(Path(classes).expanduser().read_text("utf-8"))
+        cues = {cue: frozenset(map(str, data[cue])) for cue in ("shape", "texture")}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"classes {classes}: {error}", 'expected {"shape": [...], "texture": [...]}') from None
+    return {**cues, "all": cues["shape"] | cues["texture"]}
+
+
+def _restricted(classes: Classes, wanted: dict[str, frozenset[str]]) -> Classes:
+    if "shape" not in wanted:
+        return classes
+    kept = {cue: getattr(classes, cue) & wanted[cue] for cue in ("shape", "texture")}
+    return Classes(classes.targets, kept["shape"], kept["texture"], classes.sigma)
+
+
+MAKER = Maker(
+    "refined_bias",
+    "shape cues (contours) and texture cues (patches of four sizes) from a folder of images with object masks",
+    make,
+    {
+        "source": "",
+        "classes": "",
+        "grids": "4,8,16,32",
+        "texture": "patches",
+        "segmenter": "grabcut",
+        "sigma": 0.0,
+        "size": 224,
+        "margin": 0.05,
+        "verdicts": "",
+        "allow_bad": False,
+    },
+)

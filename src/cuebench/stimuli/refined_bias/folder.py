@@ -1,0 +1,166 @@
+"""A made set on disk: all cues with their measures, and of those the accepted ones in the published layout.
+
+refined_bias/refined_bias_shape, refined_bias_texture    accepted cues: what the protocol reads
+refined_bias/labels.json, made.json                      the class map; how the set was made
+refined_bias/inspection.csv                              every cue with its measures, verdict and reason
+refined_bias/sheet_shape.png, sheet_texture.png          accepted and rejected cues as pictures
+refined_bias/made/                                       every cue that was made, accepted or not
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from cuebench.errors import UserError
+from cuebench.files import write_atomic
+from cuebench.stimuli._sheet_layout import Group, Tile, draw
+from cuebench.stimuli.readers.refined_bias import CUES, FOLDERS
+from cuebench.stimuli.refined_bias.build import Made
+from cuebench.stimuli.refined_bias.sources import Classes, Source
+
+_FACTS = ("name", "cue", "label", "source", "grid")
+TILES = 48
+
+
+class Folder:
+    """The home of a made set."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+
+    def prepare(self, record: Mapping[str, Any]) -> None:
+        """Refuse to mix two sets in one folder, then note how this one is made."""
+        path = self.home / "made.json"
+        hint = "choose another --out, or remove the folder first"
+        try:
+            before = json.loads(path.read_text("utf-8")) if path.is_file() else None
+        except ValueError as error:
+            raise UserError(f"{path} is damaged: {error}", hint) from error
+        if before is None and any((self.home / f).exists() for f in FOLDERS.values()):
+            raise UserError(f"{self.home} already holds a set that was not made here", hint)
+        if before is not None and {k: v for k, v in before.items() if k != "count"} != dict(record):
+            changed = sorted(k for k in {*before, *record} - {"count"} if before.get(k) != record.get(k))
+            raise UserError(f"{self.home} already holds another set: {', '.join(changed)} differ", hint)
+        write_atomic(path, _json({**record, "count": (before or {}).get("count", 0)}))
+
+    def _note(self, source: Source) -> Path:
+        return self.home / "made" / "inspection" / source.label / f"{source.name}.json"
+
+    def done(self, source: Source) -> bool:
+        """Tell whether all cues of a source were made."""
+        return self._note(source).is_file()
+
+    def write(self, source: Source, made: Sequence[Made]) -> None:
+        """Store the cues of a source; its note is written last, and says that they are complete."""
+        for one in made:
+            if one.picture is not None:
+                write_atomic(self.home / "made" / one.cue / one.path, _png(one.picture))
+        notes = [{k: v for k, v in asdict(replace(m, picture=None)).items() if k != "picture"} for m in made]
+        write_atomic(self._note(source), _json(notes))
+
+    def read(self, sources: Iterable[Source]) -> list[Made]:
+        """Return what was made of the sources, without the pictures."""
+        return [Made(**row) for s in sources for row in json.loads(self._note(s).read_text("utf-8"))]
+
+    def picture(self, made: Made) -> np.ndarray[Any, Any] | None:
+        """Return a made cue; None where there is none."""
+        path = self.home / "made" / made.cue / made.path
+        return np.asarray(Image.open(path).convert("RGB")) if path.is_file() else None
+
+    def finish(
+        self,
+        made: Sequence[Made],
+        verdicts: Mapping[str, tuple[bool, str]],
+        classes: Classes,
+        record: Mapping[str, Any],
+    ) -> list[Made]:
+        """Publish the accepted cues, and write the table, the class map and the sheets; return the accepted ones."""
+        judged = [_judged(m, verdicts) for m in made]
+        accepted = [m for m in judged if not m.reason]
+        for cue in CUES:
+            self._publish(cue, [m for m in accepted if m.cue == cue])
+            self._sheet(cue, [m for m in judged if m.cue == cue])
+        write_atomic(self.home / "inspection.csv", _table(judged, verdicts))
+        lists = {cue: sorted({m.label for m in accepted if m.cue == cue}) for cue in CUES}
+        targets = {label: list(members) for label, members in sorted(classes.targets.items())}
+        about = "Classes of a set made by cuebench, as members of a model's label space."
+        write_atomic(self.home / "labels.json", _json({"about": about, **lists, "targets": targets}))
+        write_atomic(self.home / "made.json", _json({**record, "count": len(accepted)}))
+        return accepted
+
+    def _publish(self, cue: str, accepted: Sequence[Made]) -> None:
+        place = self.home / FOLDERS[cue]
+        wanted = {place / m.path for m in accepted}
+        for old in set(place.glob("*/*.png")) - wanted:
+            old.unlink()
+        for m in accepted:
+            data = (self.home / "made" / cue / m.path).read_bytes()
+            if not (place / m.path).is_file() or (place / m.path).read_bytes() != data:
+                write_atomic(place / m.path, data)
+
+    def _sheet(self, cue: str, judged: Sequence[Made]) -> None:
+        parts = {
+            "accepted": [m for m in judged if not m.reason],
+            "rejected": [m for m in judged if m.reason],
+        }
+        groups = []
+        for word, members in parts.items():
+            shown = [(m, self.picture(m)) for m in _spread(members, TILES)]
+            tiles = [Tile(m.name, m.reason or _best(m), p) for m, p in shown if p is not None]
+            groups += [Group(f"{len(members):,} {word}", tiles)] if tiles else []
+        if groups:
+            sheet = draw(groups, title=f"{cue} cues", columns=8)
+            buffer = io.BytesIO()
+            sheet.save(buffer, "PNG", optimize=True)
+            write_atomic(self.home / f"sheet_{cue}.png", buffer.getvalue())
+
+
+def _judged(made: Made, verdicts: Mapping[str, tuple[bool, str]]) -> Made:
+    """Apply a person's verdict; a cue that could not be made stays rejected."""
+    if made.name not in verdicts or not made.measures:
+        return made
+    good, why = verdicts[made.name]
+    return replace(made, reason="" if good else f"rejected by a person{': ' if why else ''}{why}")
+
+
+def _best(made: Made) -> str:
+    shown = ("contour_length", "texture_in_shape") if made.cue == "shape" else ("entropy", "grid_energy")
+    return ", ".join(f"{n.replace('_', ' ')} {made.measures[n]:.2g}" for n in shown if n in made.measures)
+
+
+def _spread(members: Sequence[Made], most: int) -> list[Made]:
+    """Choose some, spread evenly over the whole list."""
+    if len(members) <= most:
+        return list(members)
+    return [members[i] for i in np.linspace(0, len(members) - 1, most).round().astype(int)]
+
+
+def _table(judged: Sequence[Made], verdicts: Mapping[str, tuple[bool, str]]) -> bytes:
+    measures = sorted({n for m in judged for n in m.measures})
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*_FACTS, "verdict", "by", "reason", *measures])
+    for m in judged:
+        by = "person" if m.name in verdicts and m.measures else "inspection"
+        row = [getattr(m, f) for f in _FACTS] + ["reject" if m.reason else "accept", by, m.reason]
+        writer.writerow(row + [f"{m.measures[n]:.6g}" if n in m.measures else "" for n in measures])
+    return text.getvalue().encode()
+
+
+def _png(picture: np.ndarray[Any, Any]) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(picture).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def _json(data: Any) -> bytes:
+    return (json.dumps(data, indent=1) + "\n").encode()

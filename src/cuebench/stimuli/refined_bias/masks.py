@@ -1,0 +1,125 @@
+"""An object's pixels and its mask, whatever form the mask has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from cuebench.errors import UserError
+from cuebench.stimuli.refined_bias.sources import Source
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_DEEP = ("I;16", "I;16B", "I;16L", "I", "F")
+
+
+class BadSource(UserError):
+    """An image or a mask that no cue can be made of."""
+
+
+def load(source: Source) -> tuple[Array, Array | None]:
+    """Return the image (uint8 H×W×3) and its mask (bool H×W); None where there is none.
+
+    Raises
+    ------
+    BadSource
+        The file is no image, or one that would be shown wrongly (CMYK, 16 bits, animated), or the mask does not fit.
+    """
+    image = open_image(source.path)
+    rgb = np.asarray(image.convert("RGB"))
+    mask = _mask(source, image)
+    if mask is None:
+        return rgb, None
+    if mask.shape != rgb.shape[:2]:
+        raise BadSource(f"the mask has {mask.shape[1]}×{mask.shape[0]} pixels, the image {rgb.shape[1]}×{rgb.shape[0]}")
+    return rgb, checked(mask)
+
+
+def checked(mask: Array) -> Array:
+    """Refuse a mask that is empty or fills the image."""
+    if not mask.any():
+        raise BadSource("the mask is empty")
+    if mask.all():
+        raise BadSource("the mask fills the whole image: it has no outline")
+    return mask
+
+
+def open_image(path: Path) -> Image.Image:
+    """Open an image of eight bits and one frame."""
+    try:
+        with Image.open(path) as image:
+            if image.mode == "CMYK":
+                raise BadSource("a CMYK file: its colours depend on a printer; save it as RGB")
+            if image.mode in _DEEP:
+                raise BadSource(f"16 bits or more in a channel (mode {image.mode}); save it with 8")
+            if getattr(image, "n_frames", 1) > 1:
+                raise BadSource(f"an animated file with {image.n_frames} frames")  # type: ignore[attr-defined]
+            image.load()
+            return image.convert("RGBA") if "transparency" in image.info or image.mode in ("LA", "PA") else image.copy()
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise BadSource(f"cannot be decoded ({type(error).__name__})") from None
+
+
+def _mask(source: Source, image: Image.Image) -> Array | None:
+    if source.annotation is not None:
+        return coco_mask(source.annotation, image.height, image.width)
+    if source.mask is not None:
+        try:
+            with Image.open(source.mask) as file:
+                return np.asarray(file.convert("L")) > 127
+        except (OSError, ValueError, SyntaxError) as error:
+            raise BadSource(f"its mask {source.mask.name} cannot be decoded ({type(error).__name__})") from None
+    return np.asarray(image.getchannel("A")) > 127 if image.mode == "RGBA" else None
+
+
+def coco_mask(annotation: Mapping[str, Any], height: int, width: int) -> Array:
+    """Return the mask of a COCO annotation: polygons, or run lengths (a list, or COCO's compressed string)."""
+    shape = annotation["segmentation"]
+    if isinstance(shape, list):
+        return _polygons(shape, height, width)
+    if not isinstance(shape, Mapping) or "counts" not in shape or "size" not in shape:
+        raise BadSource("the segmentation is neither polygons nor run lengths")
+    counts = shape["counts"]
+    runs = decompress(counts) if isinstance(counts, (str, bytes)) else [int(c) for c in counts]
+    rows, columns = (int(v) for v in shape["size"])
+    if sum(runs) != rows * columns:
+        raise BadSource(f"its run lengths cover {sum(runs)} pixels, its size says {rows * columns}")
+    values = np.arange(len(runs)) % 2 == 1
+    return np.repeat(values, runs).reshape(columns, rows).T
+
+
+def _polygons(polygons: Sequence[Sequence[float]], height: int, width: int) -> Array:
+    canvas = Image.new("1", (width, height))
+    pen = ImageDraw.Draw(canvas)
+    for polygon in polygons:
+        if len(polygon) < 6 or len(polygon) % 2:
+            raise BadSource(f"a polygon of {len(polygon)} numbers; it needs pairs, at least three")
+        pen.polygon([(float(x), float(y)) for x, y in zip(polygon[::2], polygon[1::2])], fill=1)
+    return np.asarray(canvas)
+
+
+def decompress(text: str | bytes) -> list[int]:
+    """Return the run lengths of COCO's string.
+
+    Each character holds five bits, low ones first; a sixth says that more follow. From the fourth run on, a number is
+    the difference to the run before the last.
+
+    >>> decompress("044")
+    [0, 4, 4]
+    """
+    data = text.encode() if isinstance(text, str) else text
+    runs: list[int] = []
+    at = 0
+    while at < len(data):
+        value, shift, more = 0, 0, True
+        while more:
+            bits = data[at] - 48
+            value |= (bits & 31) << shift
+            more, shift, at = bool(bits & 32), shift + 5, at + 1
+            if not more and bits & 16:
+                value -= 1 << shift
+        runs.append(value + (runs[-2] if len(runs) > 2 else 0))
+    return runs

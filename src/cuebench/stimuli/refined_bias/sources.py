@@ -1,0 +1,161 @@
+"""Where objects come from: a folder of images with masks in one of three forms, or without any.
+
+==============================  ==============================================================================
+``<class>/<name>.png``          with an alpha channel: the object is what is not transparent
+``<class>/<name>.jpg``          with a mask file ``<class>/<name>.mask.png``, or ``masks/<class>/<name>.png`` beside
+                                ``images/<class>/``: white = object
+``annotations.json``            COCO: images, categories, and polygons or run lengths; one object for each annotation
+``<class>/<name>.jpg`` alone    a segmenter finds the object (see ``segment``)
+==============================  ==============================================================================
+
+``labels.json`` says what the classes are: ``{"targets": {class: [members]}, "shape": [classes], "texture": [classes],
+"sigma": {class: blur}}``; only ``targets`` is needed, and nothing at all where every class is one of REFINED-BIAS or has
+the name of an ImageNet class.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cuebench.errors import UserError, all_problems
+from cuebench.labels import label_map, label_space
+from cuebench.stimuli.readers._scan import IMAGE_SUFFIXES, require_folder
+
+LAYOUT = "<class>/<image> with an alpha channel, a mask file or annotations.json; see `cuebench explain refined_bias`"
+MASK = ".mask"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One object: an image, and how to get at its mask."""
+
+    name: str
+    label: str
+    path: Path
+    mask: Path | None = None
+    annotation: Mapping[str, Any] | None = field(default=None, compare=False)
+
+    @property
+    def id(self) -> str:
+        """Class and name, unique in a folder."""
+        return f"{self.label}/{self.name}"
+
+
+@dataclass(frozen=True)
+class Classes:
+    """What the classes of a source folder are, and which cue each of them serves."""
+
+    targets: Mapping[str, tuple[str | int, ...]]
+    shape: frozenset[str]
+    texture: frozenset[str]
+    sigma: Mapping[str, float] = field(default_factory=dict)
+
+    def cues(self, label: str) -> tuple[str, ...]:
+        """Return the cues that are made of a class."""
+        return tuple(c for c in ("shape", "texture") if label in getattr(self, c))
+
+
+def find_sources(folder: Path) -> tuple[list[Source], list[str]]:
+    """Return the objects below a folder, sorted, and what is wrong with the rest."""
+    root = require_folder(folder, LAYOUT)
+    annotations = root / "annotations.json"
+    found, problems = _coco(root, annotations) if annotations.is_file() else _folders(root)
+    if not found and not problems:
+        raise UserError(f"no images found in {root.absolute()}", f"expected layout: {LAYOUT}")
+    names: dict[str, int] = {}
+    for s in found:
+        names[s.id] = names.get(s.id, 0) + 1
+    problems += [f"{name}: {n} images have this name; rename all but one" for name, n in names.items() if n > 1]
+    return sorted(found, key=lambda s: (s.label, s.name)), problems
+
+
+def read_classes(folder: Path, labels: Iterable[str]) -> tuple[Classes, list[str]]:
+    """Return the class map of a folder for the labels that occur in it, and the classes that have none."""
+    names = sorted(set(labels))
+    given = _labels_file(Path(folder) / "labels.json")
+    targets = {str(t): tuple(m) for t, m in given.get("targets", {}).items()} or _known_targets(names)
+    missing = [f"class {n!r} has no map: which classes of a model are it?" for n in names if n not in targets]
+    kept = {n: targets[n] for n in names if n in targets}
+    shape, texture = (frozenset(given.get(cue, ())) & set(kept) for cue in ("shape", "texture"))
+    if not given.get("shape") and not given.get("texture"):
+        shape = texture = frozenset(kept)
+    return Classes(kept, shape, texture, {k: float(v) for k, v in given.get("sigma", {}).items()}), missing
+
+
+def _labels_file(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        data = json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise UserError(f"{path} is not valid JSON: {error}") from None
+    wrong = not isinstance(data, dict) or not isinstance(data.get("targets", {}), dict)
+    if wrong or not all(isinstance(m, list) and m for m in data.get("targets", {}).values()):
+        raise UserError(f"{path} has no class map", 'expected {"targets": {"class": ["member", ...]}}')
+    return dict(data)
+
+
+def _known_targets(names: Iterable[str]) -> dict[str, tuple[str | int, ...]]:
+    """Return the map of classes that need no file: those of REFINED-BIAS, and the names of ImageNet classes."""
+    published, imagenet = label_map("refined_bias").targets, label_space("imagenet1k")
+    found: dict[str, tuple[str | int, ...]] = {}
+    for name in names:
+        position = imagenet.find(name)
+        if name in published:
+            found[name] = tuple(published[name])
+        elif position is not None:
+            found[name] = (imagenet.ids[position],)
+    return found
+
+
+def _folders(root: Path) -> tuple[list[Source], list[str]]:
+    images = root / "images" if (root / "images").is_dir() else root
+    masks = root / "masks" if (root / "masks").is_dir() else None
+    found, problems = [], []
+    for folder in sorted(p for p in images.iterdir() if p.is_dir() and p != masks and not p.name.startswith(".")):
+        for path in sorted(folder.iterdir()):
+            if path.suffix.lower() in IMAGE_SUFFIXES and not path.stem.endswith(MASK):
+                found.append(Source(path.stem, folder.name, path, _mask_file(path, masks)))
+    loose = [p.name for p in images.iterdir() if p.is_file() and p.suffix.lower() in IMAGE_SUFFIXES]
+    problems += [f"{name}: lies in no class folder" for name in sorted(loose)]
+    return found, problems
+
+
+def _mask_file(path: Path, masks: Path | None) -> Path | None:
+    beside = path.with_name(f"{path.stem}{MASK}.png")
+    apart = [masks / path.parent.name / f"{path.stem}{suffix}" for suffix in (".png", ".bmp", ".tif")] if masks else []
+    return next((p for p in (beside, *apart) if p.is_file()), None)
+
+
+def _coco(root: Path, path: Path) -> tuple[list[Source], list[str]]:
+    try:
+        data = json.loads(path.read_text("utf-8"))
+        images = {i["id"]: i["file_name"] for i in data["images"]}
+        categories = {c["id"]: str(c["name"]).replace(" ", "_") for c in data["categories"]}
+        annotations = list(data["annotations"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path} is not a COCO file: {error!r}", "needs images, categories and annotations") from error
+    found, problems = [], []
+    for a in annotations:
+        file, label = images.get(a.get("image_id")), categories.get(a.get("category_id"))
+        if file is None or label is None or not a.get("segmentation"):
+            lack = "image" if file is None else "category" if label is None else "segmentation"
+            problems.append(f"annotation {a.get('id')}: has no {lack}")
+            continue
+        place = next((p for p in (root / file, root / "images" / file) if p.is_file()), None)
+        if place is None or root.resolve() not in place.resolve().parents:
+            problems.append(f"{file}: named in annotations.json, but there is no such file")
+        else:
+            found.append(Source(f"{place.stem}-{a.get('id')}", label, place, annotation=a))
+    return found, problems
+
+
+def refuse(folder: Path, problems: list[str]) -> None:
+    """Raise one error that names every problem."""
+    if problems:
+        hint = "mend or remove them, or leave them out with --set allow_bad=true (they are then listed as rejected)"
+        raise all_problems(f"source folder {folder.absolute()}", problems, hint, most=60)

@@ -1,0 +1,61 @@
+"""The verb texture-of: measures the model once, explains any number of images."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from cuebench.cli import invoke, verbs
+
+MODEL = '''
+import numpy as np
+class Bright:
+    """Dark pictures are night, light ones day."""
+    def __call__(self, images):
+        level = images.mean(axis=(1, 2, 3))
+        return np.stack([-8 * level, 8 * level], 1)
+def make():
+    return Bright()
+'''
+
+
+@pytest.fixture
+def world(tmp_path):
+    for name, level in (("dim", 30), ("glare", 230)):
+        for i in range(20):
+            path = tmp_path / "data" / "textures" / name / f"{i}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(np.full((16, 16, 3), level + i, np.uint8)).save(path)
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "labels.json").write_text(json.dumps({"names": ["night", "day"]}))
+    Image.fromarray(np.full((16, 16, 3), 20, np.uint8)).save(tmp_path / "image.png")
+    spec = f"python:{tmp_path}/model.py:make?labels={tmp_path}/labels.json&preprocess.size=16"
+    return tmp_path, ["texture-of", str(tmp_path / "image.png"), "-o", spec, "--run", str(tmp_path / "run")]
+
+
+def test_it_is_a_verb():
+    assert "texture-of" in verbs()
+
+
+def test_measures_once_and_explains(world, capsys):
+    root, call = world
+    card = root / "card.svg"
+    arguments = [*call, "--data-root", str(root / "data"), "--label", "day", "--json", "--draw", str(card)]
+    assert invoke(arguments) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["texture"], found["explains_error"]) == ("dim", True)
+    assert card.read_text().startswith("<svg")
+    made = (root / "run" / "run.json").stat().st_mtime_ns
+    assert invoke([*call, "--data-root", str(root / "data")]) == 0
+    assert "dim" in capsys.readouterr().out
+    assert (root / "run" / "run.json").stat().st_mtime_ns == made, "the textures must not be shown again"
+
+
+def test_a_missing_image_is_one_clear_error(world, capsys):
+    root, call = world
+    call[1] = str(root / "gone.png")
+    assert invoke(call) == 2
+    assert "no image" in capsys.readouterr().err

@@ -1,0 +1,250 @@
+"""The texture association protocol: what is planted in an observer comes back, and every gap is said."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from cuebench.errors import UserError
+from cuebench.labels import LabelSpace
+from cuebench.observers.preprocess import Preprocess
+from cuebench.protocols import texture_association as protocol
+from cuebench.protocols.base import ScoreOptions
+from cuebench.registry import metrics, protocols
+from cuebench.responses.table import Responses
+from cuebench.runs.evaluate import evaluate
+from cuebench.runs.score import score
+from cuebench.stimuli.makers.base import make
+from cuebench.types import Stimulus, StimulusSet
+
+PROTOCOL = protocol.PROTOCOL
+CLASSES = tuple(f"class{i}" for i in range(8))
+TEXTURES = ("banded", "dotted", "grid", "woven")
+SPACE = LabelSpace("eight", CLASSES)
+QUICK = ScoreOptions(resamples=100)
+
+
+def textures(per=25):
+    return [
+        Stimulus(f"texture/{t}{i}", texture=t, condition="texture", texture_source=f"{t}{i}")
+        for t in TEXTURES
+        for i in range(per)
+    ]
+
+
+def photographs(part, rows):
+    """Rows of (label, answer): each is an image whose answer is planted."""
+    return [Stimulus(f"{part}/{k}", label=CLASSES[a], condition=part, seed=b) for k, (a, b) in enumerate(rows)]
+
+
+def one_hot(classes, sharpness=12.0):
+    return sharpness * np.eye(len(CLASSES))[np.asarray(classes)]
+
+
+def respond(stimuli, answers, name="planted", keep=None):
+    everything = StimulusSet("planted", tuple(stimuli))
+    rows = np.arange(len(everything)) if keep is None else np.asarray(keep)
+    return Responses(name, "model", everything, rows, {"logits": one_hot(answers)[rows]}, SPACE)
+
+
+def planted(clean=(), adversarial=(), **more):
+    """Textures 0 … 3 are answered with classes 0 … 3; photographs as planted."""
+    stimuli = [*textures(), *photographs("clean", clean), *photographs("adversarial", adversarial)]
+    answers = [TEXTURES.index(s.texture) if s.texture else s.seed for s in stimuli]
+    return respond(stimuli, answers, **more)
+
+
+def scored(*responses):
+    result = PROTOCOL.score(responses, QUICK)
+    return {(s.observer, s.metric, s.condition): s for s in result.scores}, result.tables
+
+
+# ---------------------------------------------------------------------------------------------------------- planted
+
+
+def test_planted_associations_are_found():
+    rows, tables = scored(planted())
+    pairs = {c: s for (_, m, c), s in rows.items() if m == "texture_association"}
+    assert {c: s.value for c, s in pairs.items()} == {
+        f"pair/texture={t}/class=class{i}": pytest.approx(1) for i, t in enumerate(TEXTURES)
+    }
+    assert {(s.n, s.n_excluded, s.ci_low, s.ci_high) for s in pairs.values()} == {(25, 0, 1, 1)}
+    assert tables["tav"].column("count").to_pylist() == [25] * 4
+    sure = rows["planted", "texture_confidence", "textures/sure"]
+    assert (sure.value, sure.n) == (1, 100)
+    assert tables["confidence"].column("count").to_pylist()[-1] == 100
+
+
+def test_an_observer_that_guesses_has_no_associations():
+    rng = np.random.default_rng(0)
+    stimuli = textures(400)
+    rows, _ = scored(respond(stimuli, rng.integers(0, 8, len(stimuli))))
+    strongest = max(s.value for (_, m, _), s in rows.items() if m == "texture_association")
+    assert strongest < 0.002
+
+
+def test_planted_dominance_by_label_and_by_prediction():
+    """Class 0 shows its texture in 3 of 4 images and is right on exactly these; class 1 always."""
+    clean = [(0, 0), (0, 0), (0, 0), (0, 2), (1, 1), (1, 1)]
+    rows, tables = scored(planted(clean))
+    get = lambda c: rows["planted", "texture_dominance", c].value  # noqa: E731
+    assert get("label/with_dominant") == 1
+    assert get("label/without_dominant") == 0
+    assert get("label/gap") == 1
+    assert get("label/all") == pytest.approx(5 / 6)
+    assert get("label/textures") == pytest.approx(1.5)
+    assert get("label/correlation") == pytest.approx(np.corrcoef([0.75, 0.25, 1], [1, 0, 1])[0, 1])
+    assert get("prediction/textures") == 1
+    assert math.isnan(get("prediction/without_dominant"))
+    assert "undefined" in rows["planted", "texture_dominance", "prediction/gap"].note
+    assert rows["planted", "accuracy", "clean"].value == pytest.approx(5 / 6)
+    assert rows["planted", "texturedness", "clean"].value == pytest.approx(1, abs=1e-4)
+    groups = [g for g in tables["groups"].to_pylist() if g["by"] == "label"]
+    assert [(g["label"], g["texture"], g["n"], g["dominant"]) for g in groups] == [
+        ("class0", "banded", 3, True),
+        ("class0", "grid", 1, False),
+        ("class1", "dotted", 2, True),
+    ]
+
+
+def test_planted_agreement_of_adversarial_images():
+    """Clean images give classes 0 … 3 their textures; class 4 is never answered, so it has no usual texture."""
+    clean = [(i, i) for i in range(4)]
+    adversarial = [(1, 0), (2, 0), (3, 0), (0, 0), (4, 0)]
+    rows, tables = scored(planted(clean, adversarial))
+    value = {c: rows["planted", "texture_agreement", f"adversarial/{c}"] for c in ("prediction", "both", "not_label")}
+    assert value["prediction"].value == 0.75
+    assert (value["both"].value, value["both"].n, value["both"].n_excluded) == (0.25, 4, 1)
+    assert value["not_label"].value == 0.75
+    assert rows["planted", "texture_agreement", "adversarial/classes/only_prediction"].value == 1
+    assert rows["planted", "texturedness", "adversarial-clean"].value == pytest.approx(0, abs=1e-6)
+    assert tables["agreement"].column("label").to_pylist() == ["class1", "class2", "class3"]
+
+
+def test_shuffled_associations_show_what_arises_by_itself():
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 8, 400)
+    clean = [(int(a), int(a if rng.random() < 0.7 else rng.integers(8))) for a in labels]
+    rows, _ = scored(planted(clean))
+    shuffled = rows["planted", "texture_dominance", "label/gap/shuffled"]
+    assert shuffled.ci_kind == "shuffles"
+    assert shuffled.ci_low <= shuffled.value <= shuffled.ci_high
+    assert shuffled.value > 0.3, "a wrong answer changes the texture that is read from it, whatever the TAV"
+    assert "permuted" in shuffled.note
+
+
+# ------------------------------------------------------------------------------------------------------------- gaps
+
+
+def test_without_clean_images_agreement_is_undefined_and_says_why():
+    rows, _ = scored(planted(adversarial=[(1, 0)]))
+    row = rows["planted", "texture_agreement", "adversarial/prediction"]
+    assert math.isnan(row.value)
+    assert "imagenet_val" in row.note
+
+
+def test_few_pictures_are_flagged():
+    stimuli = textures(5)
+    rows, tables = scored(respond(stimuli, [TEXTURES.index(s.texture) for s in stimuli]))
+    assert "only 5 pictures of 'banded'" in rows["planted", "texture_confidence", "textures/class=banded"].note
+    assert "only 5 pictures" in rows["planted", "texture_association", "pair/texture=grid/class=class2"].note
+    assert tables["textures"].column("too_few").to_pylist() == [True] * 4
+
+
+def test_unanswered_stimuli_are_counted():
+    clean = [(0, 0), (1, 1), (1, 1)]
+    rows, _ = scored(planted(clean, keep=[*range(3, 102)]))
+    assert rows["planted", "texture_confidence", "textures/class=banded"].n_excluded == 3
+    assert (rows["planted", "accuracy", "clean"].n, rows["planted", "accuracy", "clean"].n_excluded) == (2, 1)
+
+
+def test_answers_without_logits_are_refused():
+    bare = planted()
+    with pytest.raises(UserError, match="no logits"):
+        PROTOCOL.score([replace(bare, columns={"decisions": np.zeros(len(bare))})], QUICK)
+
+
+def test_labels_that_the_model_does_not_have():
+    stimuli = StimulusSet("s", (*textures(1), Stimulus("x", label="n99999999", condition="clean")))
+    assert PROTOCOL.check(SPACE, stimuli) == ["1 labels are not in it (n99999999 …; 1 photographs)"]
+    assert PROTOCOL.check(SPACE, StimulusSet("s", tuple(textures(1)))) == []
+
+
+def test_two_observers_keep_apart():
+    rows, tables = scored(planted(), planted(name="second"))
+    assert {o for o, _, _ in rows} == {"planted", "second"}
+    assert tables["tav"].num_rows == 8
+
+
+# ------------------------------------------------------------------------------------------------------ data, engine
+
+
+def picture(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(np.full((8, 8, 3), len(path.name), np.uint8)).save(path)
+
+
+def test_reading_takes_what_is_there(tmp_path):
+    found = PROTOCOL.read(tmp_path)
+    assert len(found) == 100 * len({s.texture for s in found})
+    assert {s.condition for s in found} == {"texture"}
+    picture(tmp_path / "dtd" / "images" / "banded" / "a.png")
+    picture(tmp_path / "imagenet_val" / "n01440764" / "b.png")
+    picture(tmp_path / "imagenet_a" / "n01498041" / "c.png")
+    found = PROTOCOL.read(tmp_path)
+    assert [(s.id, s.path, s.condition) for s in found] == [
+        ("texture/banded/a", "dtd/images/banded/a.png", "texture"),
+        ("clean/n01440764/b", "imagenet_val/n01440764/b.png", "clean"),
+        ("adversarial/n01498041/c", "imagenet_a/n01498041/c.png", "adversarial"),
+    ]
+    assert "dtd: 1 of 5,640 stimuli" in found.partial
+    picture(tmp_path / "textures" / "own" / "d.png")
+    assert PROTOCOL.read(tmp_path).stimuli[0].id == "texture/own/d"
+
+
+class Greys:
+    """Looks at pixels: the class is the mean grey level of the picture."""
+
+    name, kind, fingerprint, labels = "greys", "model", "1", SPACE
+    preprocess = Preprocess(size=16, resize=16)
+    capabilities = frozenset({"logits"})
+
+    def respond(self, batch, needs):
+        level = batch.images.mean((1, 2, 3)) / 255
+        return {"logits": one_hot(np.minimum((level * 8).astype(int), 7), 6.0)}
+
+
+def test_a_run_from_files_scores_again_to_the_same_bytes(tmp_path):
+    make("textures", tmp_path, count=134, size=32)
+    for i in range(6):
+        picture(tmp_path / "imagenet_val" / f"class{i}" / f"{'x' * 20 * i}p.png")
+    options = {"data_root": tmp_path, "out": tmp_path / "run", "resamples": 100, "workers": 1}
+    done = evaluate(Greys(), "texture_association", **options)
+    assert done.failures == []
+    assert {s.metric for s in done} <= set(PROTOCOL.metrics)
+    assert any("67 textures" in s.note for s in done)
+    before = (tmp_path / "run" / "scores.json").read_bytes()
+    assert json.loads(before)
+    score(tmp_path / "run")
+    assert (tmp_path / "run" / "scores.json").read_bytes() == before
+    assert (tmp_path / "run" / "tables" / "texture_association.tav.parquet").is_file()
+
+
+def test_a_run_without_any_file(tmp_path):
+    done = evaluate(
+        Greys(), "texture_association", data_root=tmp_path, out=tmp_path / "r", resamples=100, limit=70, workers=1
+    )
+    assert done.failures == []
+    assert any("limited to 70 of 6,700" in s.note for s in done)
+
+
+def test_the_registry_knows_the_protocol_and_explains_its_metrics():
+    assert "texture_association" in protocols
+    for name in PROTOCOL.metrics:
+        assert metrics.get(name).formula
+    assert len(PROTOCOL.reference) == 40

@@ -1,0 +1,178 @@
+"""Figures and the explanation of one image: drawn from a real run folder of a small observer with planted answers."""
+
+from __future__ import annotations
+
+import io
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import cuebench as cb
+from cuebench.errors import UserError
+from cuebench.labels import LabelSpace
+from cuebench.observers.preprocess import Preprocess
+from cuebench.registry import figures
+from cuebench.reports.figures._svg import Drawing, blend, heat, short_name, shorten
+from cuebench.reports.texture_of import Association, association_of
+from cuebench.runs.evaluate import evaluate
+
+CLASSES = tuple(f"shade {i}" for i in range(8))
+DARK, LIGHT = 40, 220
+TEXTURES = {"night": (20, 60), "fog": (170, 250)}
+
+
+class Greys:
+    """The class is the mean grey level of the picture; a little noise of the pixels keeps it from being certain."""
+
+    name, kind, fingerprint, labels = "greys", "model", "1", LabelSpace("greys", CLASSES)
+    preprocess = Preprocess(size=16, resize=16)
+    capabilities = frozenset({"logits"})
+
+    def respond(self, batch, needs):
+        level = batch.images.mean((1, 2, 3)) / 255 * 8
+        return {"logits": -4 * np.abs(level[:, None] - 0.5 - np.arange(8)[None])}
+
+
+def flat(path, level):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(np.full((16, 16, 3), level, np.uint8)).save(path)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Dark and light textures; photographs of the same levels, some of them with the wrong label."""
+    root = tmp_path_factory.mktemp("figures")
+    for name, (low, high) in TEXTURES.items():
+        for i, level in enumerate(np.linspace(low, high, 24).astype(int)):
+            flat(root / "textures" / name / f"{i}.png", int(level))
+    for folder in ("imagenet_val", "imagenet_a"):
+        for i, level in enumerate(range(10, 250, 12)):
+            wrong = folder == "imagenet_a" or i % 5 == 0
+            flat(root / folder / CLASSES[(level // 32 + wrong * 4) % 8] / f"{i}.png", level)
+    evaluate(Greys(), "texture_association", data_root=root, out=root / "run", resamples=100, workers=1)
+    return root / "run"
+
+
+NAMES = ("tav_heatmap", "tav_bars", "texture_dominance", "texture_agreement", "texture_confidence")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figures_are_valid_in_both_formats(run, name, tmp_path):
+    drawing = figures.get(name)(run)
+    root = ET.fromstring(drawing.svg())
+    assert root.tag.endswith("svg")
+    words = " ".join(t.text or "" for t in root.iter() if t.tag.endswith("text"))
+    assert drawing.title in words
+    picture = Image.open(io.BytesIO(drawing.png(scale=1)))
+    assert picture.size == (round(drawing.width), round(drawing.height))
+    assert len(np.unique(np.asarray(picture))) > 10
+    assert drawing.save(tmp_path / "a" / f"{name}.svg").read_text().startswith("<svg")
+
+
+def test_figures_say_what_the_data_say(run):
+    words = figures.get("tav_bars")(run).svg()
+    assert "night → shade" in words
+    assert "fog → shade" in words
+    assert "observer" not in words
+    heat_words = figures.get("tav_heatmap")(run, observer="grey").svg()
+    assert ">night<" in heat_words
+    agreement = figures.get("texture_agreement")(run).svg()
+    assert "natural adversarial" in agreement
+    few = figures.get("texture_dominance")(run, fewest=99).svg()
+    assert "with fewer than 99 images left out" in few
+
+
+def test_mistakes(run, tmp_path):
+    with pytest.raises(UserError, match="has no table"):
+        figures.get("tav_heatmap")(tmp_path)
+    with pytest.raises(UserError, match="observer of this run"):
+        figures.get("tav_heatmap")(run, observer="resnet")
+    with pytest.raises(UserError, match=r"svg or \.png"):
+        Drawing(10, 10).save(tmp_path / "x.pdf")
+
+
+def test_drawing_escapes_and_clips():
+    drawing = Drawing(80, 40, "a < b")
+    drawing.text(5, 20, "<script>&", turn=30)
+    drawing.circle(40, 20, 5, "#ff0000", opacity=0.5)
+    drawing.rect(-50, -50, 500, 60, "#00ff00")
+    assert "<script>" not in drawing.svg()
+    assert ET.fromstring(drawing.svg()) is not None
+    assert Image.open(io.BytesIO(drawing.png())).size == (160, 80)
+    assert heat(-1) == heat(0)
+    assert heat(2) == heat(1)
+    assert blend("#000000", "#ffffff", 0.5) == "#808080"
+    assert shorten("a very long name of a class", 10) == "a very lo…"
+    assert short_name("onnx:/a/b/net1.1.onnx") == "net1.1"
+    assert short_name("checkpoint:/a/m.safetensors?arch=torchvision:m") == "m"
+    assert short_name("onnx:/b/net.onnx", ["onnx:/a/net.onnx", "onnx:/b/net.onnx"]) == "onnx:/b/net.onnx"
+
+
+# ----------------------------------------------------------------------------------------------------- one image
+
+
+def test_texture_of_an_image_from_python(run):
+    image = np.full((20, 30, 3), DARK, np.uint8)
+    found = cb.texture_of(image, Greys(), run)
+    assert found.texture == "night"
+    assert found.prediction == "shade 1"
+    assert found.texturedness > 0.5
+    assert found.classes[0].name in {"shade 0", "shade 1"}
+    assert [t.name for t in found.likeness] == ["night", "fog"]
+    assert found.explains_error is None
+    light = cb.texture_of(Image.fromarray(np.full((9, 9, 3), LIGHT, np.uint8)), Greys(), association_of(run, "greys"))
+    assert light.texture == "fog"
+
+
+def association(dominant):
+    tav = np.zeros((2, 8))
+    tav[0, 0], tav[1, 5], tav[0, 1] = 0.9, 0.8, 0.4
+    return Association(tav, ("night", "fog"), Greys.labels, dominant)
+
+
+@pytest.mark.parametrize(
+    ("level", "label", "explains", "words"),
+    [
+        (10, "shade 5", True, "texture explains the error"),
+        (10, "shade 1", False, "cannot tell them apart"),
+        (10, "shade 0", None, "the answer is right"),
+        (10, "", None, "is the usual texture of 'shade 0'"),
+        (110, "shade 5", False, "does not explain the error"),
+    ],
+)
+def test_verdicts(level, label, explains, words):
+    found = cb.texture_of(np.full((8, 8, 3), level, np.uint8), Greys(), association({}), label=label)
+    assert found.explains_error is explains
+    assert words in found.verdict
+
+
+def test_usual_textures_come_from_clean_images_where_there_are_some():
+    assert association({}).usual("shade 0") == "night"
+    assert association({"shade 0": "fog"}).usual("shade 0") == "fog"
+    assert association({}).usual("shade 7") == ""
+
+
+def test_wrong_input_of_texture_of(run, tmp_path):
+    image = np.zeros((8, 8, 3), np.uint8)
+    with pytest.raises(UserError, match="no class 'tabby'"):
+        cb.texture_of(image, Greys(), run, label="tabby")
+    with pytest.raises(UserError, match="float64"):
+        cb.texture_of(np.zeros((8, 8, 3)), Greys(), run)
+    with pytest.raises(UserError, match="a TAV belongs to one model"):
+        cb.texture_of(image, Greys(), Association(np.ones((1, 2)), ("a",), LabelSpace("b", ("x", "y")), {}))
+    with pytest.raises(UserError, match="does not fit"):
+        Association(np.ones((1, 3)), ("a",), LabelSpace("b", ("x", "y")), {})
+    with pytest.raises(UserError, match="has no table"):
+        cb.texture_of(image, Greys(), tmp_path)
+
+
+def test_card_is_drawn(run, tmp_path):
+    from cuebench.reports.figures.texture_of import texture_of as card
+
+    image = Image.fromarray(np.full((20, 30, 3), DARK, np.uint8))
+    found = cb.texture_of(image, Greys(), run, label="shade 6")
+    drawing = card(found, image)
+    assert "night" in drawing.svg()
+    assert card(found, image).save(tmp_path / "card.png").stat().st_size > 1000

@@ -68,7 +68,7 @@ def psnr(a: np.ndarray, b: np.ndarray) -> float:
 def fast(decibels: float) -> Plan:
     wanted = cycles_for(decibels, TIME)
     assert wanted is not None
-    return cycle_plan([TIME], wanted.count, SCHEME.longest_step, wanted.horizon)
+    return cycle_plan([TIME], wanted.number, SCHEME.longest_step, wanted.horizon)
 
 
 def eager_step(batch: np.ndarray) -> Callable[[], object]:

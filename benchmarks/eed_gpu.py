@@ -241,15 +241,15 @@ def main() -> None:
     print(f"{'explicit, 16,384 steps':56s} {seconds:7.1f} {'':17s}     60 s", flush=True)
     for decibels in (45, 50):
         wanted = cycles_for(decibels, TIME)
-        plan = cycle_plan([TIME], wanted.count, SCHEME.longest_step, wanted.horizon)
+        plan = cycle_plan([TIME], wanted.number, SCHEME.longest_step, wanted.horizon)
         for fused in (True, False):
             seconds, found = end_to_end(u, tiles, plan.parts[0], fused)
             again, _ = end_to_end(u, tiles, plan.parts[0], fused)
-            name = f"accuracy={decibels}: {wanted.count} cycles, {plan.work} linear steps{', fused in pairs' * fused}"
+            name = f"accuracy={decibels}: {wanted.number} cycles, {plan.work} linear steps{', fused in pairs' * fused}"
             bar = "2 s at 45 dB" if decibels == 45 else ""
             print(f"{name:56s} {seconds:7.3f} {again:8.3f} {psnr(found, reference):8.1f}  {bar}", flush=True)
     one = Batch(u[:1].clone(), SCHEME, tiles)
-    part = cycle_plan([TIME], cycles_for(45, TIME).count, SCHEME.longest_step).parts[0]
+    part = cycle_plan([TIME], cycles_for(45, TIME).number, SCHEME.longest_step).parts[0]
     print(f"one image, accuracy=45: {milliseconds(lambda: one.advance(part, lambda _: None), 3):.1f} ms")
     against_numpy(u, tiles)
     print(f"whole script {time.perf_counter() - begin:.0f} s")

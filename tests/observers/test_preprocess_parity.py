@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PIL import Image
 
-from cuebench.observers._centre import DownPreprocess, rounding_down, rounding_even
 from cuebench.observers.preprocess import Preprocess
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("torch")]
@@ -80,9 +81,7 @@ def test_timm(name, photographs):
 
 def test_rounding_of_the_centre(photographs):
     even = Preprocess(224, 256)
-    down = rounding_down(even)
-    assert isinstance(down, DownPreprocess)
-    assert rounding_even(down) == even
+    down = replace(even, centre="down")
     assert down.fingerprint != even.fingerprint
     odd = Image.fromarray(np.arange(259, dtype=np.uint8)[None, :, None].repeat(256, 0).repeat(3, 2))
     assert even.geometry.apply(odd)[0, 0, 0] == 18  # 17.5 → the even one
@@ -91,7 +90,7 @@ def test_rounding_of_the_centre(photographs):
 
 def test_whole_images_share_their_geometry():
     even = Preprocess(224, 256)
-    assert rounding_down(even).whole_image().geometry == even.whole_image().geometry
+    assert replace(even, centre="down").whole_image().geometry == even.whole_image().geometry
 
 
 def test_status_of_torchvision():

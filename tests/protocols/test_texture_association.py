@@ -126,6 +126,15 @@ def test_planted_agreement_of_adversarial_images():
     assert tables["agreement"].column("label").to_pylist() == ["class1", "class2", "class3"]
 
 
+def test_errors_on_clean_images_are_judged_by_the_associations():
+    """Classes 0 … 3 are tied to textures: 1 taken for 0 shows the texture of 0; a class without a tie is not judged."""
+    rows, _ = scored(planted([(1, 0), (2, 3), (5, 0), (0, 0)]))
+    row = rows["planted", "texture_agreement", "clean_errors/prediction"]
+    assert (row.value, row.n, row.n_excluded) == (1, 2, 1)
+    assert rows["planted", "texture_agreement", "clean_errors/label"].value == 0
+    assert ("planted", "texture_agreement", "clean_errors/label/shuffled") in rows
+
+
 def test_shuffled_associations_show_what_arises_by_itself():
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 8, 400)

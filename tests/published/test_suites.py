@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import http.server
+import threading
 from importlib.util import find_spec
 
 import pytest
@@ -56,6 +59,13 @@ def test_every_member_says_what_to_load(name):
     assert len({m.model for m in members(name)}) == len(members(name))
 
 
+@pytest.mark.parametrize("name", SIZES)
+def test_printed_names_survive_the_spec(name):
+    for m in members(name):
+        mark = "&" if "?" in m.observer else "?"
+        assert Spec.parse(f"{m.observer}{mark}name={suite._plain(m.model)}").options["name"] == m.model
+
+
 def test_everything_that_is_missing_is_listed_at_once(tmp_path):
     with pytest.raises(UserError) as raised:
         load(f"suite:cue_decomposition/segmentation?weights_dir={tmp_path}", LoadOptions(offline=True))
@@ -88,6 +98,54 @@ def test_a_file_with_another_hash_is_refused(tmp_path):
     with pytest.raises(UserError, match="not 34f4ccd2…: fetch it again"):
         suite._usable(member, tmp_path)
     assert present(member, tmp_path)
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A web server on this machine that has one file."""
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web" / "weights.pth").write_bytes(b"weights")
+    handler = functools.partial(QuietHandler, directory=str(tmp_path / "web"))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as made:
+        threading.Thread(target=made.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{made.server_port}"
+        made.shutdown()
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments):
+        """Say nothing."""
+
+
+def member(address, sha256):
+    return Member("m", "checkpoint:{file}", "w", "weights.pth", address, sha256, "", "yes", "")
+
+
+def test_a_file_with_a_known_hash_is_fetched(server, tmp_path):
+    digest = hashlib.sha256(b"weights").hexdigest()
+    path = suite._usable(member(f"{server}/weights.pth", digest[:8]), tmp_path / "w", offline=False)
+    assert path.read_bytes() == b"weights"
+
+
+@pytest.mark.parametrize(
+    ("name", "sha256", "offline", "words"),
+    [
+        ("weights.pth", "00000000", False, "a file with sha256"),
+        ("other.pth", "00000000", False, "404"),
+        ("weights.pth", "", False, "is missing; its source is"),
+        ("weights.pth", "00000000", True, "is missing; its source is"),
+    ],
+)
+def test_nothing_wrong_is_ever_kept(server, tmp_path, name, sha256, offline, words):
+    with pytest.raises(UserError, match=words):
+        suite._usable(member(f"{server}/{name}", sha256), tmp_path / "w", offline=offline)
+    assert not list(tmp_path.glob("w/*"))
+    assert not list(tmp_path.glob("w/.*"))
+
+
+def test_an_address_that_does_not_answer(tmp_path):
+    with pytest.raises(UserError, match="cannot be reached"):
+        suite._usable(member("http://127.0.0.1:9/weights.pth", "00"), tmp_path, offline=False)
 
 
 def test_weights_folder(monkeypatch, tmp_path):

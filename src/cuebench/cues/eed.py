@@ -182,7 +182,7 @@ def _plan(times: list[float], tau: float, accuracy: float | None, cycles: int | 
     if accuracy is None:
         return explicit_plan(times, 2 * tau)
     wanted = [cycles_for(check_number("accuracy", accuracy, above=0), time) for time in times]
-    plans = [cycle_plan(times, w.count, scheme.longest_step, max(w.horizon, times[-1])) for w in wanted if w]
+    plans = [cycle_plan(times, w.number, scheme.longest_step, max(w.horizon, times[-1])) for w in wanted if w]
     # Every snapshot must be as accurate as the last result: the plan with the most work is good enough for all.
     finest = max(plans, key=lambda plan: plan.work, default=None)
     explicit = explicit_plan(times, 2 * tau)

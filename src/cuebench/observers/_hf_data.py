@@ -9,7 +9,6 @@ from PIL import Image
 
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, label_space
-from cuebench.observers._centre import DownPreprocess
 from cuebench.observers._timm_data import with_background
 from cuebench.observers._verify import same_input
 from cuebench.observers.preprocess import Preprocess
@@ -22,10 +21,11 @@ def preprocess_of(processor: Any, what: str) -> Preprocess:
     """Translate an image processor and check the translation on test images; what cannot be is refused."""
     size, resize = _sizes(processor, what)
     normalise = getattr(processor, "do_normalize", False)
-    ours = DownPreprocess(
+    ours = Preprocess(
         size=size,
         resize=resize,
         crop=True,
+        centre="down",
         interpolation=_interpolation(processor),
         mean=tuple(processor.image_mean) if normalise else (0.0, 0.0, 0.0),
         std=tuple(processor.image_std) if normalise else (1.0, 1.0, 1.0),

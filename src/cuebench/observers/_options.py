@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, label_space
-from cuebench.observers._centre import rounding_down, rounding_even
 from cuebench.observers.base import LoadOptions, Spec
 from cuebench.observers.preprocess import Preprocess
 
@@ -52,12 +51,8 @@ def overridden(base: Preprocess, spec: Spec, options: Mapping[str, str], prefix:
     if not given:
         return base
     source = f"{base.source}; {', '.join(sorted(given))} by the user"
-    centre = given.pop("centre", "")
-    if centre not in {"", "even", "down"}:
-        raise UserError(f"observer {spec.text!r}: {prefix}centre={centre!r}", "even (torchvision's) or down")
-    turn = {"even": rounding_even, "down": rounding_down}.get(centre, replace)
     values = {key: _value(spec, prefix + key, key, text) for key, text in given.items()}
-    return replace(turn(base), **values, source=source)
+    return replace(base, **values, source=source)
 
 
 def space_of(labels: str, default: str | LabelSpace = "imagenet1k") -> LabelSpace:
@@ -79,7 +74,7 @@ def truth(spec: Spec, key: str, given: TorchOptions) -> bool:
 
 
 def _value(spec: Spec, option: str, key: str, text: str) -> Any:
-    if key == "interpolation":
+    if key in {"interpolation", "centre"}:
         return text
     if key == "crop":
         return _truth(spec, option, text)

@@ -18,6 +18,7 @@ from PIL import Image
 from cuebench.errors import UserError
 
 Interpolation = Literal["nearest", "bilinear", "bicubic", "lanczos", "box", "hamming"]
+Centre = Literal["even", "down"]
 _RESAMPLING = {
     "nearest": Image.Resampling.NEAREST,
     "bilinear": Image.Resampling.BILINEAR,
@@ -45,14 +46,20 @@ class Geometry:
         Cut the centre of ``size`` (padding with black where the image is smaller).
     interpolation : str
         Pillow's filter of that name, antialiased when shrinking.
+    centre : {"even", "down"}
+        Where the middle of an odd border lies: rounded half to even as torchvision (and so timm and open_clip) does, or
+        down as transformers does. One pixel moves a top-1 accuracy by some tenths of a percent.
     """
 
     size: tuple[int, int]
     resize: int | tuple[int, int] | None = None
     crop: bool = True
     interpolation: Interpolation = "bilinear"
+    centre: Centre = "even"
 
     def __post_init__(self) -> None:
+        if self.centre not in ("even", "down"):
+            raise UserError(f"centre {self.centre!r}; one of even, down")
         if self.interpolation not in _RESAMPLING:
             raise UserError(f"interpolation {self.interpolation!r}; one of {', '.join(_RESAMPLING)}")
 
@@ -61,7 +68,7 @@ class Geometry:
         image = image if image.mode == "RGB" else image.convert("RGB")
         image = _resized(image, self.resize, _RESAMPLING[self.interpolation])
         if self.crop and (image.height, image.width) != self.size:
-            image = _centre(image, *self.size)
+            image = _centre(image, *self.size, self.centre)
         if (image.height, image.width) != self.size:
             raise UserError(
                 f"an image of {image.width}×{image.height} does not fit the input {self.size[1]}×{self.size[0]}",
@@ -90,6 +97,8 @@ class Preprocess:
         In units of the scaled pixel. Default: ImageNet's.
     scale : float
         1/255 for values in [0, 1]; 1 for [0, 255].
+    centre : {"even", "down"}
+        See ``Geometry.centre``.
     source : str
         Where these values come from (the weights' own config, the user …), for the record.
     """
@@ -101,6 +110,7 @@ class Preprocess:
     mean: tuple[float, float, float] = IMAGENET_MEAN
     std: tuple[float, float, float] = IMAGENET_STD
     scale: float = 1 / 255
+    centre: Centre = "even"
     source: str = "user"
 
     def __post_init__(self) -> None:
@@ -119,7 +129,8 @@ class Preprocess:
     def geometry(self) -> Geometry:
         """The half that is done once for all models that share it."""
         resize = self.resize if self.resize is not None else min(self.hw)
-        return Geometry(self.hw, resize, self.crop, self.interpolation)
+        # Without a crop there is no centre, and models that share the rest share the decoded image.
+        return Geometry(self.hw, resize, self.crop, self.interpolation, self.centre if self.crop else "even")
 
     def whole_image(self) -> Preprocess:
         """Return the same normalisation with the *whole* stimulus scaled to the input size, nothing cropped.
@@ -153,7 +164,8 @@ class Preprocess:
     def __str__(self) -> str:
         g = self.geometry
         resize = "as is" if g.resize is None else f"resize {g.resize}"
-        crop = f"centre crop {g.size[0]}×{g.size[1]}" if g.crop else "no crop"
+        rounded = " (rounded down)" if g.centre == "down" else ""
+        crop = f"centre crop {g.size[0]}×{g.size[1]}{rounded}" if g.crop else "no crop"
         return f"{resize} ({g.interpolation}) → {crop} → (x·{self.scale:.5g} − {self.mean}) / {self.std}"
 
 
@@ -170,11 +182,19 @@ def _resized(image: Image.Image, to: int | tuple[int, int] | None, how: Image.Re
     return image if goal == image.size else image.resize(goal, how)
 
 
-def _centre(image: Image.Image, height: int, width: int) -> Image.Image:
-    # Rounded half to even, as torchvision's center_crop does; a smaller image is padded with black by Pillow's crop.
-    left = round((image.width - width) / 2)
-    top = round((image.height - height) / 2)
+def _centre(image: Image.Image, height: int, width: int, rule: Centre) -> Image.Image:
+    # Python's round is torchvision's: half to even. A smaller image is padded with black by Pillow's crop.
+    across, down = image.width - width, image.height - height
+    left, top = (round(across / 2), round(down / 2)) if rule == "even" else (across // 2, down // 2)
     return image.crop((left, top, left + width, top + height))
+
+
+def imagenet_usual(size: tuple[int, int] = (224, 224), source: str = "ImageNet's usual") -> Preprocess:
+    """Return what most ImageNet models are published with: shorter side to 8/7 of the size, centre crop, mean and std.
+
+    For files that carry weights but do not say how their images are to be prepared.
+    """
+    return Preprocess(size=size, resize=round(min(size) * 8 / 7), centre="down", source=source)
 
 
 def _triple(name: str, value: Any) -> tuple[float, float, float]:

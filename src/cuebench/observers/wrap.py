@@ -96,6 +96,9 @@ def wrap(
     features: str | None = None,
     device: str = "auto",
     precision: str = "float32",
+    task: str = "classification",
+    window: int = 0,
+    stride: int = 0,
 ) -> Observer:
     """Make an observer of any model.
 
@@ -118,6 +121,10 @@ def wrap(
         Name of the layer whose output is wanted as features. Default: what the classifier reads.
     device, precision : str
         For a module: where and how it runs.
+    task : str
+        ``classification``, or ``segmentation``: the model then returns logits N×classes×h×w (or class numbers N×h×w).
+    window, stride : int
+        For a segmentation: sliding window; 0: the whole image at once.
 
     Examples
     --------
@@ -138,6 +145,8 @@ def wrap(
     preprocess = preprocess or own_preprocess(model)
     space = None if labels is None else label_space(labels)
     public: str = name or getattr(model, "__name__", None) or type(model).__name__
+    if task != "classification":
+        return _wrap_masks(model, task, public, preprocess, space, fingerprint, device, precision, window, stride)
     if module:
         return _wrap_module(model, public, preprocess, space, features, device, precision, fingerprint)
     if space is None:
@@ -145,6 +154,36 @@ def wrap(
     notes = () if fingerprint else ("no fingerprint= was given: answers of this function are not found again later",)
     unique = fingerprint or f"unknown-{secrets.token_hex(16)}"
     return CallableObserver(model, name=public, fingerprint=unique, preprocess=preprocess, labels=space, notes=notes)
+
+
+def _wrap_masks(
+    model: Any,
+    task: str,
+    name: str,
+    preprocess: Preprocess,
+    space: LabelSpace | None,
+    fingerprint: str | None,
+    device: str,
+    precision: str,
+    window: int,
+    stride: int,
+) -> Observer:
+    if task != "segmentation":
+        raise UserError(f"task is {task!r}", "classification or segmentation")
+    if space is None:
+        raise UserError(f"the segmentation {name!r} needs labels=", "voc21, cityscapes, ade20k, a file or a list of names")
+    if _is_module(model):
+        from cuebench.observers.segment_torch import torch_masks
+
+        settings = {"fingerprint": fingerprint} if fingerprint else {}
+        return torch_masks(model, name=name, preprocess=preprocess, labels=space, device=device, precision=precision,
+                           settings=settings, window=window, stride=stride)  # fmt: skip
+    from cuebench.observers.masks import MaskObserver
+
+    notes = () if fingerprint else ("no fingerprint= was given: answers of this function are not found again later",)
+    unique = fingerprint or f"unknown-{secrets.token_hex(16)}"
+    return MaskObserver(model, name=name, fingerprint=unique, preprocess=preprocess, labels=space, window=window,
+                        stride=stride, notes=notes)  # fmt: skip
 
 
 def is_observer(thing: Any) -> bool:

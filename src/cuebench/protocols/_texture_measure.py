@@ -96,6 +96,7 @@ class Measured:
     answers: TextureAnswers
     tav: TAV
     photographs: dict[str, Photographs]
+    permutations: tuple[Array, ...] = ()
 
 
 def measure(responses: Responses, seed: int = 0) -> Measured:
@@ -107,13 +108,13 @@ def measure(responses: Responses, seed: int = 0) -> Measured:
     answers = _texture_answers(responses, part == TEXTURE, textures)
     tav = texture_association(answers.counts)
     rng = child_generator(seed, "texture_association/shuffled")
-    permutations = [rng.permutation(len(responses.labels)) for _ in range(SHUFFLES)]
+    permutations = tuple(rng.permutation(len(responses.labels)) for _ in range(SHUFFLES))
     found = {
         name: _photographs(responses, part == name, tav, permutations)
         for name in (CLEAN, ADVERSARIAL)
         if any(s.condition == name for s in responses.stimuli)
     }
-    return Measured(responses, responses.labels, textures, answers, tav, found)
+    return Measured(responses, responses.labels, textures, answers, tav, found, permutations)
 
 
 def _texture_answers(responses: Responses, rows: Array, textures: tuple[str, ...]) -> TextureAnswers:
@@ -125,7 +126,7 @@ def _texture_answers(responses: Responses, rows: Array, textures: tuple[str, ...
     return answers
 
 
-def _photographs(responses: Responses, rows: Array, tav: TAV, permutations: list[Array]) -> Photographs:
+def _photographs(responses: Responses, rows: Array, tav: TAV, permutations: tuple[Array, ...]) -> Photographs:
     space = responses.labels
     assert space is not None
     own = {name: space.find(name) for name in {s.label for s in responses.stimuli if s.label}}

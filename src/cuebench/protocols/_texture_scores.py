@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cuebench.metrics import texture_dominance as dominance
-from cuebench.metrics.intervals import Bootstrap, percentile
+from cuebench.metrics.intervals import Bootstrap
 from cuebench.metrics.texture_agreement import KINDS, by_label, texture_agreement
-from cuebench.metrics.texture_association import resampled, top_pairs
+from cuebench.metrics.texture_association import associated_texture, association_intervals, resampled, top_pairs
 from cuebench.metrics.texture_confidence import ConfidenceHistogram
 from cuebench.protocols._texture_measure import ADVERSARIAL, CLEAN, TEXTURE, Measured, Photographs
 from cuebench.protocols.base import ScoreOptions
@@ -47,6 +47,7 @@ def rows(found: Measured, options: ScoreOptions) -> Iterator[Row]:
     if CLEAN in found.photographs:
         for by in BY:
             yield from _dominance(found, by, options)
+        yield from _errors(found)
     if ADVERSARIAL in found.photographs:
         yield from _adversarial(found)
 
@@ -60,15 +61,15 @@ def _association(found: Measured, options: ScoreOptions) -> Iterator[Row]:
     resamples = min(options.resamples, MOST_RESAMPLES)
     batches = resampled(found.answers.counts, seed=options.seed, resamples=resamples) if pairs else ()
     draws = np.concatenate([tav[:, at[0], at[1]] for tav in batches]) if pairs else np.zeros((0, 0))
+    intervals = association_intervals(found.tav[at], draws) if pairs else []
     pictures = found.answers.counts.sum(1)
     asked = _asked(found)
     for i, pair in enumerate(pairs):
         texture, n = found.textures[pair.texture], int(pictures[pair.texture])
-        boot = percentile(draws[:, i], "images")
         share = found.answers.counts[pair.texture, pair.label] / n
         note = f"{share:.0%} of the pictures of {texture!r}; {_few(texture, n)}".removesuffix("; ")
         name = f"pair/texture={texture}/class={found.labels.names[pair.label]}"
-        yield Row(name, "texture_association", pair.value, boot.interval, n, asked[texture] - n, note)
+        yield Row(name, "texture_association", pair.value, intervals[i], n, asked[texture] - n, note)
 
 
 def _confidence(found: Measured) -> Iterator[Row]:
@@ -176,6 +177,29 @@ def _adversarial(found: Measured) -> Iterator[Row]:
     yield Row("adversarial/classes/only_prediction", "texture_agreement", *_share(only, size), size, 0, note)
 
 
+def _errors(found: Measured) -> Iterator[Row]:
+    """Ask of each wrong answer to a clean image: does it show the texture of what it is taken for?
+
+    Not in the paper: dominant textures of the same images would be circular, so the usual texture of a class is here
+    the one that it is most associated with on textures alone. Works with one image a class.
+    """
+    photos = found.photographs[CLEAN]
+    wrong = ~photos.correct
+    own = photos.prediction[wrong], photos.label[wrong]
+    judged = texture_agreement(photos.texture[wrong], *own, associated_texture(found.tav))
+    n, total = int(judged.judged.sum()), int(wrong.sum())
+    note = "usual texture of a class: the one most associated with it (TAV); not in the paper"
+    for i, kind in enumerate(KINDS):
+        value, interval = _share(int(judged.kinds[:, i].sum()), n)
+        yield Row(f"clean_errors/{kind}", "texture_agreement", value, interval, n, total - n, note)
+    for i, kind in enumerate(KINDS[:2]):
+        draws = []
+        for shuffled, order in zip(photos.shuffled.T, found.permutations):
+            null = texture_agreement(shuffled[wrong], *own, associated_texture(found.tav[:, order]))
+            draws.append(null.kinds[:, i].sum() / null.judged.sum() if null.judged.any() else math.nan)
+        yield _null(f"clean_errors/{kind}/shuffled", "texture_agreement", np.array(draws), n, total - n)
+
+
 def judge(found: Measured, photos: Photographs) -> Any:
     """Compare the texture of each image with the dominant textures of clean images, grouped by prediction."""
     clean = found.photographs[CLEAN]
@@ -227,9 +251,9 @@ def _difference(first: Array, second: Array) -> tuple[float, Interval]:
 
 
 def _student(mean: float, variance: float, freedom: float) -> Interval:
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
-    half = float(t.ppf(0.975, freedom)) * math.sqrt(variance)
+    half = float(stdtrit(freedom, 0.975)) * math.sqrt(variance)
     return Interval(mean - half, mean + half, "images")
 
 

@@ -15,7 +15,9 @@ median        37.8  41.0  45.4  48.8  51.7  56.4  59.9  65.1  69.2  80.7
 
 Smaller sets mislead here: 22 to 54 photographs gave 46 to 48 dB as the worst of 64 *equal* cycles, the 1,033 gave 41.6
 (no lead) and 43.9 dB (lead 0.4), and more cycles could be worse on the hardest picture. ``MARGIN`` is added to what is
-asked for, because the next photograph may be harder than these.
+asked for, because the next photograph may be harder than these. It is no proof: of 990 random crops of the scikit-image
+pictures at three scales, three of one picture (a rocket before smoke, where a large faint region merges at once) missed
+45 dB with 72 cycles, the worst by 3.7 dB; equal cycles missed it on seven. Where that matters, run the explicit scheme.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-MARGIN = 0.5
+MARGIN = 2.0
 """dB on top of the wanted accuracy."""
 
 CYCLES = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
@@ -40,9 +42,9 @@ WORST = {
 
 
 class Cycles(NamedTuple):
-    """`count` growing cycles that would reach the `horizon`; a shorter diffusion takes the first of them."""
+    """`number` growing cycles that would reach the `horizon`; a shorter diffusion takes the first of them."""
 
-    count: int
+    number: int
     horizon: float
 
 
@@ -53,7 +55,7 @@ def cycles_for(accuracy: float, time: float) -> Cycles | None:
     a diffusion is less accurate at its end than on its way. Beyond the table their number grows with the time.
 
     >>> cycles_for(45, 6553.6)
-    Cycles(count=72, horizon=6553.6)
+    Cycles(number=83, horizon=6553.6)
     """
     horizon = min((t for t in WORST if t >= time * (1 - 1e-6)), default=max(WORST))
     worst = WORST[horizon]

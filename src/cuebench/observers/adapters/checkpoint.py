@@ -11,13 +11,12 @@ from typing import Any
 
 from cuebench.errors import UserError, did_you_mean
 from cuebench.labels import LabelSpace
-from cuebench.observers._centre import imagenet_usual
 from cuebench.observers._options import TorchOptions, overridden, space_of, torch_options
 from cuebench.observers._torchvision import import_torchvision
 from cuebench.observers._weights import built, existing_file, fit, read_state_dict
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.observers.load import require
-from cuebench.observers.preprocess import Preprocess
+from cuebench.observers.preprocess import Preprocess, imagenet_usual
 from cuebench.observers.torch_observer import TorchObserver
 
 _FORMS = "torchvision:NAME, timm:NAME or python:MODULE:FACTORY"

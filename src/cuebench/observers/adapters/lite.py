@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from cuebench.errors import did_you_mean
-from cuebench.observers._centre import DownPreprocess
 from cuebench.observers._options import only_random, overridden, space_of, torch_options
 from cuebench.observers._weights import built, fit, read_state_dict
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
@@ -48,13 +47,14 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
 
 def _preprocess(name: str) -> Preprocess:
     size = _SIZES[name]
-    return DownPreprocess(
+    return Preprocess(
         size=size,
         resize=size + 32,
         interpolation="bicubic",
         mean=(127.0,) * 3,
         std=(128.0,) * 3,
         scale=1.0,
+        centre="down",
         source="EfficientNet-Lite's published evaluation",
     )
 

@@ -16,11 +16,12 @@ import numpy as np
 
 from cuebench.errors import UserError, did_you_mean
 from cuebench.labels import LabelSpace
-from cuebench.observers._centre import imagenet_usual
 from cuebench.observers._options import PREPROCESS, overridden, space_of
+from cuebench.observers._segmentation import SEGMENTATION, is_segmentation, windows
 from cuebench.observers._weights import existing_file, hash_file
 from cuebench.observers.base import Adapter, Answers, Batch, LoadOptions, Observer, Spec
-from cuebench.observers.preprocess import Preprocess
+from cuebench.observers.masks import MaskObserver
+from cuebench.observers.preprocess import Preprocess, imagenet_usual
 from cuebench.observers.torch_observer import check_logits
 from cuebench.types import Capability, ObserverKind
 
@@ -74,6 +75,15 @@ class OnnxObserver:
         pixels = self.preprocess.normalise(images).astype(_DTYPES.get(self.input.type, np.float32), copy=False)
         return pixels if self.layout == "NCHW" else np.ascontiguousarray(np.moveaxis(pixels, 1, -1))
 
+    def scores(self, pixels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Return the first output of a segmentation: class scores N×C×h×w, or class numbers N×h×w."""
+        typed = pixels.astype(_DTYPES.get(self.input.type, np.float32), copy=False)
+        if self.layout == "NHWC":
+            typed = np.ascontiguousarray(np.moveaxis(typed, 1, -1))
+        found = self._run(typed, [self.settings["output"]])[0]
+        last = found.ndim == 4 and found.shape[-1] == len(self.labels) != found.shape[1]
+        return np.moveaxis(found, -1, 1) if last else found
+
     def _run(self, pixels: np.ndarray[Any, Any], outputs: list[str]) -> list[np.ndarray[Any, Any]]:
         fixed = self.input.shape[0]
         step = fixed if isinstance(fixed, int) and fixed > 0 else len(pixels)
@@ -96,8 +106,20 @@ class OnnxObserver:
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     """Load one file."""
-    given = spec.take(name="", labels="", output="", features="", **dict.fromkeys(PREPROCESS, ""))
-    return [OnnxObserver(existing_file(spec.body, "ONNX file"), given, spec, options)]
+    given = spec.take(name="", labels="", output="", features="", **SEGMENTATION, **dict.fromkeys(PREPROCESS, ""))
+    observer = OnnxObserver(existing_file(spec.body, "ONNX file"), given, spec, options)
+    if not is_segmentation(spec, given):
+        return [observer]
+    masks = MaskObserver(
+        observer.scores,
+        name=observer.name,
+        fingerprint=observer.fingerprint,
+        preprocess=observer.preprocess,
+        labels=observer.labels,
+        notes=observer.notes,
+        **windows(spec, given),
+    )
+    return [masks]
 
 
 def _session(path: Path, device: str) -> Any:
@@ -150,8 +172,13 @@ def _hash(path: Path) -> str:
 
 ADAPTER = Adapter(
     load,
-    form="onnx:FILE[?size=224&resize=256&mean=…&std=…&scale=…&labels=…&output=…&features=OUTPUT]",
+    form="onnx:FILE[?size=224&resize=256&mean=…&std=…&scale=…&labels=…&output=…&features=OUTPUT]"
+    "[&task=segmentation&window=512&stride=341]",
     extra="onnx",
     packages=("onnxruntime",),
-    examples=("onnx:squeezenet1_1.onnx", "onnx:net.onnx?size=160&mean=0.5&std=0.5&labels=classes.json"),
+    examples=(
+        "onnx:squeezenet1_1.onnx",
+        "onnx:net.onnx?size=160&mean=0.5&std=0.5&labels=classes.json",
+        "onnx:deeplab.onnx?task=segmentation&labels=voc21&scale=0.00784313725490196&mean=1&std=1",
+    ),
 )

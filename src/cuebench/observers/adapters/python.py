@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError, did_you_mean
-from cuebench.observers._centre import imagenet_usual
 from cuebench.observers._options import PREPROCESS, TorchOptions, only_random, overridden, torch_options
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
-from cuebench.observers.preprocess import Preprocess
+from cuebench.observers.preprocess import Preprocess, imagenet_usual
 from cuebench.observers.wrap import is_observer, own_preprocess, wrap
 
 

@@ -1,9 +1,10 @@
 """The models of a paper as one name: ``suite:refined_bias/architectures`` loads all of its observers.
 
-The lists are reviewed files (``published/suites/*.csv``) that name the exact weights: an observer known by
-name (torchvision, timm, OpenCLIP, transformers), or a checkpoint file with its address. Files are sought in
-``?weights_dir=DIR`` (default: the folder in CUEBENCH_WEIGHTS, or ~/.cache/cuebench/weights). Whatever is missing is
-listed at once, with what to put where; ``?missing=skip`` goes on with those that are there, and their names say so.
+The lists are reviewed files (``published/suites/*.csv``) that name the exact weights: an observer known by name
+(torchvision, timm, OpenCLIP, transformers), or a checkpoint file with its address. Files are sought in
+``?weights_dir=DIR`` (default: the folder in CUEBENCH_WEIGHTS, or ~/.cache/cuebench/weights); those with a known hash
+are fetched where there is a network. Whatever is missing is listed at once, with what to put where; ``?missing=skip``
+goes on with those that are there.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import csv
 import hashlib
 import os
+import shutil
+import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError, all_problems, did_you_mean
+from cuebench.files import disk_errors, make_folder, write_atomic
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.registry import ROOT
 
@@ -134,7 +138,7 @@ def _loaded(member: Member, folder: Path, options: LoadOptions) -> list[Observer
 
     text = member.observer
     if member.file:
-        text = text.replace("{file}", str(_usable(member, folder)))
+        text = text.replace("{file}", str(_usable(member, folder, offline=options.offline)))
     mark = "&" if "?" in text else "?"
     return load_one(f"{text}{mark}name={_plain(member.model)}", options)
 
@@ -144,13 +148,50 @@ def _plain(model: str) -> str:
     return model.replace("&", "and").replace("%", " percent").replace("+", "%2B").replace("#", "%23")
 
 
-def _usable(member: Member, folder: Path) -> Path:
+def _usable(member: Member, folder: Path, *, offline: bool = True) -> Path:
     path = folder / member.file
     if not path.is_file():
-        raise UserError(f"{path} is missing; its source is {member.address}")
+        _fetch(member, path, offline=offline)
     if member.sha256 and not _hash(path).startswith(member.sha256):
         raise UserError(f"{path} has sha256 {_hash(path)[:12]}…, not {member.sha256}…: fetch it again")
     return _filtered(path, member.keep) if member.keep else path
+
+
+def _fetch(member: Member, path: Path, *, offline: bool) -> None:
+    """Download a file whose hash is known, or that the Hugging Face hub vouches for; else say where it comes from."""
+    from cuebench.observers._hub import reachable
+
+    wanted = f"{path} is missing; its source is {member.address}"
+    hub = member.address.startswith("https://huggingface.co/")
+    if offline or not (member.sha256 or hub) or not member.address.startswith(("https://", "http://")):
+        raise UserError(wanted)
+    if not reachable(member.address):
+        raise UserError(f"{wanted}, which cannot be reached")
+    make_folder(path.parent)
+    try:
+        _from_hub(member, path) if hub else _from_web(member, path)
+    except OSError as error:
+        raise UserError(f"{wanted}, which answered: {error}") from None
+
+
+def _from_hub(member: Member, path: Path) -> None:
+    from huggingface_hub import hf_hub_download
+
+    owner, name = member.address.removeprefix("https://huggingface.co/").split("/")[:2]
+    hf_hub_download(f"{owner}/{name}", path.name, local_dir=path.parent)
+
+
+def _from_web(member: Member, path: Path) -> None:
+    """Stream to a file aside, and let it have its name only when its hash is right."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with urllib.request.urlopen(member.address, timeout=60) as answer, disk_errors(path), aside.open("wb") as file:
+            shutil.copyfileobj(answer, file)
+        if not _hash(aside).startswith(member.sha256):
+            raise OSError(f"a file with sha256 {_hash(aside)[:12]}…, not {member.sha256}…")
+        os.replace(aside, path)
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def _hash(path: Path) -> str:
@@ -167,7 +208,6 @@ def _filtered(path: Path, keep: str) -> Path:
         return target
     from safetensors.torch import save
 
-    from cuebench.files import disk_errors, write_atomic
     from cuebench.observers._weights import read_state_dict
 
     state = read_state_dict(path)

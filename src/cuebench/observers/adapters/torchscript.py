@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from cuebench.errors import UserError
-from cuebench.observers._centre import imagenet_usual
 from cuebench.observers._options import overridden, space_of, torch_options
 from cuebench.observers._script import script_route
 from cuebench.observers._weights import existing_file, hash_file
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
+from cuebench.observers.preprocess import imagenet_usual
 from cuebench.observers.torch_observer import TorchObserver
 
 

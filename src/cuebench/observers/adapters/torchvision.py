@@ -11,8 +11,9 @@ from typing import Any
 
 from cuebench.errors import did_you_mean
 from cuebench.labels import LabelSpace, label_space
-from cuebench.observers import _hub
+from cuebench.observers import _hub, _segment_torchvision
 from cuebench.observers._options import TorchOptions, overridden, space_of, torch_options
+from cuebench.observers._segmentation import SEGMENTATION, is_segmentation
 from cuebench.observers._torchvision import import_torchvision
 from cuebench.observers._verify import same_input
 from cuebench.observers._weights import built, fit, read_state_dict
@@ -24,7 +25,9 @@ from cuebench.observers.torch_observer import TorchObserver
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     """Load one classifier of torchvision."""
     import_torchvision()
-    given = torch_options(spec, options)
+    if is_segmentation(spec, {**SEGMENTATION, **spec.options}):
+        return _segment_torchvision.load(spec, options)
+    given = torch_options(spec, options, task="")
     weights = _weights(spec.body, given)
     model, notes = module_of(spec.body, given, weights, options.offline)
     observer = TorchObserver(
@@ -127,8 +130,10 @@ def _cache_folder() -> Path:
 
 ADAPTER = Adapter(
     load,
-    form="torchvision:MODEL[?weights=IMAGENET1K_V1 | ?checkpoint=FILE | ?weights=random&seed=N][&preprocess.resize=N…]",
+    form="torchvision:MODEL[?weights=IMAGENET1K_V1 | ?checkpoint=FILE | ?weights=random&seed=N][&preprocess.resize=N…]"
+    "[&task=segmentation&window=512&stride=341]",
     extra="torch",
     packages=("torch", "torchvision"),
-    examples=("torchvision:resnet50?weights=IMAGENET1K_V1", "torchvision:alexnet?weights=random&seed=0"),
+    examples=("torchvision:resnet50?weights=IMAGENET1K_V1", "torchvision:alexnet?weights=random&seed=0",
+              "torchvision:deeplabv3_resnet50?task=segmentation"),  # fmt: skip
 )

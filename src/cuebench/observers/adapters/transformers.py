@@ -12,11 +12,12 @@ from typing import Any
 
 from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelSpace
-from cuebench.observers import _hub
+from cuebench.observers import _hub, _segment_transformers
 from cuebench.observers._device import pick_device
 from cuebench.observers._features import Route, route
 from cuebench.observers._hf_data import BACKEND, label_space_of, preprocess_of
 from cuebench.observers._options import TorchOptions, only_random, overridden, space_of, torch_options
+from cuebench.observers._segmentation import SEGMENTATION, is_segmentation
 from cuebench.observers._torchvision import import_torchvision
 from cuebench.observers._weights import built, fit, read_state_dict
 from cuebench.observers._zero_shot import prompts, read_templates, text_features, token_hash, zero_shot_route
@@ -29,7 +30,9 @@ DUAL_ENCODERS = ("clip", "siglip", "siglip2", "align", "flava", "chinese_clip", 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     """Load one model of transformers."""
     import_torchvision()
-    given = torch_options(spec, options, templates="")
+    if is_segmentation(spec, {**SEGMENTATION, **spec.options}):
+        return _segment_transformers.load(spec, options)
+    given = torch_options(spec, options, templates="", task="")
     only_random(spec, given.own["weights"])
     model, processor, tokenizer, notes = _found(spec.body, given, options.offline)
     settings: dict[str, Any] = {"image_processor": f"{type(processor).__name__} ({BACKEND})"}
@@ -142,11 +145,13 @@ def _scale(model: Any) -> tuple[float, float]:
 
 ADAPTER = Adapter(
     load,
-    form="transformers:REPOSITORY|FOLDER[?templates=FILE&labels=…][?weights=random&seed=N | ?checkpoint=FILE]",
+    form="transformers:REPOSITORY|FOLDER[?templates=FILE&labels=…][?weights=random&seed=N | ?checkpoint=FILE]"
+    "[&task=segmentation&window=512&stride=341]",
     extra="hf",
     packages=("torch", "torchvision", "transformers"),
     examples=(
         "transformers:google/vit-base-patch16-224",
         "transformers:openai/clip-vit-base-patch32?labels=imagenet1k",
+        "transformers:nvidia/segformer-b0-finetuned-ade-512-512?task=segmentation&labels=ade20k",
     ),
 )

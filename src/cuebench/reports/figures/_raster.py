@@ -11,6 +11,8 @@ from PIL import Image, ImageDraw, ImageFont
 from cuebench.reports.figures._svg import PAPER, Drawing, Shape
 
 OVERSAMPLE = 2
+_MISSING = str.maketrans({"→": "›", "−": "–"})
+"""Signs that Pillow's own font lacks, and what stands in for them."""
 
 
 def render(drawing: Drawing, scale: float = 2.0) -> Image.Image:
@@ -63,14 +65,15 @@ def _text(page: Image.Image, s: Shape, zoom: float) -> None:
     font = _font(s.size * zoom)
     anchor = {"start": "ls", "middle": "ms", "end": "rs"}[s.anchor]
     x, y = (n * zoom for n in s.at)
-    bold = max(1, round(s.size * zoom / 40)) if s.bold else 0
+    bold = max(1, round(s.size * zoom / 70)) if s.bold else 0
+    written = s.text.translate(_MISSING)
     if not s.turn:
-        ImageDraw.Draw(page).text((x, y), s.text, fill=s.fill, font=font, anchor=anchor, stroke_width=bold)
+        ImageDraw.Draw(page).text((x, y), written, fill=s.fill, font=font, anchor=anchor, stroke_width=bold)
         return
     # Turned text is drawn on a tile whose centre is the anchor, and the tile is turned about it.
-    reach = int(font.getlength(s.text) + 2 * s.size * zoom)
+    reach = int(font.getlength(written) + 2 * s.size * zoom)
     tile = Image.new("L", (2 * reach, 2 * reach), 0)
-    ImageDraw.Draw(tile).text((reach, reach), s.text, fill=255, font=font, anchor=anchor, stroke_width=bold)
+    ImageDraw.Draw(tile).text((reach, reach), written, fill=255, font=font, anchor=anchor, stroke_width=bold)
     tile = tile.rotate(-s.turn, Image.Resampling.BICUBIC)
     page.paste(Image.new("RGB", tile.size, s.fill), (round(x) - reach, round(y) - reach), tile)
 

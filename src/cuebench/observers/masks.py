@@ -1,0 +1,159 @@
+"""Observers that answer with a class for each pixel: whole image or sliding window, around any forward function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from cuebench.errors import UserError
+from cuebench.labels import LabelSpace
+from cuebench.observers.base import Answers, Batch
+from cuebench.observers.preprocess import Preprocess
+from cuebench.types import Capability, ObserverKind
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Forward = Callable[[Array], Any]
+"""float32 N×3×H×W → logits N×classes×h×w (an array or a tensor), or class numbers N×h×w."""
+ROOM = 64_000_000
+"""Numbers of logits that are held at once: 256 MB."""
+
+
+class MaskObserver:
+    """A semantic segmentation model.
+
+    Parameters
+    ----------
+    forward : callable
+        See ``Forward``. Logits that are coarser than the input are enlarged bilinearly before the arg max.
+    name, fingerprint : str
+        Public name; what identifies the answers in the cache.
+    preprocess : Preprocess
+        Geometry is done by the engine, normalisation here.
+    labels : LabelSpace
+        What the class numbers stand for.
+    window, stride : int
+        Sliding window of this side and step: logits of overlapping windows are averaged. 0: the whole image at once.
+    notes : sequence of str
+        What the record of the run says about this observer.
+    """
+
+    kind: ObserverKind = "model"
+    capabilities: frozenset[Capability] = frozenset({"masks"})
+
+    def __init__(
+        self,
+        forward: Forward,
+        *,
+        name: str,
+        fingerprint: str,
+        preprocess: Preprocess,
+        labels: LabelSpace,
+        window: int = 0,
+        stride: int = 0,
+        notes: Sequence[str] = (),
+    ) -> None:
+        check_window(name, window, stride)
+        self.forward, self.name, self.preprocess, self.labels = forward, name, preprocess, labels
+        self.window, self.stride = window, stride or window
+        # Windows change the answers, so they are part of what identifies them.
+        self.fingerprint = f"{fingerprint}|window {window}/{self.stride}" if window else fingerprint
+        slid = (f"sliding window {window}, stride {self.stride}",) if window else ()
+        self.notes: tuple[str, ...] = (*notes, *slid)
+
+    def respond(self, batch: Batch, needs: Sequence[Capability]) -> Answers:
+        """Answer a batch with class numbers, N×H×W at the size of the input."""
+        if set(needs) - self.capabilities:
+            raise UserError(f"observer {self.name!r} is a segmentation model and gives masks only; wanted {list(needs)}")
+        if batch.images is None:
+            raise UserError(f"observer {self.name!r} needs pixels, and the batch has no images")
+        height, width = batch.images.shape[1:3]
+        step = max(1, ROOM // (len(self.labels) * height * width))
+        parts = [self._masks(batch.images[i : i + step]) for i in range(0, len(batch.images), step)]
+        return {"masks": np.concatenate(parts) if parts else np.zeros((0, height, width), np.int16)}
+
+    def _masks(self, images: Array) -> Array:
+        pixels = self.preprocess.normalise(images)
+        answer = self._slide(pixels) if self.window else self._checked(self.forward(pixels), len(pixels))
+        size = (pixels.shape[2], pixels.shape[3])
+        if answer.ndim == 3:
+            return nearest(answer, size).astype(np.int16)
+        return resized(answer, size).argmax(axis=1).astype(np.int16)
+
+    def _slide(self, pixels: Array) -> Array:
+        height, width = pixels.shape[2:]
+        side = min(self.window, height), min(self.window, width)
+        total = np.zeros((len(pixels), len(self.labels), height, width), np.float32)
+        count = np.zeros((height, width), np.float32)
+        for top in _starts(height, side[0], self.stride):
+            for left in _starts(width, side[1], self.stride):
+                where = slice(top, top + side[0]), slice(left, left + side[1])
+                answer = self._checked(self.forward(np.ascontiguousarray(pixels[:, :, *where])), len(pixels))
+                if answer.ndim == 3:
+                    raise UserError(
+                        f"observer {self.name!r} gives class numbers, which overlapping windows cannot average",
+                        "return logits N×classes×h×w, or leave the window out",
+                    )
+                total[:, :, *where] += resized(answer, side)
+                count[where] += 1
+        return total / count
+
+    def _checked(self, answer: Any, images: int) -> Array:
+        array = np.asarray(answer.detach().float().cpu().numpy() if hasattr(answer, "detach") else answer)
+        if array.ndim not in (3, 4) or len(array) != images:
+            raise UserError(
+                f"observer {self.name!r} returned an output of shape {array.shape} for {images} images",
+                "a segmentation model returns logits images × classes × height × width, or class numbers",
+            )
+        if array.ndim == 4 and array.shape[1] != len(self.labels):
+            raise UserError(
+                f"observer {self.name!r} gives {array.shape[1]} logits for each pixel, but its label space "
+                f"{self.labels.name!r} has {len(self.labels)} classes",
+                f"pass labels= (a name such as voc21, cityscapes or ade20k, or a file) with its {array.shape[1]} classes",
+            )
+        if array.ndim == 4 and not np.isfinite(array).all():
+            raise UserError(f"observer {self.name!r} answered with NaN or infinite logits", "check its preprocessing")
+        return array
+
+    def __repr__(self) -> str:
+        return f"MaskObserver({self.name!r})"
+
+
+def check_window(name: str, window: int, stride: int) -> None:
+    """Refuse windows that leave gaps."""
+    if window < 0 or stride < 0 or (stride and not window) or stride > window:
+        raise UserError(f"observer {name!r}: window {window}, stride {stride}", "0, or a stride of 1 to the window's side")
+
+
+def _starts(length: int, side: int, stride: int) -> Iterator[int]:
+    """Yield where windows begin; the last one ends at the border."""
+    start = 0
+    while start + side < length:
+        yield start
+        start += stride
+    yield length - side
+
+
+def resized(logits: Array, size: tuple[int, int]) -> Array:
+    """Return N×C×h×w at another size, bilinear with half-pixel centres (torch's ``align_corners=False``)."""
+    if logits.shape[2:] == size:
+        return logits
+    rows, columns = (_weights(n, m) for n, m in zip(logits.shape[2:], size))
+    tall = logits[:, :, rows[0]] * rows[2][:, None] + logits[:, :, rows[1]] * (1 - rows[2])[:, None]
+    return np.asarray(tall[..., columns[0]] * columns[2] + tall[..., columns[1]] * (1 - columns[2]))
+
+
+def nearest(masks: Array, size: tuple[int, int]) -> Array:
+    """Return N×h×w class numbers at another size, each pixel taking the nearest."""
+    if masks.shape[1:] == size:
+        return masks
+    rows, columns = (((np.arange(m) + 0.5) * n / m).astype(np.intp) for n, m in zip(masks.shape[1:], size))
+    return masks[:, rows[:, None], columns]
+
+
+def _weights(old: int, new: int) -> tuple[Array, Array, Array]:
+    """Return the two neighbours of each new pixel and the weight of the first."""
+    centre = np.clip((np.arange(new) + 0.5) * old / new - 0.5, 0, old - 1)
+    low = np.floor(centre).astype(np.intp)
+    return low, np.minimum(low + 1, old - 1), (1 - (centre - low)).astype(np.float32)

@@ -1,0 +1,88 @@
+"""Cue decomposition for semantic segmentation (Heinert et al. 2025): mIoU without texture, without shape, on originals.
+
+The set is made from images with masks by ``cuebench make cue_decomposition``; masks move with the pixels of a shuffle.
+Of every picture the confusion matrix is stored, never the logits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from cuebench.errors import UserError
+from cuebench.labels import label_map
+from cuebench.metrics.mean_iou import iou_of_areas
+from cuebench.metrics.quality import mean_ious
+from cuebench.observers.preprocess import Preprocess
+from cuebench.protocols import _correctness, _masks
+from cuebench.protocols._decomposition_scores import Decomposition, Measured
+from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
+from cuebench.protocols.cue_decomposition import CITATION, correlations
+from cuebench.responses.table import Responses
+from cuebench.stimuli.decomposition.folder import SEGMENTATION, read_set
+from cuebench.types import Reference, Score, StimulusSet
+
+NAME, VERSION = SEGMENTATION, 1
+MAKE = "make it: cuebench make cue_decomposition --source IMAGES_AND_MASKS --out DATA_ROOT"
+
+
+def read(data_root: Path) -> StimulusSet:
+    """Read ``data_root/cue_decomposition_segmentation``, as ``cuebench make cue_decomposition`` wrote it."""
+    return read_set(data_root / NAME, MAKE)
+
+
+def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
+    """Return mIoU on originals and cues, S_cd and R_cd of every observer, and the IoU of every class."""
+    if not responses:
+        raise UserError(f"no answers to score for {NAME}")
+    measured = [_measured(r, options) for r in responses]
+    whole = Decomposition(NAME, VERSION, responses[0].stimuli.name, measured, options)
+    rows = whole.rows()
+    summary = correlations(rows, options)
+    rows += [row for r in responses for row in _class_rows(r)]
+    return Result(rows, {"population": whole.population_table(), "correlations": summary})
+
+
+def _measured(responses: Responses, options: ScoreOptions) -> Measured:
+    conditions = list(dict.fromkeys(s.condition for s in responses.stimuli))
+    found = _correctness.table(responses, _masks.areas(responses), conditions)
+    by_condition = [found.values[:, i] for i in range(len(conditions))]
+    own = mean_ious(by_condition, found.shown, seed=options.seed, resamples=options.resamples)
+    return Measured(responses, dict(zip(conditions, own)), f"mIoU on {len(found.images):,} images")
+
+
+def _class_rows(responses: Responses) -> Iterator[Score]:
+    """Yield the IoU of every class in every condition, over all images."""
+    names = label_map(responses.stimuli.targets).names
+    condition, areas = responses.truth("condition"), _masks.areas(responses)
+    for name in dict.fromkeys(condition.tolist()):
+        own = areas[condition == name]
+        total = sum(s.condition == name for s in responses.stimuli)
+        for label, value in zip(names, iou_of_areas(own.sum(axis=0)[None])[0]):
+            note = "one class; no interval" if value == value else "the class occurs in neither truth nor answers"
+            yield Score(NAME, VERSION, responses.observer, f"{name}/{label}", "mean_iou", float(value),
+                        n=len(own), n_excluded=total - len(own), note=note)  # fmt: skip
+
+
+_TABLE = "Heinert et al. 2025, Table III"
+
+PROTOCOL = Protocol(
+    name=NAME,
+    version=VERSION,
+    title="Cue decomposition for semantic segmentation",
+    needs=(("masks",),),
+    read=read,
+    views=(View("native", Preprocess.whole_image),),
+    score=score,
+    check=_masks.check,
+    reduce=_masks.reduce,
+    metrics=("quality_original", "quality_shape", "quality_texture", "shape_bias_cd", "robustness_cd", "mean_iou"),
+    reference=(
+        Reference("SegFormer MiT-b4", "quality_original", "original", 0.819, f"{_TABLE}, Cityscapes"),
+        Reference("SegFormer MiT-b4", "quality_shape", "eed", 0.392, f"{_TABLE}, Cityscapes"),
+        Reference("SegFormer MiT-b4", "quality_texture", "voronoi", 0.400, f"{_TABLE}, Cityscapes"),
+        Reference("SegFormer MiT-b4", "shape_bias_cd", "eed+voronoi H=heinert2025", 0.579, f"{_TABLE}, Cityscapes"),
+        Reference("SegFormer MiT-b4", "robustness_cd", "eed+voronoi", 0.483, f"{_TABLE}, Cityscapes"),
+    ),
+    citation=CITATION,
+)

@@ -232,3 +232,70 @@ CUE_CHECKS: Mapping[str, Callable[[_Cue], None]] = {
     "bad_input": _check_bad_input,
 }
 """Name → check, as run by `check_cue`."""
+
+
+# --- metrics, adapters and protocols: what a part must say of itself ------------------------------------------------
+
+
+def check_metric(name: str) -> None:
+    """Check that a metric is named after its file, defined, bounded, and has a documented public function.
+
+    Raises
+    ------
+    AssertionError
+        With everything that is missing.
+    """
+    from cuebench.registry import metrics
+
+    info = metrics.get(name)
+    missing = [f for f in ("title", "formula", "denominator", "reference", "higher_is") if not getattr(info, f)]
+    assert not missing, f"metric {name!r} does not say its {', '.join(missing)}"
+    assert info.name == name, f"the file {name}.py declares the metric {info.name!r}"
+    assert info.bounds[0] < info.bounds[1], f"metric {name!r} has the bounds {info.bounds}"
+    assert metrics.summary(name), f"metric {name!r} has no docstring"
+
+
+def check_adapter(name: str) -> None:
+    """Check that an adapter can be listed without its libraries and shows how it is written."""
+    from cuebench.observers.base import Spec
+    from cuebench.registry import adapters
+
+    adapter = adapters.get(name)
+    assert adapter.form.startswith(f"{name}:"), f"the form {adapter.form!r} of {name!r} does not begin with its name"
+    assert adapter.version >= 1, f"adapter {name!r} has version {adapter.version}"
+    assert bool(adapter.extra) == bool(adapter.packages), f"adapter {name!r}: an extra and its packages go together"
+    for example in adapter.examples:
+        assert Spec.parse(example).scheme == name, f"{example!r} is no example of {name!r}"
+
+
+def check_protocol(name: str) -> None:
+    """Check that a protocol is named, versioned, cited and licensed, and that all it refers to exists."""
+    from pathlib import Path
+
+    from cuebench.registry import metrics, protocols
+
+    protocol = protocols.get(name)
+    assert protocol.name == name, f"the file {name}.py declares the protocol {protocol.name!r}"
+    assert protocol.version >= 1
+    cited = protocol.citation
+    missing = [f for f in ("text", "bibtex", "url", "licence") if not getattr(cited, f)]
+    assert not missing, f"protocol {name!r} has no {', '.join(missing)}"
+    unknown = [m for m in protocol.metrics if m not in metrics]
+    assert protocol.metrics, f"protocol {name!r} names no metric"
+    assert not unknown, f"protocol {name!r} names metrics that cannot be explained: {unknown}"
+    assert protocol.views, f"protocol {name!r} has no view"
+    assert all(set(a) <= {"logits", "features", "masks", "decisions"} for a in protocol.needs)
+    try:
+        protocol.read(Path("/nowhere/at/all"))
+    except UserError as error:
+        says_where = bool(error.hint) or "/nowhere" in error.message
+    else:
+        says_where = True  # it makes its stimuli itself
+    assert says_where, f"protocol {name!r} does not say where its data should lie"
+
+
+def check_observer(observer: Any, *, tolerance: float = 1e-4, seed: int = 0) -> None:
+    """Check an observer of your own; see ``cuebench.observers.conformance.check_observer``."""
+    from cuebench.observers.conformance import check_observer as check
+
+    check(observer, tolerance=tolerance, seed=seed)

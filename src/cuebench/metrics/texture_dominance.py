@@ -14,7 +14,7 @@ import numpy as np
 
 from cuebench.errors import UserError
 from cuebench.metrics.intervals import Bootstrap, child_generator, percentile, undefined
-from cuebench.types import MetricInfo
+from cuebench.types import Interval, MetricInfo
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -157,8 +157,10 @@ def dominance_intervals(
 ) -> dict[str, Bootstrap]:
     """Return the interval of each statistic over images: images are drawn anew and dominant textures chosen anew.
 
-    Choosing anew is what a repetition of the experiment would do; with few images a class it makes the resampled
-    statistics more extreme than the observed one, so intervals of small sets are honest but wide and not symmetric.
+    A resample repeats images, so it has fewer distinct textures in a class and larger shares than any real set of this
+    size: all its statistics are displaced. What it shows rightly is how far they scatter. The interval is therefore the
+    scatter of the resamples about their own mean, moved to the observed value (and kept in bounds): it is about other
+    sets of images of the same size, not about endless ones.
     """
     n = len(classes)
     if n < 2:
@@ -170,7 +172,30 @@ def dominance_intervals(
     for b in range(resamples):
         chosen = rng.integers(n, size=n)
         draws[b] = texture_dominance(group(row[chosen], textures[chosen], values[chosen], k, len(rows)))
-    return {name: percentile(draws[:, i], "images") for i, name in enumerate(STATISTICS)}
+    observed = texture_dominance(group(row, textures, values, k, len(rows)))
+    return {name: _centred(draws[:, i], observed[i], _BOUNDS[name]) for i, name in enumerate(STATISTICS)}
+
+
+_BOUNDS = {
+    "correlation": (-1.0, 1.0),
+    "textures": (1.0, float("inf")),
+    "with_dominant": (0.0, 1.0),
+    "without_dominant": (0.0, 1.0),
+    "gap": (-1.0, 1.0),
+    "all": (0.0, 1.0),
+}
+
+
+def _centred(draws: Floats, value: float, bounds: tuple[float, float]) -> Bootstrap:
+    """Return the central 95 % of the draws, moved so that their mean is the observed value."""
+    if np.isnan(value):
+        return undefined("images", "the statistic is undefined")
+    found = percentile(draws, "images")
+    if np.isnan(found.interval.low):
+        return found
+    shift = value - float(np.nanmean(draws))
+    low, high = np.clip([found.interval.low + shift, found.interval.high + shift], *bounds)
+    return Bootstrap(Interval(float(low), float(high), "images", found.interval.level), found.note)
 
 
 def _pearson(x: Floats, y: Floats) -> float:

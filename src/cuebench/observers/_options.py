@@ -36,7 +36,7 @@ def torch_options(spec: Spec, options: LoadOptions, **own: str) -> TorchOptions:
         raise UserError(f"observer {spec.text!r} has both weights=random and checkpoint=", "give one of the two")
     seed = whole(spec, "seed", given["seed"]) if given["seed"] else options.seed
     features = given["features"] or None
-    return TorchOptions(given["name"] or spec.text, random, seed, given["checkpoint"], given["labels"], features, given)
+    return TorchOptions(given["name"] or spec.name, random, seed, given["checkpoint"], given["labels"], features, given)
 
 
 def only_random(spec: Spec, weights: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any, Protocol, runtime_checkable
 from urllib.parse import parse_qsl
 
@@ -18,6 +19,9 @@ from cuebench.errors import UserError
 from cuebench.labels import LabelMap, LabelSpace
 from cuebench.observers.preprocess import Preprocess
 from cuebench.types import Capability, ObserverKind, Stimulus
+
+WEIGHT_FILES = {".onnx", ".safetensors", ".pt", ".pth", ".ckpt", ".bin", ".ts"}
+"""Endings of files that hold a model."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,12 @@ class Spec:
             raise UserError(f"observer {text!r} has no source", "write SOURCE:NAME, e.g. timm:resnet50.a1_in1k")
         body, _, query = rest.partition("?")
         return cls(text, scheme, body, dict(parse_qsl(query, keep_blank_values=True)))
+
+    @property
+    def name(self) -> str:
+        """What the observer is called by default: the spec itself; of a file, its name without the folders."""
+        path = PurePath(self.body)
+        return f"{self.scheme}:{path.stem}" if path.suffix in WEIGHT_FILES else self.text
 
     def take(self, **accepted: str) -> dict[str, str]:
         """Return the options with defaults; an option that is not accepted is an error that lists those that are."""

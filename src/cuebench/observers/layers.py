@@ -88,6 +88,7 @@ def watching(module: Any, names: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 def _keeping(seen: dict[str, Any], name: str) -> Any:
     def keep(_: Any, __: Any, output: Any) -> None:
+        seen.pop(name, None)  # a layer that is used several times stands where it was used last
         seen[name] = first_tensor(output, "last_hidden_state")
 
     return keep

@@ -115,7 +115,7 @@ class TorchObserver:
         idle = [name for name in wanted if name not in seen]
         if idle and list(names) != [ALL]:
             raise UserError(f"layers of {self.name!r} that take no part in the forward pass: {', '.join(idle)}")
-        self.read = tuple(name for name in wanted if name in seen)
+        self.read = tuple(seen)  # in the order of the forward pass
         self.settings = {**self.settings, "layers": list(self.read)}
         self.notes = (*self.notes, f"no part in the forward pass: {', '.join(idle)}") if idle else self.notes
         return self

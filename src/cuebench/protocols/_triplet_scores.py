@@ -113,7 +113,10 @@ class Scorer:
 
     def _row(self, condition: str, metric: str, estimate: Estimate, lost: int, note: str) -> Score:
         responses, interval = self.trials.responses, estimate.bootstrap.interval
-        partial = [f"partial set: {'; '.join(responses.stimuli.partial)}"] if responses.stimuli.partial else []
+        reasons = [
+            why for why in responses.stimuli.partial if not (condition[:11] == "experiment3" and "cue-conflict" in why)
+        ]
+        partial = [f"partial set: {'; '.join(reasons)}"] if reasons else []
         unreadable = [f"{len(responses.excluded):,} unreadable"] if responses.excluded else []
         notes = [note, estimate.bootstrap.note, *unreadable, *partial, *responses.notes]
         return Score(

@@ -171,7 +171,7 @@ def _verdict(best: Tie, prediction: str, label: str, association: Association) -
         return None, f"the answer is right; usual texture of {label!r}: {of_label or 'none'}{weak}"
     if best.name == of_prediction != of_label:
         why = f"texture explains the error: {best.name!r} is the usual texture of {prediction!r}, not of {label!r}"
-        return True, f"{why} ({of_label or 'none'}){weak}"
+        return True, f"{why} ({of_label or 'which has none'}){weak}"
     if best.name == of_prediction:
         return (
             False,

@@ -34,7 +34,7 @@ class OnnxObserver:
     kind: ObserverKind = "model"
 
     def __init__(self, path: Path, given: dict[str, str], spec: Spec, options: LoadOptions) -> None:
-        self.name = given["name"] or spec.text
+        self.name = given["name"] or spec.name
         self.session = _session(path, options.device)
         self.input = self.session.get_inputs()[0]
         self.layout = _layout(self.input.shape, path)

@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw, ImageFont
 from cuebench.reports.figures._svg import PAPER, Drawing, Shape
 
 OVERSAMPLE = 2
-_MISSING = str.maketrans({"→": "›", "−": "–"})
+_MISSING = str.maketrans({"→": "›", "−": "-", "–": "-"})
 """Signs that Pillow's own font lacks, and what stands in for them."""
 
 

@@ -72,7 +72,18 @@ def _panel(
         start = _LEFT + (i + 0.5) * slot - width * len(conditions) / 2
         for j, condition in enumerate(conditions):
             _bar(page, start + j * width, base, width, found.get((observer, condition)), SERIES[j])
-        page.text(_LEFT + (i + 0.5) * slot, base + 16, short_name(observer, observers), 11, anchor="middle")
+        middle = _LEFT + (i + 0.5) * slot
+        page.text(middle, base + 16, short_name(observer, observers), 11, anchor="middle")
+        page.text(middle, base + 31, _against_chance(observer, conditions[0], found), 10, SOFT, anchor="middle")
+
+
+def _against_chance(observer: str, condition: str, found: dict[tuple[str, str], Score]) -> str:
+    """Say how large the gap is, and how large it is with permuted classes; empty where there is none."""
+    by = condition.partition("/")[0]
+    gap, null = (found.get((observer, f"{by}/{name}")) for name in ("gap", "gap/shuffled"))
+    if gap is None or null is None or not (math.isfinite(gap.value) and math.isfinite(null.value)):
+        return ""
+    return f"gap {gap.value:.0%}, permuted TAV {null.value:.0%}"
 
 
 def _legend(page: Drawing, y: float, conditions: tuple[str, ...]) -> None:

@@ -35,5 +35,5 @@ def _histogram(page: Drawing, top: float, records: list[dict[str, Any]], name: s
     for r in records:
         height = _HIGH * 0.9 * r["count"] / total / (most or 1)
         page.rect(_LEFT + _WIDTH * r["low"], top + _HIGH - height, _WIDTH * (r["high"] - r["low"]) - 1, height, colour)
-    page.text(_LEFT + 4, top + 12, name, 12, bold=True)
+    page.text(_LEFT + _WIDTH, top + 12, name, 12, bold=True, anchor="end")
     page.text(_LEFT - 8, top + _HIGH * 0.1 + 4, f"{most:.0%}", 10, SOFT, anchor="end")

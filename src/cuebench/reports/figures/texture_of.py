@@ -28,7 +28,7 @@ def texture_of(found: TextureOf, image: Image.Image) -> Drawing:
     image : PIL image
         What was shown.
     """
-    page = Drawing(900, 470, f"Texture of an image for {short_name(found.observer)}")
+    page = Drawing(900, 446, f"Texture of an image for {short_name(found.observer)}")
     page.text(_LEFT, 34, f"{(found.texture or 'no texture').replace('_', ' ')} {found.texturedness:.2f}", 20, bold=True)
     said = f"answer of {short_name(found.observer)}: {found.prediction}, {found.confidence:.0%}"
     page.text(_LEFT, 53, said + (f" · label: {found.label}" if found.label else ""), 12, SOFT)

@@ -12,11 +12,11 @@ import numpy as np
 from cuebench.errors import UserError
 from cuebench.stimuli.refined_bias.inspection import mask_measures, shape_measures, texture_measures, verdict
 from cuebench.stimuli.refined_bias.masks import BadSource, load
-from cuebench.stimuli.refined_bias.objects import Object, close_up, framed
+from cuebench.stimuli.refined_bias.objects import Object, close_up, flattened, framed
 from cuebench.stimuli.refined_bias.segment import Segmenter
 from cuebench.stimuli.refined_bias.shape_cue import draw_contours
 from cuebench.stimuli.refined_bias.sources import Source
-from cuebench.stimuli.refined_bias.texture_cue import GRIDS, patch_size, source_map
+from cuebench.stimuli.refined_bias.texture_cue import GRIDS, patch_size, shown, source_map
 
 Array = np.ndarray[Any, np.dtype[Any]]
 METHODS = ("patches", "quilting")
@@ -111,6 +111,7 @@ def shape_of(loaded: Loaded, number: int, sigma: float, settings: Settings) -> M
 def textures_of(loaded: Loaded, number: int, settings: Settings) -> list[Made]:
     """Make and measure the texture cues of an object, one for each patch size."""
     found = close_up(loaded.image, loaded.mask, settings.size, settings.largest, settings.margin)
+    found = found._replace(image=flattened(found.image, found.mask, sigma=settings.size / 6))
     inside = _eroded(found.mask, INSIDE)
     own = mask_measures(found.mask, found.area)
     return [_texture(loaded.source, number, grid, found, inside, own, settings) for grid in settings.grids]
@@ -122,7 +123,7 @@ def _texture(
     rng = np.random.default_rng([settings.seed, zlib.crc32(source.id.encode()), grid])
     make = source_map if settings.texture == "patches" else quilted_map
     where = make(found.image, inside, grid, rng, size=settings.size)
-    picture = found.image.reshape(-1, 3)[where]
+    picture = shown(found.image, where, grid)
     measures = own | texture_measures(picture, grid, where, found.mask)
     name = f"{grid}x{grid}_{source.label}_{number}"
     return Made(name, "texture", source.label, source.id, grid, picture, measures, verdict(measures))

@@ -31,7 +31,7 @@ class Limits:
     outside: tuple[float, float] = (0.0, 0.0)
     entropy: tuple[float, float] = (3.2, 8.0)
     contrast: tuple[float, float] = (5.0, 1e9)
-    grid_energy: tuple[float, float] = (0.0, 1.8)
+    grid_energy: tuple[float, float] = (0.0, 2.2)
     outline_in_texture: tuple[float, float] = (0.0, 0.0)
 
 

@@ -63,6 +63,30 @@ def close_up(image: Array, mask: Array, size: int, square: int, margin: float = 
     return found
 
 
+def flattened(image: Array, mask: Array, *, strength: float = 0.6, sigma: float = 37.0) -> Array:
+    """Take most of the shading off an object: it is form, not texture, and would show every border between patches.
+
+    The luminance blurred inside the mask moves by ``strength`` towards the object's mean.
+
+    Parameters
+    ----------
+    image, mask : arrays
+        uint8 H×W×3 and bool H×W.
+    strength : float
+        0: unchanged; 1: every place gets the same mean.
+    sigma : float
+        Blur in pixels: shading is what is larger than this.
+    """
+    from scipy.ndimage import gaussian_filter
+
+    weight = mask.astype(np.float32)
+    light = (image @ np.array([0.2125, 0.7154, 0.0721])).astype(np.float32)
+    share = np.maximum(gaussian_filter(weight, sigma, truncate=2.5), 1e-6)
+    slow = gaussian_filter(light * weight, sigma, truncate=2.5) / share
+    moved = image - strength * (slow - light[mask].mean())[..., None]
+    return np.clip(moved, 0, 255).round().astype(np.uint8)
+
+
 def inscribed(mask: Array) -> int:
     """Return the side of the largest square inside a mask, from the chessboard distance to its outside."""
     from scipy.ndimage import distance_transform_cdt

@@ -1,7 +1,7 @@
 """Segmenters for images without a mask: GrabCut (needs no weights), or a Hugging Face model.
 
 A segmenter is a function ``segment(image, label) -> mask`` (uint8 H×W×3 and the class name → bool H×W). ``segmenter``
-returns one by name: ``grabcut``, ``hf:MODEL`` (semantic, instance or panoptic segmentation: the segment whose label names
+returns one by name: ``grabcut``, ``hf:MODEL`` (semantic, instance or panoptic segmentation: the segment whose label is
 the class, else the largest that is not background) or ``sam:MODEL`` (promptable: the best mask at the image's centre).
 """
 

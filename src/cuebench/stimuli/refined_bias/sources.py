@@ -9,8 +9,8 @@
 ==============================  ==============================================================================
 
 ``labels.json`` says what the classes are: ``{"targets": {class: [members]}, "shape": [classes], "texture": [classes],
-"sigma": {class: blur}}``; only ``targets`` is needed, and nothing at all where every class is one of REFINED-BIAS or has
-the name of an ImageNet class.
+"sigma": {class: blur}}``; only ``targets`` is needed, and nothing at all where every class is one of REFINED-BIAS or
+has the name of an ImageNet class.
 """
 
 from __future__ import annotations

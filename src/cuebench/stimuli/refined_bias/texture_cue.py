@@ -1,8 +1,9 @@
 """The texture cue: patches from the inside of an object, re-ordered over the whole image and joined without a grid.
 
 Patches lie wholly inside the mask, so none holds a piece of the outline. Cells are filled along the diagonals: of a few
-random candidates the one that fits its left and upper neighbours best is taken, and neighbours are joined along the path
-of least difference through their overlap (the cut of Efros & Freeman 2001), all seams of one direction at once.
+random candidates the one that fits its left and upper neighbours best is taken, and neighbours are joined along the
+path of least difference through their overlap (the cut of Efros & Freeman 2001), all seams of one direction at once.
+The pixels along a cut are softened, except where patches are so small that this would soften everything.
 """
 
 from __future__ import annotations
@@ -19,15 +20,18 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 GRIDS = (4, 8, 16, 32)
 """Patches along a side; published."""
+SOFTEN = 10
+"""Seams are softened where a patch has at least this many pixels a side."""
 OVERLAP = 0.25
 """Part of a patch that it shares with each neighbour."""
-CANDIDATES = 12
+CANDIDATES = 24
+"""Random patches of which the best-fitting one is taken."""
 
 
 def patch_size(size: int, grid: int) -> tuple[int, int]:
     """Return the side of a patch with its overlap, and the overlap, in pixels."""
     step = -(-size // grid)
-    shared = max(1, round(step * OVERLAP))
+    shared = min(step, max(3, round(step * OVERLAP)))
     return step + shared, shared
 
 
@@ -56,7 +60,39 @@ def reordered(image: Array, mask: Array, grid: int, rng: np.random.Generator, *,
     BadSource
         No patch of this size fits inside the mask.
     """
-    return image.reshape(-1, 3)[source_map(image, mask, grid, rng, size=size)]
+    return shown(image, source_map(image, mask, grid, rng, size=size), grid)
+
+
+def shown(image: Array, source: Array, grid: int) -> Array:
+    """Return the picture of a source map, with softened seams.
+
+    Parameters
+    ----------
+    image : uint8 array H×W×3
+        The object.
+    source : int array
+        For each pixel of the cue the flat index of the object's pixel.
+    grid : int
+        Patches along a side.
+    """
+    from scipy.ndimage import gaussian_filter
+
+    picture = image.reshape(-1, 3)[source]
+    if source.shape[0] // grid < SOFTEN:
+        return picture
+    soft = gaussian_filter(picture.astype(np.float32), (0.8, 0.8, 0)).round().astype(np.uint8)
+    return np.where(_seams(source, image.shape[1])[..., None], soft, picture)
+
+
+def _seams(source: Array, width: int) -> Array:
+    """Return the pixels beside a cut: neighbours in the cue that are no neighbours in the object."""
+    across, down = np.diff(source, axis=1) != 1, np.diff(source, axis=0) != width
+    found = np.zeros(source.shape, bool)
+    found[:, 1:] |= across
+    found[:, :-1] |= across
+    found[1:] |= down
+    found[:-1] |= down
+    return found
 
 
 def source_map(image: Array, mask: Array, grid: int, rng: np.random.Generator, *, size: int = 224) -> Array:

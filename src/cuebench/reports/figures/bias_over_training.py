@@ -1,0 +1,62 @@
+"""Bias over training: what ``cuebench.callbacks.BiasOverTraining`` measured, epoch by epoch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cuebench.errors import UserError
+from cuebench.reports.figures._lines import Line, Panel, colour_of, legend
+from cuebench.reports.figures._svg import SOFT, Drawing, shorten
+
+_W, _H = 560, 280
+
+
+def bias_over_training(run: str | Path | Sequence[Mapping[str, Any]]) -> Drawing:
+    """Draw one curve for each number of the callback.
+
+    Parameters
+    ----------
+    run : path or sequence of records
+        The file that ``BiasOverTraining.save`` wrote, or its ``history``.
+    """
+    history = _history(run)
+    names = list(dict.fromkeys(name for record in history for name in record["values"]))
+    epochs = [int(record["epoch"]) for record in history]
+    first, span = min(epochs), max(max(epochs) - min(epochs), 1)
+    page = Drawing(80 + _W + 330, 110 + _H + 70)
+    page.title = "Shape bias over training"
+    page.text(30, 36, page.title, 19, bold=True)
+    page.text(30, 57, "measured on a fixed set of pictures; whiskers: 95 % over images", 12, SOFT)
+    plot = Panel(page, 80, 100, _W, _H, label="epoch")
+    step = max(1, len(epochs) // 10)
+    plot.ticks = [((e - first) / span, str(e)) for e in epochs[::step]]
+    for k, name in enumerate(names):
+        rows = [r for r in history if r["values"].get(name) is not None]
+        points = [((int(r["epoch"]) - first) / span, float(r["values"][name])) for r in rows]
+        bounds = [(_number(r, "low", name), _number(r, "high", name)) for r in rows]
+        plot.lines.append(Line(name, colour_of(k), points, bounds))
+    plot.draw()
+    legend(page, 80 + _W + 24, 116, [(shorten(n, 44), colour_of(k), False) for k, n in enumerate(names)])
+    return page
+
+
+def _history(run: str | Path | Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    if isinstance(run, str | Path):
+        path = Path(run).expanduser()
+        if not path.is_file():
+            raise UserError(f"{path} does not exist", "write it with BiasOverTraining.save(path)")
+        try:
+            run = json.loads(path.read_text("utf-8"))
+        except ValueError as error:
+            raise UserError(f"{path} is no record of a training: {error}") from None
+    if not run:
+        raise UserError("nothing was measured yet", "call the callback at the end of an epoch")
+    return run  # type: ignore[return-value]
+
+
+def _number(record: Mapping[str, Any], field: str, name: str) -> float:
+    value = record.get(field, {}).get(name)
+    return float("nan") if value is None else float(value)

@@ -1,0 +1,226 @@
+"""Novel objects: sixteen shapes without a name in sixteen textures, at five sizes, aligned and unaligned.
+
+The stimuli of experiment 3 of the protocol ``triplets``, as files. Your own masks and textures take the place of the
+built-in ones: ``--set shapes=FOLDER`` (black on white) and ``--set textures=FOLDER`` (pictures of at least 224 pixels).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from PIL import Image
+
+from cuebench.errors import UserError, did_you_mean
+from cuebench.files import write_atomic
+from cuebench.stimuli import shapes as shape_parts
+from cuebench.stimuli import textures as texture_parts
+from cuebench.stimuli.hashing import hash_files
+from cuebench.stimuli.makers._novel_inputs import masks_of, photographs_of
+from cuebench.stimuli.makers._novel_sheet import contact_sheet
+from cuebench.stimuli.makers.base import Maker, Progress
+from cuebench.stimuli.manifest import write_manifest
+from cuebench.stimuli.sources import novel_object
+from cuebench.types import Stimulus, StimulusSet
+
+NAME = "novel_objects"
+SIZES = (0.2, 0.4, 0.6, 0.8, 1.0)
+PLACES = {"aligned": "centre", "unaligned": "random"}
+Pixels = np.ndarray[Any, np.dtype[np.uint8]]
+Parts = Mapping[str, Pixels | None]
+"""Name → a user's own mask or texture; None: the built-in one of that name."""
+
+
+class Settings(NamedTuple):
+    """What decides the pixels, next to shapes and textures."""
+
+    seed: int
+    background: str
+    colour: bool
+
+
+class Object(NamedTuple):
+    """One stimulus: shape, texture, condition, and which of several patches."""
+
+    shape: str
+    texture: str
+    size: float
+    place: str
+    patch: int
+
+    @property
+    def id(self) -> str:
+        """Name of the stimulus."""
+        return f"{self.shape}-{self.texture}{f'.{self.patch}' if self.patch else ''}/{self.condition}"
+
+    @property
+    def condition(self) -> str:
+        """Condition of experiment 3."""
+        return f"experiment3/size={self.size:.1f}/{self.place}"
+
+    @property
+    def path(self) -> str:
+        """File below the folder of the set."""
+        return f"size={self.size:.1f}/{self.place}/{self.id.partition('/')[0]}.png"
+
+
+def plan(shapes: Parts, textures: Parts, count: int = 0) -> list[Object]:
+    """Return the stimuli: every shape in every texture at every size and place; a larger ``count`` adds patches.
+
+    An object of full size has one place only, so ``size=1.0`` has no unaligned form.
+    """
+    conditions = [(s, p) for p in PLACES for s in SIZES if (s, p) != (1.0, "unaligned")]
+    whole = len(shapes) * len(textures) * len(conditions)
+    patches = -(-(count or whole) // whole)
+    found = [
+        Object(shape, texture, size, place, patch)
+        for patch in range(patches)
+        for size, place in conditions
+        for shape in shapes
+        for texture in textures
+    ]
+    return found[: count or whole]
+
+
+def make(
+    out: Path,
+    *,
+    seed: int = 0,
+    count: int = 0,
+    progress: Progress | None = None,
+    shapes: str = "",
+    textures: str = "",
+    background: str = "white",
+    colour: bool = True,
+) -> StimulusSet:
+    """Write ``out/novel_objects/size=S/PLACE/SHAPE-TEXTURE.png``, the manifest and a contact sheet.
+
+    Parameters
+    ----------
+    out : Path
+        Data root: ``--data-root OUT -p triplets`` then shows these objects in experiment 3.
+    seed : int
+        The same seed gives the same bytes; another one other instances of the textures, other patches and places.
+    count : int
+        Number of stimuli, 0: all 2,304. A bigger number adds further patches of the same textures.
+    progress : callable, optional
+        ``progress(done, total)``.
+    shapes, textures : str
+        Names with commas between them, or a folder of your own: masks (black on white) and pictures.
+    background : str
+        ``white``, ``grey`` or ``noise``.
+    colour : bool
+        False: grey textures.
+
+    Returns
+    -------
+    StimulusSet
+        The set as written to ``manifest.parquet``.
+    """
+    if count < 0:
+        raise UserError(f"cannot make {count} stimuli", "count must be positive; 0: the whole set")
+    if background not in novel_object.BACKGROUNDS:
+        raise did_you_mean("background", background, novel_object.BACKGROUNDS)
+    forms = _chosen("shape", shapes, novel_object.SHAPES, shape_parts.names(), masks_of)
+    fills = _chosen("texture", textures, novel_object.TEXTURES, texture_parts.names(), photographs_of)
+    settings = Settings(seed, background, colour)
+    home, objects = out / NAME, plan(forms, fills, count)
+    _prepare(home, settings, forms, fills)
+    missing = [o for o in objects if not (home / o.path).is_file()]
+
+    def one(o: Object) -> None:
+        write_atomic(home / o.path, _png(drawn(o, forms, fills, settings)))
+
+    with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
+        for done, _ in enumerate(pool.map(one, missing), start=len(objects) - len(missing) + 1):
+            if progress:
+                progress(done, len(objects))
+    write_atomic(home / "contact_sheet.png", _png(np.asarray(contact_sheet(forms, fills, settings, drawn))))
+    return _written(home, objects, settings)
+
+
+def drawn(o: Object, shapes: Parts, textures: Parts, settings: Settings) -> Pixels:
+    """Draw one stimulus."""
+    own_shape, own_texture = shapes[o.shape], textures[o.texture]
+    return novel_object.draw(
+        seed=novel_object.seed_of(o.id, settings.seed),
+        shape=o.shape if own_shape is None else own_shape,
+        texture=o.texture if own_texture is None else own_texture,
+        size=o.size,
+        position=PLACES[o.place],
+        background=settings.background,
+        colour=settings.colour,
+        series=settings.seed,
+    )
+
+
+def _chosen(kind: str, text: str, default: tuple[str, ...], known: list[str], read: Any) -> Parts:
+    if text and Path(text).expanduser().is_dir():
+        return dict(read(Path(text).expanduser()))
+    names = [n.strip() for n in text.split(",") if n.strip()] or list(default)
+    for name in names:
+        if name not in known:
+            raise did_you_mean(f"{kind} (or folder)", name, known)
+    if len(names) < 2:
+        raise UserError(f"one {kind} gives no match of another {kind}", "name two or more")
+    return dict.fromkeys(names)
+
+
+def _prepare(home: Path, settings: Settings, shapes: Parts, textures: Parts) -> None:
+    """Refuse to mix two sets in one folder, then write the record of how this one is made."""
+    record = {"maker": NAME, "version": novel_object.VERSION, **settings._asdict()}
+    record |= {"shapes": list(shapes), "textures": list(textures)}
+    made = home / "made.json"
+    try:
+        before = json.loads(made.read_text("utf-8")) if made.is_file() else None
+    except ValueError as error:
+        raise UserError(f"{made} is damaged: {error}", "remove the folder first") from error
+    if before != record and any(home.glob("size=*/*/*.png")):
+        said = json.dumps(before) if before else "not made by cuebench"
+        raise UserError(f"{home} already holds another set: {said}", "choose another --out, or remove the folder first")
+    write_atomic(made, (json.dumps(record, indent=1) + "\n").encode())
+
+
+def _written(home: Path, objects: list[Object], settings: Settings) -> StimulusSet:
+    """Write the manifest of what lies in the folder."""
+    facts = hash_files([home / o.path for o in objects])
+    stimuli = [
+        Stimulus(
+            o.id,
+            path=o.path,
+            sha256=f.sha256,
+            width=novel_object.PIXELS,
+            height=novel_object.PIXELS,
+            shape=o.shape,
+            texture=o.texture,
+            shape_source=o.shape,
+            texture_source=f"{o.texture}.{settings.seed}",
+            condition=o.condition,
+        )
+        for o, f in zip(objects, facts)
+    ]
+    found = StimulusSet(NAME, tuple(stimuli), "", len(stimuli))
+    write_manifest(found, home / "manifest.parquet")
+    return replace(found, root=str(home))
+
+
+def _png(picture: Pixels) -> bytes:
+    buffer = io.BytesIO()
+    # Grain hardly compresses: the quickest level makes files a few per cent larger in a third of the time.
+    Image.fromarray(picture).save(buffer, "PNG", compress_level=1)
+    return buffer.getvalue()
+
+
+MAKER = Maker(
+    NAME,
+    "2,304 novel objects: 16 shapes × 16 textures, five sizes, aligned and unaligned, with a contact sheet",
+    make,
+    {"shapes": "", "textures": "", "background": "white", "colour": True},
+)

@@ -1,0 +1,208 @@
+"""S_cd, R_cd and mIoU against the paper's own tables and independent implementations."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
+
+from cuebench.errors import UserError
+from cuebench.metrics.cue_decomposition import Population, fixed
+from cuebench.metrics.mean_iou import ConfusionMatrix, mean_iou
+from cuebench.metrics.quality import Quality, accuracies, mean_ious
+from cuebench.metrics.quality_original import quality_original
+from cuebench.metrics.quality_shape import quality_shape
+from cuebench.metrics.quality_texture import quality_texture
+from cuebench.metrics.relative_robustness import by_type, mean_quality, over, relative_robustness
+from cuebench.metrics.robustness_cd import robustness_cd
+from cuebench.metrics.shape_bias_cd import shape_bias_cd
+from cuebench.protocols import _populations
+
+TABLES = Path(__file__).parents[2] / "src" / "cuebench" / "published" / "tables"
+
+
+@pytest.fixture(scope="module")
+def table8():
+    """Model → column → number, of the 43 models and the four 'Trained' ones."""
+    models = {}
+    with (TABLES / "cue_decomposition.VIII.csv").open() as file:
+        for row in csv.DictReader(file):
+            models.setdefault(row["model"], {"group": row["group"]})[row["condition"] + "/" + row["metric"]] = float(
+                row["value"]
+            )
+    return models
+
+
+@pytest.fixture(scope="module")
+def columns(table8):
+    h = [m for m in table8.values() if m["group"] != "Trained"]
+    q_o, q_s, q_t = (np.array([m[k] for m in h]) for k in ("accuracy/Q_O", "accuracy/Q_S", "accuracy/voronoi/Q_T"))
+    s, t = q_s.mean(), q_t.mean()
+    return {
+        "q_s": q_s, "q_t": q_t, "s": s, "t": t,
+        "S_cd": shape_bias_cd(q_s, q_t, s, t),
+        "R_cd": robustness_cd(q_s, q_t, q_o),
+        "printed_S": np.array([m["voronoi/S_cd"] for m in h]),
+        "printed_R": np.array([m["voronoi/R_cd"] for m in h]),
+        "robustness": np.array([m["relative_robustness/mean"] for m in h]),
+        "cue_conflict": np.array([m["cue_conflict/shape_bias"] for m in h]),
+    }  # fmt: skip
+
+
+def test_golden_rank_correlations(columns):
+    assert len(columns["q_s"]) == 43
+    pairs = {("R_cd", "robustness"): 0.951, ("S_cd", "cue_conflict"): 0.905, ("q_s", "robustness"): 0.887,
+             ("q_s", "cue_conflict"): 0.925, ("S_cd", "robustness"): 0.707}  # fmt: skip
+    for (x, y), printed in pairs.items():
+        assert spearmanr(columns[x], columns[y]).statistic == pytest.approx(printed, abs=0.0012), (x, y)
+    assert columns["t"] == pytest.approx(0.854, abs=0.0005)
+
+
+def test_r_cd_recomputes_to_the_printed_digits_and_s_cd_only_with_another_s(columns):
+    assert np.abs(columns["R_cd"] - columns["printed_R"]).max() <= 0.0011  # three rounded numbers go in
+    assert columns["s"] == pytest.approx(0.584, abs=0.0005)
+    assert 0.004 < np.abs(columns["S_cd"] - columns["printed_S"]).max() < 0.006
+    again = shape_bias_cd(columns["q_s"], columns["q_t"], 0.573, columns["t"])
+    assert np.abs(again - columns["printed_S"]).max() <= 0.0014
+
+
+def test_the_frozen_population_is_table_viii(table8, columns):
+    models = _populations.frozen_models(_populations.published()["heinert2025"], "imagenet")
+    assert {m: (v["group"], v["original"], v["eed"], v["voronoi"]) for m, v in models.items()} == {
+        m: (v["group"], v["accuracy/Q_O"], v["accuracy/Q_S"], v["accuracy/voronoi/Q_T"]) for m, v in table8.items()
+    }
+    (frozen,) = _populations.populations("heinert2025", "imagenet", "eed", "voronoi", {}, [])
+    assert (len(frozen), frozen.s, frozen.t) == (43, pytest.approx(columns["s"]), pytest.approx(columns["t"]))
+    without = _populations.populations("heinert2025", "imagenet", "eed", "voronoi", {}, ["EVA02 L"])[0]
+    assert len(without) == 42
+    assert without.s == pytest.approx((43 * frozen.s - 0.921) / 42)
+
+
+def test_populations_of_segmentation_and_mistakes(tmp_path):
+    sizes = {d: len(_populations.populations("heinert2025", d, "eed", "voronoi", {}, [])[0]) for d in ("cityscapes", "ade20k")}
+    assert sizes == {"cityscapes": 22, "ade20k": 19}
+    assert _populations.populations("both", "my own", "eed", "voronoi", {}, []) == []
+    with pytest.raises(UserError, match="population 'heinert'.*Did you mean 'heinert2025'"):
+        _populations.populations("heinert", "imagenet", "eed", "voronoi", {}, [])
+    with pytest.raises(UserError, match="leave out"):
+        _populations.populations("heinert2025", "imagenet", "eed", "voronoi", {}, ["EVA03"])
+    own = tmp_path / "mine.json"
+    own.write_text(json.dumps({"sets": {"imagenet": {"models": {"a": {"eed": 0.2, "voronoi": 0.4}}}}}))
+    assert _populations.populations(str(own), "imagenet", "eed", "voronoi", {}, [])[0].t == 0.4
+    own.write_text("{}")
+    _populations.frozen_models.cache_clear()
+    with pytest.raises(UserError, match="cannot be used"):
+        _populations.populations(str(own), "imagenet", "eed", "voronoi", {}, [])
+
+
+def test_edges_of_the_formulas():
+    assert shape_bias_cd(0.3, 0.4, 0.3, 0.4) == 0.5
+    assert np.isnan(shape_bias_cd(0.0, 0.0, 0.3, 0.4))
+    assert np.isnan(robustness_cd(0.1, 0.1, 0.0))
+    assert np.isnan(relative_robustness([0.1], 0.0))
+    assert relative_robustness([0.5, 0.25], 0.5) == 0.75
+    assert [f(3, 4) for f in (quality_original, quality_shape, quality_texture)] == [0.75] * 3
+    assert np.isnan(quality_shape(0, 0))
+    with pytest.raises(UserError, match="no model is left"):
+        Population("run", {"a": fixed(0.5)}, {"a": fixed(0.5)}).without({"a"})
+
+
+def test_a_run_population_moves_with_the_draws_and_a_frozen_one_does_not():
+    draws = np.array([0.1, 0.3])
+    run = Population("run", {"a": Quality(0.2, draws, 5)}, {"a": Quality(0.4, draws * 2, 5)})
+    s, t = run.draws(2)
+    np.testing.assert_allclose([s, t], [draws, draws * 2])
+    frozen = Population("x", {"a": fixed(0.2)}, {"a": fixed(0.4)})
+    assert frozen.draws(2) == (0.2, 0.4)
+
+
+def test_relative_robustness_of_qualities_is_that_of_numbers():
+    rng = np.random.default_rng(0)
+    correct = rng.random((200, 4)) < [0.9, 0.8, 0.5, 0.2]
+    clean, *levels = accuracies(correct, np.ones_like(correct), seed=1, resamples=300)
+    types = by_type({"a": [over(q, clean) for q in levels[:2]], "b": [over(levels[2], clean)]})
+    accuracy = correct.mean(axis=0)
+    assert types["a"].value == pytest.approx(relative_robustness(accuracy[1:3].tolist(), accuracy[0]))
+    whole = mean_quality(list(types.values()))
+    assert whole.value == pytest.approx((accuracy[1] + accuracy[2]) / 4 / accuracy[0] + accuracy[3] / 2 / accuracy[0])
+    low, high = whole.interval().interval.low, whole.interval().interval.high
+    assert low < whole.value < high
+    assert whole.n == 600
+
+
+def reference_miou(truth, answer, classes, ignore=255):
+    """Another way to the same number: sets of pixels, class by class, in plain Python."""
+    values = []
+    for c in range(classes):
+        both = either = 0
+        for a, b in zip(truth.ravel().tolist(), answer.ravel().tolist()):
+            if a == ignore:
+                continue
+            both += a == c == b
+            either += c in (a, b)
+        if either:
+            values.append(both / either)
+    return sum(values) / len(values) if values else float("nan")
+
+
+masks = st.integers(0, 2**32 - 1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=masks, classes=st.integers(1, 7))
+def test_miou_equals_an_independent_reference(seed, classes):
+    rng = np.random.default_rng(seed)
+    shape = (2, int(rng.integers(1, 9)), int(rng.integers(1, 9)))
+    truth = rng.choice([*range(classes), 255], shape).astype(np.uint8)
+    answer = rng.integers(-1, classes + 2, shape)
+    ours, theirs = mean_iou(truth, answer, classes), reference_miou(truth, answer, classes)
+    assert (np.isnan(ours) and np.isnan(theirs)) or abs(ours - theirs) < 1e-9
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=masks)
+def test_any_partition_into_shards_gives_the_same_bytes(seed):
+    rng = np.random.default_rng(seed)
+    truth = rng.choice([0, 1, 2, 255], (9, 6, 5)).astype(np.uint8)
+    answer = rng.integers(-1, 4, truth.shape)
+    whole = ConfusionMatrix.of(truth, answer, 3)
+    order, cuts = rng.permutation(9), np.sort(rng.integers(0, 10, 3))
+    merged = ConfusionMatrix.empty(3)
+    for part in np.split(order, cuts):
+        shard = ConfusionMatrix.empty(3)
+        for i in part:
+            shard = shard + ConfusionMatrix.of(truth[i], answer[i], 3)
+        merged = merged + shard
+    assert merged.counts.tobytes() == whole.counts.tobytes()
+    assert merged.mean == whole.mean or np.isnan(whole.mean)
+
+
+def test_absent_classes_never_count():
+    truth, answer = np.array([[0, 0, 1]]), np.array([[0, 0, 1]])
+    assert mean_iou(truth, answer, 50) == 1.0
+    assert np.isnan(ConfusionMatrix.of(truth, answer, 50).iou[2:]).all()
+    assert mean_iou(truth, np.array([[0, 0, 7]]), 50) == pytest.approx((1 + 0 + 0) / 3)  # class 7 occurs in the answer
+    assert mean_iou(truth, np.array([[0, 0, -1]]), 50) == pytest.approx((1 + 0) / 2)  # an answer outside all classes
+    assert np.isnan(mean_iou(np.full((1, 3), 255), answer, 2))
+    with pytest.raises(UserError, match=r"unknown ids \[9\]"):
+        mean_iou(np.array([[9]]), np.array([[0]]), 2)
+    with pytest.raises(UserError, match="shape"):
+        mean_iou(np.zeros((2, 2)), np.zeros((2, 3)), 2)
+
+
+def test_the_bootstrap_of_confusion_matrices_is_a_bootstrap_of_images():
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 3, (40, 4, 4))
+    answer = np.where(rng.random(truth.shape) < rng.random((40, 1, 1)), truth, rng.integers(0, 3, truth.shape))
+    areas = np.stack([ConfusionMatrix.of(t, a, 3).areas for t, a in zip(truth, answer)])
+    (found,) = mean_ious([areas], np.ones((40, 1), bool), seed=5, resamples=2000)
+    assert found.value == pytest.approx(reference_miou(truth, answer, 3), abs=1e-9)
+    plain = [reference_miou(truth[i], answer[i], 3) for i in rng.integers(0, 40, (150, 40))]
+    assert np.std(found.draws) == pytest.approx(np.std(plain), rel=0.25)
+    assert np.mean(found.draws) == pytest.approx(np.mean(plain), abs=0.01)

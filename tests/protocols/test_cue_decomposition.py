@@ -1,0 +1,259 @@
+"""Cue decomposition from the maker to the scores: planted biases come back, masks move, one decode serves all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+import cuebench
+from cuebench.errors import UserError
+from cuebench.observers.preprocess import Preprocess
+from cuebench.protocols import corruption_robustness
+from cuebench.protocols._corruptions import CORRECTED, TYPES, corruptions
+from cuebench.registry import protocols
+from cuebench.runs.evaluate import evaluate
+from cuebench.runs.score import score
+from cuebench.stimuli.decomposition import conflicts, shape_files
+from cuebench.stimuli.decomposition.cue_list import keeps, parse
+from cuebench.stimuli.makers.base import make
+from cuebench.stimuli.render import decode, render
+
+CLASSES = ("cat", "dog", "car", "clock")
+QUICK = {"steps": 4, "size": 32, "resize": 32, "workers": 1, "device": "cpu"}
+COLOURS = np.array([[200, 30, 30], [30, 200, 30], [30, 30, 200], [128, 128, 128]], np.uint8)
+
+
+@pytest.fixture(scope="module")
+def photographs(tmp_path_factory):
+    """Eight images of noise in four class folders."""
+    root = tmp_path_factory.mktemp("photographs")
+    rng = np.random.default_rng(0)
+    for name in CLASSES:
+        (root / name).mkdir()
+        for i in range(2):
+            Image.fromarray(rng.integers(0, 256, (40, 48, 3), np.uint8)).save(root / name / f"{i}.png")
+    return root
+
+
+@pytest.fixture(scope="module")
+def made(photographs, tmp_path_factory):
+    out = tmp_path_factory.mktemp("data")
+    return make("cue_decomposition", out, source=str(photographs), cues="all,voronoi8", conflicts="published", **QUICK)
+
+
+@pytest.fixture(scope="module")
+def data_root(made):
+    return Path(made.root).parent
+
+
+def test_the_set_holds_every_cue_of_every_image_and_the_ten_candidates(made):
+    parts = ["original", "eed", "voronoi", "patch", "diamond", "tex_eed", "tex_eed_pat", "voronoi8"]
+    counts = {c: sum(s.condition == c for s in made) for c in {s.condition for s in made}}
+    assert counts == dict.fromkeys([*parts, *(c.condition for c in conflicts.PUBLISHED)], 8)
+    record = json.loads((Path(made.root) / "made.json").read_text())
+    assert record["cues"]["voronoi8"] == {"cue": "voronoi_shuffle", "of": "original", "sites": 8}
+    assert record["cues"]["eed"] == {"cue": "eed", "of": "original", "steps": 4}
+
+
+def test_the_same_command_gives_the_same_bytes_anywhere(made, photographs, tmp_path):
+    again = make("cue_decomposition", tmp_path, source=str(photographs), cues="all,voronoi8", conflicts="published", **QUICK)
+    names = sorted(p.relative_to(again.root) for p in Path(again.root).rglob("*") if p.is_file())
+    assert names == sorted(p.relative_to(made.root) for p in Path(made.root).rglob("*") if p.is_file())
+    assert all((Path(again.root) / n).read_bytes() == (Path(made.root) / n).read_bytes() for n in names)
+
+
+def test_a_folder_made_in_another_way_is_refused(made, photographs, data_root):
+    with pytest.raises(UserError, match="seed was 0, now 1"):
+        make("cue_decomposition", data_root, seed=1, source=str(photographs), cues="eed", **QUICK)
+
+
+def test_the_residual_and_the_shape_cue_add_up_to_the_original(made):
+    home = Path(made.root)
+    one = {p: np.asarray(Image.open(home / p / "cat" / "0.png"), int) for p in ("original", "eed", "tex_eed")}
+    inside = (one["tex_eed"] > 0) & (one["tex_eed"] < 255)
+    np.testing.assert_array_equal((one["eed"] + one["tex_eed"] - 128)[inside], one["original"][inside])
+
+
+def test_conflicts_pair_other_classes_once_and_mix_the_two_files(made):
+    mixed = [s for s in made if s.condition == "conflict/blend/voronoi/0.5/0.5"]
+    assert all(s.shape != s.texture for s in mixed)
+    assert len({s.texture_source for s in mixed}) == len(mixed) == 8
+    one, root = mixed[0], Path(made.root)
+    shown = np.asarray(render(root, decode(root, one), one), int)
+    two = [np.asarray(Image.open(root / part / f"{source}.png"), int)
+           for part, source in (("eed", one.shape_source), ("voronoi", one.texture_source))]  # fmt: skip
+    assert np.abs(shown - (two[0] + two[1]) / 2).max() <= 0.51
+    other = {s.shape_source: s.texture_source for s in made if s.condition.startswith("conflict/sum/tex_eed_pat/1/2")}
+    assert other == {s.shape_source: s.texture_source for s in mixed}  # every candidate has the same pairs
+
+
+def test_partners_need_another_class():
+    labels = ["a"] * 5 + ["b"] * 3 + ["c"] * 2
+    found = conflicts.partners(labels, 3)
+    assert sorted(found) == list(range(10))
+    assert all(labels[i] != labels[j] for i, j in enumerate(found))
+    with pytest.raises(UserError, match="6 of 10 images show 'a'"):
+        conflicts.partners(["a"] * 6 + ["b"] * 4, 0)
+
+
+@pytest.mark.parametrize("text", ["mix/voronoi/1/1", "blend/voronoi/1", "blend/voronoi/x/1", "sum/tex_eed/0/0"])
+def test_bad_conflicts_are_refused(text):
+    with pytest.raises(UserError, match="conflict"):
+        conflicts.parse(text)
+
+
+def test_unknown_cues_are_refused():
+    with pytest.raises(UserError, match="Did you mean 'voronoi'"):
+        parse("voronoy", {})
+    assert [p.name for p in parse("tex.EEDpat", {})] == ["original", "eed", "tex_eed", "tex_eed_pat"]
+    assert (keeps("original"), keeps("eed"), keeps("voronoi64")) == ("both", "shape", "texture")
+
+
+@pytest.fixture(scope="module")
+def ideal(data_root, tmp_path_factory):
+    observers = ["ideal:shape", "ideal:texture", "ideal:mixture?shape=0.7"]
+    out = tmp_path_factory.mktemp("run")
+    return evaluate(observers, "cue_decomposition", data_root=data_root, out=out, workers=0, resamples=200)
+
+
+def test_ideal_observers_get_back_their_planted_bias(ideal):
+    def value(observer, metric, condition):
+        return ideal.value(observer, metric, condition)
+
+    for observer, q_s, q_t in (("ideal:shape", 1, None), ("ideal:texture", None, 1)):
+        assert value(observer, "quality_original", "original") == 1
+        found = [value(observer, "quality_shape", "eed"), value(observer, "quality_texture", "voronoi")]
+        assert [f for f, planted in zip(found, (q_s, q_t)) if planted] == [1]
+        assert all(f < 0.7 for f, planted in zip(found, (q_s, q_t)) if not planted)  # guesses among four classes
+    assert value("ideal:shape", "shape_bias", "conflict/blend/voronoi/0.5/0.5") == 1
+    assert value("ideal:texture", "shape_bias", "conflict/blend/voronoi/0.5/0.5") == 0
+    assert value("ideal:texture", "texture_accuracy", "conflict/sum/tex_eed/1/1") == 1
+    order = [value(o, "shape_bias_cd", "eed+voronoi H=heinert2025") for o in ("ideal:texture", "ideal:shape")]
+    assert order[0] < 0.5 < order[1]
+
+
+def test_scores_are_the_formulas_of_their_parts_and_name_their_population(ideal):
+    q = [ideal.value("ideal:shape", m, c) for m, c in
+         (("quality_original", "original"), ("quality_shape", "eed"), ("quality_texture", "patch"))]  # fmt: skip
+    assert ideal.value("ideal:shape", "robustness_cd", "eed+patch") == pytest.approx((q[1] + q[2]) / (2 * q[0]))
+    table = pq.read_table(next((ideal.out / "tables").glob("*population*"))).to_pylist()
+    own = [r for r in table if r["population"] == "run" and r["cues"] == "eed+patch"]
+    assert [r["model"] for r in own] == ["ideal:shape", "ideal:texture", "ideal:mixture?shape=0.7"]
+    s, t = own[0]["s"], own[0]["t"]
+    assert s == pytest.approx(np.mean([r["quality_shape"] for r in own]))
+    expected = (q[1] / s) / (q[1] / s + q[2] / t)
+    assert ideal.value("ideal:shape", "shape_bias_cd", "eed+patch H=run") == pytest.approx(expected)
+    assert len([r for r in table if r["population"] == "heinert2025" and r["cues"] == "eed+voronoi"]) == 43
+    assert not [r for r in table if r["population"] == "heinert2025" and r["cues"] == "eed+voronoi8"]
+    row = next(r for r in ideal.rows if r.metric == "shape_bias_cd" and r.condition.endswith("heinert2025"))
+    assert "43 models, s = 0.58" in row.note
+    assert row.ci_low <= row.value <= row.ci_high
+
+
+def test_a_model_can_be_left_out_of_the_population(ideal):
+    settings = {"cue_decomposition.population": "run", "cue_decomposition.leave_out": "ideal:texture"}
+    rows = score(ideal.out, settings=settings)
+    assert not [r for r in rows if "heinert" in r.condition]
+    table = pq.read_table(next((ideal.out / "tables").glob("*population*"))).to_pylist()
+    assert {r["model"] for r in table} == {"ideal:shape", "ideal:mixture?shape=0.7"}
+    assert [r for r in rows if r.observer == "ideal:texture" and r.metric == "shape_bias_cd"]  # it still has a score
+    with pytest.raises(UserError, match="option of protocol 'cue_decomposition': 'leave'"):
+        score(ideal.out, settings={"cue_decomposition.leave": "x"})
+
+
+def test_only_the_answered_class_is_stored(ideal):
+    shard = next((ideal.out / "responses").glob("*/*.parquet"))
+    assert set(pq.read_table(shard).column_names) == {"answer", "stimulus"}
+
+
+def test_sixteen_classes_by_a_label_map(photographs, tmp_path):
+    made = make("cue_decomposition", tmp_path, source=str(photographs), labels="in16", cues="voronoi", **QUICK)
+    assert made.targets == "in16"
+    assert {s.label for s in made} == {"cat", "dog", "car", "clock"}
+    found = evaluate(["ideal:shape"], "cue_decomposition", data_root=tmp_path, out=tmp_path / "r", workers=0, resamples=100)
+    assert found.value("ideal:shape", "quality_original", "original") == 1
+    assert "accuracy among in16" in found.rows[0].note
+
+
+def test_no_set_says_how_to_make_one(tmp_path):
+    with pytest.raises(UserError, match="holds no cue decomposition"):
+        protocols.get("cue_decomposition").read(tmp_path)
+    with pytest.raises(UserError, match="needs images"):
+        make("cue_decomposition", tmp_path)
+
+
+def test_a_diffusion_of_more_than_a_day_is_refused_before_it_starts(photographs, tmp_path, monkeypatch):
+    monkeypatch.setattr(shape_files, "seconds_for", lambda pixels, options: 40_000.0)
+    with pytest.raises(UserError, match=r"8 images \(32×32\) would take about 3.7 days") as refused:
+        make("cue_decomposition", tmp_path, source=str(photographs), cues="eed", **QUICK)
+    assert "accuracy=45" in refused.value.hint
+    assert not list((tmp_path / "cue_decomposition").glob("eed/**/*.png"))
+    assert len(make("cue_decomposition", tmp_path, source=str(photographs), cues="eed", hours=0, **QUICK)) == 16
+
+
+def test_the_estimate_is_the_pace_of_the_first_steps(monkeypatch):
+    now = iter(range(100))
+
+    def slow(pixels, progress, workers, steps):
+        for done in range(0, 1000, 10):
+            progress(done, 1000)
+
+    monkeypatch.setattr("cuebench.cues.eed", slow)
+    monkeypatch.setattr(shape_files.time, "perf_counter", lambda: next(now))
+    assert shape_files.seconds_for(np.zeros((4, 4, 3), np.uint8), {"steps": 1000}) == 100  # 10 steps in each second
+
+
+# --- corruptions ---------------------------------------------------------------------------------------------------
+
+
+def test_the_published_levels():
+    planned = corruptions(keep_colour=False)
+    counts = {k: sum(c.kind == k for c in planned) for k in (*TYPES, CORRECTED)}
+    assert counts == {"contrast": 8, "high_pass": 8, "low_pass": 8, "uniform_noise": 8, "phase_noise": 7, CORRECTED: 7}
+    assert len({c.condition for c in planned}) == len(planned) == 47
+    assert all("keep_colour=true" in c.recipe for c in corruptions(keep_colour=True) if c.recipe)
+
+
+def test_every_image_is_decoded_once_for_all_corruptions(data_root, tmp_path):
+    run = evaluate(["ideal:shape", counting("seen")], "corruption_robustness", data_root=data_root, out=tmp_path,
+                   workers=0, resamples=100, batch_size=32)  # fmt: skip
+    assert run.record.images_decoded == 8
+    assert run.value("ideal:shape", "relative_robustness", "mean") == 1
+    assert run.value("ideal:shape", "relative_robustness", "contrast/level=0.3") == 1
+    shown = [r for r in run.rows if r.observer == "seen" and r.metric == "accuracy"]
+    assert len(shown) == 47
+    assert all(r.n == 8 for r in shown)
+
+
+def counting(name):
+    """A model that answers by the mean colour: right on nothing in particular, but it looks at pixels."""
+    return cuebench.wrap(lambda x: np.stack([x.mean((1, 2, 3)) * k for k in range(4)], 1), name=name, fingerprint="1",
+                         preprocess=Preprocess(32), labels=list(CLASSES))  # fmt: skip
+
+
+def test_corruptions_really_reach_the_observer(data_root, tmp_path):
+    """A model that tells grey from colour is right on clean pictures only."""
+
+    def colourful(x):
+        spread = x.std(axis=1).mean((1, 2)) > 1e-3
+        return np.eye(4)[np.where(spread, 0, 1)]
+
+    model = cuebench.wrap(colourful, name="grey", fingerprint="1", preprocess=Preprocess(32, std=(1, 1, 1), mean=(0, 0, 0)),
+                          labels=list(CLASSES))  # fmt: skip
+    run = evaluate([model], "corruption_robustness", data_root=data_root, out=tmp_path, workers=0, resamples=100)
+    assert run.value("grey", "accuracy", "clean") == 0.25
+    assert run.value("grey", "accuracy", "contrast/level=1") == 0.25  # always "dog": right on another quarter
+    assert run.value("grey", "relative_robustness", "mean") == 1
+
+
+def test_a_data_root_with_two_sets_is_ambiguous(data_root, tmp_path):
+    for name in ("cue_decomposition", "cue_decomposition_segmentation"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "manifest.parquet").write_bytes(b"")
+    with pytest.raises(UserError, match="which images"):
+        corruption_robustness.read(tmp_path)

@@ -85,10 +85,13 @@ def test_the_frozen_population_is_table_viii(table8, columns):
 
 
 def test_populations_of_segmentation_and_mistakes(tmp_path):
-    sizes = {d: len(_populations.populations("heinert2025", d, "eed", "voronoi", {}, [])[0]) for d in ("cityscapes", "ade20k")}
+    sizes = {
+        d: len(_populations.populations("heinert2025", d, "eed", "voronoi", {}, [])[0])
+        for d in ("cityscapes", "ade20k")
+    }
     assert sizes == {"cityscapes": 22, "ade20k": 19}
     assert _populations.populations("both", "my own", "eed", "voronoi", {}, []) == []
-    with pytest.raises(UserError, match="population 'heinert'.*Did you mean 'heinert2025'"):
+    with pytest.raises(UserError, match=r"population 'heinert'.*Did you mean 'heinert2025'"):
         _populations.populations("heinert", "imagenet", "eed", "voronoi", {}, [])
     with pytest.raises(UserError, match="leave out"):
         _populations.populations("heinert2025", "imagenet", "eed", "voronoi", {}, ["EVA03"])

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from cuebench.errors import UserError
-from cuebench.observers.adapters.ideal import WEIGHTS, load
+from cuebench.labels import label_map
+from cuebench.observers.adapters.ideal import SURE, WEIGHTS, load
 from cuebench.observers.base import Batch, LoadOptions, Observer, Spec
-from cuebench.types import Stimulus
+from cuebench.types import REMOVED, Stimulus
 
 CLASSES = tuple("abcdefgh")
 STIMULI = [
@@ -96,6 +97,34 @@ def test_features_share_similarity_between_the_cues_as_planted(weight):
 def test_a_photograph_is_answered_by_its_label():
     found = ideal("mixture?shape=0.5").respond(Batch([Stimulus("x", label="c")]), ["decisions"])
     assert found["decisions"].tolist() == ["c"]
+
+
+def test_a_missing_cue_is_answered_at_random():
+    stimuli = [Stimulus(f"t{i}", texture="c") for i in range(4000)]
+    found = ideal("shape").respond(Batch(stimuli), ["logits"])["logits"]
+    ranks = 1 + (found > found[:, [2]]).sum(axis=1)
+    harmonic = np.mean([1 / k for k in range(1, 9)])
+    assert np.mean(1 / ranks) == pytest.approx(harmonic, abs=4 * (1 / ranks).std() / np.sqrt(4000))
+    assert (ideal("texture").respond(Batch(stimuli), ["decisions"])["decisions"] == "c").all()
+    removed = Stimulus("x", label="a", shape=REMOVED, texture="a")
+    assert ideal("texture").respond(Batch([removed]), [])["decisions"].tolist() == ["a"]
+    assert ideal("shape").respond(Batch([removed]), [])["logits"].std() > 0
+
+
+def test_answers_in_a_larger_label_space():
+    targets = label_map("refined_bias")
+    told = ideal("shape?labels=imagenet1k", targets=targets.names).among(targets.names, targets)
+    assert len(told.labels) == 1000
+    found = told.respond(Batch([Stimulus("x", shape="clock"), Stimulus("y", texture="tiger")]), [])
+    assert found["logits"].shape == (2, 1000)
+    assert found["features"].shape == (2, 40)
+    assert found["logits"][0].argmax() in targets.resolve(told.labels).members[targets.names.index("clock")]
+    assert found["logits"][1].max() < SURE
+    # Without a map, or where a class has no member there, the answers stay in the classes themselves.
+    plain = ideal("shape?labels=imagenet1k", targets=("unheard-of",))
+    assert len(plain.among(("unheard-of",), label_map({"unheard-of": ["unheard-of"]})).labels) == 1
+    with pytest.raises(UserError, match="label space 'imagenet'"):
+        ideal("shape?labels=imagenet")
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,9 @@ def test_the_set_holds_every_cue_of_every_image_and_the_ten_candidates(made):
 
 
 def test_the_same_command_gives_the_same_bytes_anywhere(made, photographs, tmp_path):
-    again = make("cue_decomposition", tmp_path, source=str(photographs), cues="all,voronoi8", conflicts="published", **QUICK)
+    again = make(
+        "cue_decomposition", tmp_path, source=str(photographs), cues="all,voronoi8", conflicts="published", **QUICK
+    )
     names = sorted(p.relative_to(again.root) for p in Path(again.root).rglob("*") if p.is_file())
     assert names == sorted(p.relative_to(made.root) for p in Path(made.root).rglob("*") if p.is_file())
     assert all((Path(again.root) / n).read_bytes() == (Path(made.root) / n).read_bytes() for n in names)
@@ -175,7 +177,9 @@ def test_sixteen_classes_by_a_label_map(photographs, tmp_path):
     made = make("cue_decomposition", tmp_path, source=str(photographs), labels="in16", cues="voronoi", **QUICK)
     assert made.targets == "in16"
     assert {s.label for s in made} == {"cat", "dog", "car", "clock"}
-    found = evaluate(["ideal:shape"], "cue_decomposition", data_root=tmp_path, out=tmp_path / "r", workers=0, resamples=100)
+    found = evaluate(
+        ["ideal:shape"], "cue_decomposition", data_root=tmp_path, out=tmp_path / "r", workers=0, resamples=100
+    )
     assert found.value("ideal:shape", "quality_original", "original") == 1
     assert "accuracy among in16" in found.rows[0].note
 
@@ -203,7 +207,7 @@ def test_the_estimate_is_the_pace_of_the_first_steps(monkeypatch):
         for done in range(0, 1000, 10):
             progress(done, 1000)
 
-    monkeypatch.setattr("cuebench.cues.eed", slow)
+    monkeypatch.setattr(shape_files.cues.module("eed"), "eed", slow)
     monkeypatch.setattr(shape_files.time, "perf_counter", lambda: next(now))
     assert shape_files.seconds_for(np.zeros((4, 4, 3), np.uint8), {"steps": 1000}) == 100  # 10 steps in each second
 
@@ -243,8 +247,8 @@ def test_corruptions_really_reach_the_observer(data_root, tmp_path):
         spread = x.std(axis=1).mean((1, 2)) > 1e-3
         return np.eye(4)[np.where(spread, 0, 1)]
 
-    model = cuebench.wrap(colourful, name="grey", fingerprint="1", preprocess=Preprocess(32, std=(1, 1, 1), mean=(0, 0, 0)),
-                          labels=list(CLASSES))  # fmt: skip
+    plain = Preprocess(32, std=(1, 1, 1), mean=(0, 0, 0))
+    model = cuebench.wrap(colourful, name="grey", fingerprint="1", preprocess=plain, labels=list(CLASSES))
     run = evaluate([model], "corruption_robustness", data_root=data_root, out=tmp_path, workers=0, resamples=100)
     assert run.value("grey", "accuracy", "clean") == 0.25
     assert run.value("grey", "accuracy", "contrast/level=1") == 0.25  # always "dog": right on another quarter

@@ -176,3 +176,14 @@ def test_card_is_drawn(run, tmp_path):
     drawing = card(found, image)
     assert "night" in drawing.svg()
     assert card(found, image).save(tmp_path / "card.png").stat().st_size > 1000
+
+
+def test_sheet_of_textures():
+    sheet = figures.get("texture_sheet")(textures=["grid", "polka_dotted", "fur"], columns=2)
+    words = sheet.svg()
+    assert words.count("<image") == 3
+    assert "polka dotted" in words
+    assert (
+        figures.get("texture_sheet")(textures=["grid"], variant=1).svg()
+        != figures.get("texture_sheet")(textures=["grid"], variant=2).svg()
+    )

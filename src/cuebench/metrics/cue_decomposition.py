@@ -1,4 +1,4 @@
-"""The population H that S_cd is normalised by: the models of a run, or a frozen published one. A helper, not a metric."""
+"""The population H that S_cd is normalised by: the models of a run, or a published one. A helper, not a metric."""
 
 from __future__ import annotations
 
@@ -46,9 +46,7 @@ class Population:
         keep = [m for m in self.shape if m not in names]
         if not keep:
             raise UserError(f"no model is left in population {self.name!r}", f"its members: {', '.join(self.shape)}")
-        return replace(
-            self, shape={m: self.shape[m] for m in keep}, texture={m: self.texture[m] for m in keep}
-        )
+        return replace(self, shape={m: self.shape[m] for m in keep}, texture={m: self.texture[m] for m in keep})
 
     @property
     def s(self) -> float:
@@ -62,11 +60,12 @@ class Population:
 
     def draws(self, resamples: int) -> tuple[Any, Any]:
         """Return s and t in each resample: drawn with the images in a run, fixed in a frozen population."""
-        return tuple(_mean_draws(qs, mean, resamples) for qs, mean in ((self.shape, self.s), (self.texture, self.t)))  # type: ignore[return-value]
+        return _mean_draws(self.shape, self.s, resamples), _mean_draws(self.texture, self.t, resamples)
 
     def described(self) -> str:
         """Return what stands beside a score."""
-        return f"H = {self.name}: {len(self)} models, s = {self.s:.4f}, t = {self.t:.4f}"
+        alone = " (one model is its own average: .5 by definition)" if len(self) == 1 else ""
+        return f"H = {self.name}: {len(self)} model{'s' * (len(self) != 1)}{alone}, s = {self.s:.4f}, t = {self.t:.4f}"
 
 
 def fixed(value: float) -> Quality:

@@ -13,7 +13,8 @@ METRIC = MetricInfo(
     reference=REFERENCE,
     caveats=(
         "EED keeps colour and coarse shading; it is not shape alone.",
-        *CAVEATS,),
+        *CAVEATS,
+    ),
     chance="1 / classes (accuracy)",
     higher_is="recognises more by shape",
     needs=("logits",),

@@ -13,7 +13,8 @@ METRIC = MetricInfo(
     reference=REFERENCE,
     caveats=(
         "For segmentation the masks move with the pixels.",
-        *CAVEATS,),
+        *CAVEATS,
+    ),
     chance="1 / classes (accuracy)",
     higher_is="recognises more by texture",
     needs=("logits",),

@@ -15,13 +15,13 @@ METRIC = MetricInfo(
     title="Relative robustness under corruptions",
     formula="Q(corrupted) / Q(clean); of a type: mean over its levels; mean: mean over the types",
     denominator="quality on the clean images in colour; n counts the corrupted pictures",
-    reference="Geirhos et al. 2018, Generalisation in humans and deep neural networks, arXiv:1808.08750; Heinert et al. "
-    "2025, Table I",
+    reference="Geirhos et al. 2018, Generalisation in humans and deep neural networks, arXiv:1808.08750; "
+    "Heinert et al. 2025, Table I",
     caveats=(
         "The weakest level of every type is counted too: no change but (for classification) the loss of colour.",
         "The mean over levels depends on which levels were chosen; the published ones are used.",
-        "Phase noise as published breaks the symmetry of the spectrum (faithful, counts in the mean); the corrected one "
-        "is reported beside it.",
+        "Phase noise as published breaks the symmetry of the spectrum (faithful, counts in the mean); the corrected "
+        "one is reported beside it.",
         "The interval resamples images; all pictures made from one are drawn together.",
     ),
     bounds=(0.0, float("inf")),
@@ -60,9 +60,7 @@ def relative_robustness(corrupted: Sequence[float], clean: float) -> float:
 
 def over(corrupted: Quality, clean: Quality) -> Quality:
     """Return one level's quality over the clean one, with draws."""
-    return Quality(
-        float(divided(corrupted.value, clean.value)), divided(corrupted.draws, clean.draws), corrupted.n
-    )
+    return Quality(float(divided(corrupted.value, clean.value)), divided(corrupted.draws, clean.draws), corrupted.n)
 
 
 def mean_quality(parts: Sequence[Quality]) -> Quality:

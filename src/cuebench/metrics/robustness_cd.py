@@ -52,4 +52,4 @@ def robustness_cd(shape: Number, texture: Number, original: Number) -> Number:
     >>> robustness_cd(0.5, 0.75, 1.0)
     0.625
     """
-    return divided(shape + texture, 2 * original)  # type: ignore[no-any-return]
+    return divided(shape + texture, 2 * original)

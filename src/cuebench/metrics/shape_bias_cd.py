@@ -55,4 +55,4 @@ def shape_bias_cd(shape: Number, texture: Number, s: Number | float, t: Number |
     0.5
     """
     one, other = divided(shape, s), divided(texture, t)
-    return divided(one, one + other)  # type: ignore[no-any-return]
+    return divided(one, one + other)

@@ -24,8 +24,9 @@ Ints = np.ndarray[Any, np.dtype[np.intp]]
 
 Similarity = Literal["cosine", "dot", "euclid"]
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
-TIE = 1e-12
+TIE = 1e-13
 """Similarities closer than this part of the largest one are equal: what is left is rounding of the product."""
+_CENTRED = 1e-15  # (rounding of the mean)² is this small a part of the squared length, and less
 
 
 @dataclass(frozen=True)
@@ -107,31 +108,61 @@ def balanced_draw(triplets: Triplets, k: int, rng: np.random.Generator) -> Ints:
     return np.sort(order[rank < k])
 
 
-class Gram(NamedTuple):
-    """Inner products of the embeddings that share a source (0 elsewhere), and which rows can be used."""
-
-    products: Floats
-    usable: Bools
-    zero: Bools
-
-
-def gram(features: Array, triplets: Triplets) -> Gram:
-    """Return the inner products x·y of all images that share a source: all three similarities follow from them.
+@dataclass(frozen=True)
+class Gram:
+    """Inner products of the embeddings that share a source (0 elsewhere), made when they are asked for.
 
     A row with NaN or infinite numbers is not usable; a row of zeros has no direction and is not usable either.
     """
+
+    features: Array
+    triplets: Triplets
+
+    @cached_property
+    def products(self) -> Floats:
+        """x·y, for cosine and dot product."""
+        return _blocks(self.features, self.triplets)
+
+    @cached_property
+    def centred(self) -> Floats:
+        """(x − m)·(y − m) with m the mean: distances are the same, and near-parallel embeddings keep their digits."""
+        mean = self.features[self.usable].mean(axis=0, dtype=np.float64) if self.usable.any() else 0.0
+        return _blocks(self.features, self.triplets, mean)
+
+    @cached_property
+    def usable(self) -> Bools:
+        """Rows that can be compared."""
+        return np.isfinite(self.squares) & (self.squares > 0)
+
+    @cached_property
+    def squares(self) -> Floats:
+        """Squared length of every row; NaN or infinite where the row is."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.einsum("ij,ij->i", self.features, self.features, dtype=np.float64)
+
+    @cached_property
+    def zero(self) -> Bools:
+        """Rows of zeros among those that have something to be compared with."""
+        compared = np.zeros(self.triplets.images, bool)
+        compared[np.concatenate([*self.triplets.groups, np.zeros(0, np.intp)])] = True
+        return compared & (self.squares == 0)
+
+
+def gram(features: Array, triplets: Triplets) -> Gram:
+    """Return the inner products x·y of all images that share a source: all three similarities follow from them."""
     if features.ndim != 2 or len(features) != triplets.images:
         raise UserError(f"features of shape {features.shape}; expected {triplets.images} images × numbers")
+    return Gram(features, triplets)
+
+
+def _blocks(features: Array, triplets: Triplets, mean: Floats | float | None = None) -> Floats:
     products = np.zeros((triplets.images, triplets.images))
-    with np.errstate(invalid="ignore", over="ignore"):  # unusable rows are found by their squares, below
+    with np.errstate(invalid="ignore", over="ignore"):  # unusable rows are found by their squares
         for group in triplets.groups:
             rows = features[group].astype(np.float64)
+            rows = rows if mean is None else rows - mean
             products[group[:, None], group[None, :]] = rows @ rows.T
-    squares = products.diagonal()
-    compared = np.zeros(triplets.images, bool)
-    compared[np.concatenate([*triplets.groups, np.zeros(0, np.intp)])] = True
-    finite = np.isfinite(squares)
-    return Gram(products, finite & (squares > 0), compared & finite & (squares == 0))
+    return products
 
 
 class Decisions(NamedTuple):
@@ -161,14 +192,17 @@ def _gap(of: Gram, triplets: Triplets, kind: Similarity) -> tuple[Floats, float]
 
     What both have in common (the anchor's own length) is left out: it changes no sign, only the rounding.
     """
-    flat, row = of.products.ravel(), triplets.anchor * triplets.images
+    table = of.centred if kind == "euclid" else of.products
+    flat, row = table.ravel(), triplets.anchor * triplets.images
     first, second = flat[row + triplets.shape], flat[row + triplets.texture]
-    squares = np.where(of.usable, of.products.diagonal(), 1.0)
+    squares = np.where(of.usable, table.diagonal() if kind == "euclid" else of.squares, 1.0)
     largest = float(squares.max(initial=np.finfo(np.float64).tiny))
     with np.errstate(invalid="ignore"):  # trials of unusable images are masked by the caller
         if kind == "dot":
             return first - second, largest
         if kind == "euclid":
+            # A network that answers everything alike is left with the rounding of its own length.
+            largest = max(largest, float(np.where(of.usable, of.squares, 0).max(initial=0)) * _CENTRED)
             return 2 * (first - second) - (squares[triplets.shape] - squares[triplets.texture]), largest
         lengths = 1 / np.sqrt(squares)
         gap = first * lengths[triplets.shape] - second * lengths[triplets.texture]

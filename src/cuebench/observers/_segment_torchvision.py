@@ -51,6 +51,7 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
             cached=file.is_file(),
         )
         notes = (f"weights {weights.name}",)
+    sliding: dict[str, Any] = windows(spec, given.own)
     observer = torch_masks(
         model,
         name=given.name,
@@ -59,14 +60,14 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
         device=options.device,
         precision=options.precision,
         notes=notes,
-        **windows(spec, given.own),
+        **sliding,
     )
     return [observer]
 
 
 def _preprocess(weights: Any) -> Preprocess:
     transform = weights.transforms()
-    side = int(list(transform.resize_size)[0])
+    side = int(next(iter(transform.resize_size)))
     return Preprocess(
         size=side,
         resize=(side, side),

@@ -37,6 +37,7 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     else:
         parts = _hub.fetched(lambda: _parts(spec.body, given), wanted, offline=options.offline)
     model, processor, notes, tokens = parts
+    sliding: dict[str, Any] = windows(spec, given.own)
     observer = torch_masks(
         model,
         name=given.name,
@@ -47,7 +48,7 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
         precision=options.precision,
         settings={"image_processor": f"{type(processor).__name__} ({BACKEND})"},
         notes=notes,
-        **windows(spec, given.own),
+        **sliding,
     )
     return [observer]
 
@@ -58,7 +59,9 @@ def _parts(source: str, given: TorchOptions) -> tuple[Any, Any, tuple[str, ...],
     transformers.utils.logging.disable_progress_bar()
     config = transformers.AutoConfig.from_pretrained(source)
     universal = config.model_type in UNIVERSAL
-    kind = transformers.AutoModelForUniversalSegmentation if universal else transformers.AutoModelForSemanticSegmentation
+    kind = (
+        transformers.AutoModelForUniversalSegmentation if universal else transformers.AutoModelForSemanticSegmentation
+    )
     processor = transformers.AutoImageProcessor.from_pretrained(source, backend=BACKEND)
     tokens = _task_tokens(transformers, source, config) if config.model_type == "oneformer" else None
     if given.random or given.checkpoint:

@@ -65,7 +65,9 @@ class MaskObserver:
     def respond(self, batch: Batch, needs: Sequence[Capability]) -> Answers:
         """Answer a batch with class numbers, N×H×W at the size of the input."""
         if set(needs) - self.capabilities:
-            raise UserError(f"observer {self.name!r} is a segmentation model and gives masks only; wanted {list(needs)}")
+            raise UserError(
+                f"observer {self.name!r} is a segmentation model and gives masks only; wanted {list(needs)}"
+            )
         if batch.images is None:
             raise UserError(f"observer {self.name!r} needs pixels, and the batch has no images")
         height, width = batch.images.shape[1:3]
@@ -110,7 +112,7 @@ class MaskObserver:
             raise UserError(
                 f"observer {self.name!r} gives {array.shape[1]} logits for each pixel, but its label space "
                 f"{self.labels.name!r} has {len(self.labels)} classes",
-                f"pass labels= (a name such as voc21, cityscapes or ade20k, or a file) with its {array.shape[1]} classes",
+                f"pass labels= (voc21, cityscapes, ade20k, or a file) with the {array.shape[1]} classes of this model",
             )
         if array.ndim == 4 and not np.isfinite(array).all():
             raise UserError(f"observer {self.name!r} answered with NaN or infinite logits", "check its preprocessing")
@@ -123,7 +125,9 @@ class MaskObserver:
 def check_window(name: str, window: int, stride: int) -> None:
     """Refuse windows that leave gaps."""
     if window < 0 or stride < 0 or (stride and not window) or stride > window:
-        raise UserError(f"observer {name!r}: window {window}, stride {stride}", "0, or a stride of 1 to the window's side")
+        raise UserError(
+            f"observer {name!r}: window {window}, stride {stride}", "0, or a stride of 1 to the window's side"
+        )
 
 
 def _starts(length: int, side: int, stride: int) -> Iterator[int]:

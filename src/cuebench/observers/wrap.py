@@ -171,7 +171,9 @@ def _wrap_masks(
     if task != "segmentation":
         raise UserError(f"task is {task!r}", "classification or segmentation")
     if space is None:
-        raise UserError(f"the segmentation {name!r} needs labels=", "voc21, cityscapes, ade20k, a file or a list of names")
+        raise UserError(
+            f"the segmentation {name!r} needs labels=", "voc21, cityscapes, ade20k, a file or a list of names"
+        )
     if _is_module(model):
         from cuebench.observers.segment_torch import torch_masks
 

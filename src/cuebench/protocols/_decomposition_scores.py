@@ -98,7 +98,9 @@ class Decomposition:
 
     def _row(self, one: Measured, condition: str, metric: str, found: Quality, *notes: str) -> Score:
         boot = found.interval()
-        asked = {"quality_original": {ORIGINAL}, "quality_shape": {SHAPE}}.get(metric, set(condition.split()[0].split("+")))
+        asked = {"quality_original": {ORIGINAL}, "quality_shape": {SHAPE}}.get(
+            metric, set(condition.split()[0].split("+"))
+        )
         if metric == "robustness_cd":
             asked = asked | {ORIGINAL}
         total = sum(s.condition in asked for s in one.responses.stimuli)

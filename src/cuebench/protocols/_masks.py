@@ -31,7 +31,9 @@ FULL = 64
 def check(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
     """Say which classes of the masks a model cannot answer, and which of its classes belong to two of them."""
     resolved = label_map(stimuli.targets).resolve(labels)
-    problems = [f"class {name!r} of the masks has no member among its {len(labels)} classes" for name in resolved.uncovered]
+    problems = [
+        f"class {name!r} of the masks has no member among its {len(labels)} classes" for name in resolved.uncovered
+    ]
     twice = [i for i, n in Counter(i for m in resolved.members for i in m.tolist()).items() if n > 1]
     return problems + [f"its class {labels.names[i]!r} belongs to two classes of the masks" for i in twice]
 

@@ -19,7 +19,12 @@ BOTH = "both"
 
 
 def populations(
-    wanted: str, dataset: str, shape: str, texture: str, run: Mapping[str, Mapping[str, Quality]], left_out: Sequence[str]
+    wanted: str,
+    dataset: str,
+    shape: str,
+    texture: str,
+    run: Mapping[str, Mapping[str, Quality]],
+    left_out: Sequence[str],
 ) -> list[Population]:
     """Return the populations that S_cd is given for.
 
@@ -77,17 +82,19 @@ def frozen_models(path: Path, dataset: str) -> dict[str, dict[str, Any]]:
 
 def _frozen(name: str, path: Path, dataset: str, shape: str, texture: str) -> Population | None:
     models = {
-        m: q for m, q in frozen_models(path, dataset).items() if q.get("group") != TRAINED and {shape, texture} <= set(q)
+        m: q
+        for m, q in frozen_models(path, dataset).items()
+        if q.get("group") != TRAINED and {shape, texture} <= set(q)
     }
     if not models:
         return None
-    made = [{m: fixed(q[cue]) for m, q in models.items()} for cue in (shape, texture)]
-    return Population(name, *made, source=str(path.name))
+    by_shape, by_texture = ({m: fixed(q[cue]) for m, q in models.items()} for cue in (shape, texture))
+    return Population(name, by_shape, by_texture, str(path.name))
 
 
 def _of_run(shape: str, texture: str, run: Mapping[str, Mapping[str, Quality]]) -> Population | None:
     own = {m: q for m, q in run.items() if {shape, texture} <= set(q)}
     if not own:
         return None
-    made = [{m: q[cue] for m, q in own.items()} for cue in (shape, texture)]
-    return Population(RUN, *made, source="the models of this run")
+    by_shape, by_texture = ({m: q[cue] for m, q in own.items()} for cue in (shape, texture))
+    return Population(RUN, by_shape, by_texture, "the models of this run")

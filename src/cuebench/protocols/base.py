@@ -32,7 +32,7 @@ class ScoreOptions:
     seed: int = 0
     resamples: int = 10_000
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Options of single protocols, ``protocol.option`` → value, as in ``--set cue_decomposition.leave_out=NAME``."""
+    """Options of single protocols, ``protocol.option`` → value: ``--set cue_decomposition.leave_out=NAME``."""
 
     def of(self, protocol: str, **accepted: str) -> dict[str, str]:
         """Return a protocol's own options with defaults; one that it does not have is an error."""

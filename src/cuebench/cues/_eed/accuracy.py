@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-MARGIN = 2.0
+MARGIN = 0.5
 """dB on top of the wanted accuracy."""
 
 CYCLES = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
@@ -55,7 +55,7 @@ def cycles_for(accuracy: float, time: float) -> Cycles | None:
     a diffusion is less accurate at its end than on its way. Beyond the table their number grows with the time.
 
     >>> cycles_for(45, 6553.6)
-    Cycles(number=83, horizon=6553.6)
+    Cycles(number=72, horizon=6553.6)
     """
     horizon = min((t for t in WORST if t >= time * (1 - 1e-6)), default=max(WORST))
     worst = WORST[horizon]

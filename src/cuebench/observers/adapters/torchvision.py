@@ -134,6 +134,9 @@ ADAPTER = Adapter(
     "[&task=segmentation&window=512&stride=341]",
     extra="torch",
     packages=("torch", "torchvision"),
-    examples=("torchvision:resnet50?weights=IMAGENET1K_V1", "torchvision:alexnet?weights=random&seed=0",
-              "torchvision:deeplabv3_resnet50?task=segmentation"),  # fmt: skip
+    examples=(
+        "torchvision:resnet50?weights=IMAGENET1K_V1",
+        "torchvision:alexnet?weights=random&seed=0",
+        "torchvision:deeplabv3_resnet50?task=segmentation",
+    ),
 )

@@ -1,10 +1,10 @@
 """The folder of a decomposition: who made it, its manifest, and reading it back.
 
-    made.json           how it was made: source, sizes, seed, options of every cue
-    manifest.parquet    one row for each picture, with hashes
-    labels.json         segmentation: the classes, and which classes of a model count as each
-    original/ eed/ …    one folder for each part, PNG files of the same names
-    masks/ voronoi/masks/ …   ground truth; moved masks lie in the folder of what moved them
+made.json           how it was made: source, sizes, seed, options of every cue
+manifest.parquet    one row for each picture, with hashes
+labels.json         segmentation: the classes, and which classes of a model count as each
+original/ eed/ …    one folder for each part, PNG files of the same names
+masks/ voronoi/masks/ …   ground truth; moved masks lie in the folder of what moved them
 """
 
 from __future__ import annotations

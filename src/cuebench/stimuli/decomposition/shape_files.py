@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cuebench.errors import UserError
+from cuebench.registry import cues
 from cuebench.stimuli._cue_files import Job, read_image, write_image
 
 LONGEST = 24 * 3600.0
@@ -28,8 +30,7 @@ def seconds_for(pixels: Array, options: Mapping[str, Any]) -> float:
 
     The first report of progress is left out of the pace: it holds the time of compiling the kernels.
     """
-    from cuebench.cues import eed
-
+    diffuse = cues.module("eed").eed
     marks: list[tuple[float, int, int]] = []
 
     def progress(done: int, total: int) -> None:
@@ -38,10 +39,8 @@ def seconds_for(pixels: Array, options: Mapping[str, Any]) -> float:
             raise _EnoughError
 
     start = time.perf_counter()
-    try:
-        eed(pixels, **{**options, "workers": 1}, progress=progress)
-    except _EnoughError:
-        pass
+    with suppress(_EnoughError):
+        diffuse(pixels, **{**options, "workers": 1}, progress=progress)
     if len(marks) < 2:  # a run so short that it reports once
         return time.perf_counter() - start
     (early, before, _), (late, after, total) = marks[0], marks[-1]
@@ -116,15 +115,14 @@ def diffuse_batches(
     jobs: Sequence[Job], options: Mapping[str, Any], size: int, progress: Callable[[int, int], None] | None = None
 ) -> None:
     """Make the files in batches of images of one size, on the GPU; each file is written whole or not at all."""
-    from cuebench.cues import eed
-
+    diffuse = cues.module("eed").eed
     groups: dict[tuple[int, ...], list[tuple[Path, Array]]] = {}
     done = 0
 
     def flush(shape: tuple[int, ...]) -> None:
         nonlocal done
         own = groups.pop(shape)
-        for (path, _), picture in zip(own, eed(np.stack([p for _, p in own]), **options)):
+        for (path, _), picture in zip(own, diffuse(np.stack([p for _, p in own]), **options)):
             write_image(path, picture)
         done += len(own)
         if progress:

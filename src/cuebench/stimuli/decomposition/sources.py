@@ -93,7 +93,9 @@ def _drawn(images: StimulusSet, count: int, seed: int) -> StimulusSet:
     if not count or count >= len(images):
         return images
     chosen = sorted(np.random.default_rng(seed).permutation(len(images))[:count])
-    return images.only([images.stimuli[i] for i in chosen], f"{count:,} of {len(images):,} images, drawn by seed {seed}")
+    return images.only(
+        [images.stimuli[i] for i in chosen], f"{count:,} of {len(images):,} images, drawn by seed {seed}"
+    )
 
 
 def _mapped(images: StimulusSet, labels: str) -> tuple[StimulusSet, str]:

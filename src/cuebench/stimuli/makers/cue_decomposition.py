@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from cuebench._version import __version__
 from cuebench.cues.eed import STEPS_CLASSIFICATION, STEPS_SEGMENTATION
@@ -21,7 +18,7 @@ from cuebench.stimuli._cue_files import plan
 from cuebench.stimuli.apply_cue import apply_cue, claim_folder
 from cuebench.stimuli.decomposition import conflicts as mixing
 from cuebench.stimuli.decomposition import folder, shape_files
-from cuebench.stimuli.decomposition.cue_list import ORIGINAL, RESIDUAL, SHAPE, Part, parse
+from cuebench.stimuli.decomposition.cue_list import RESIDUAL, SHAPE, Part, parse
 from cuebench.stimuli.decomposition.originals import MASKS, write_originals, write_residuals
 from cuebench.stimuli.decomposition.sources import Source, read_source
 from cuebench.stimuli.makers.base import Maker, Progress
@@ -188,7 +185,9 @@ def _shape_on_gpu(options: Mapping[str, Any], place: Path, target: Path, work: _
     todo = [job for job in jobs if not job.is_done()]
     gpu = shape_files.on_gpu(work.device)
     batch = min(GPU_BATCH, len(todo)) if gpu else 1
-    shape_files.check_duration(todo, options, 1 if gpu else shape_files.cores(work.workers), work.longest, max(batch, 1))
+    shape_files.check_duration(
+        todo, options, 1 if gpu else shape_files.cores(work.workers), work.longest, max(batch, 1)
+    )
     if gpu:
         recipe = {"cue": "eed", "options": dict(options), "seed": work.seed, "mask": None, "other": None}
         claim_folder(target, {**recipe, "invert_mask": False}, jobs)

@@ -8,7 +8,14 @@ from pathlib import Path
 from cuebench.errors import UserError, all_problems
 from cuebench.stimuli.decomposition.classes import Classes
 from cuebench.stimuli.hashing import hash_files
-from cuebench.stimuli.readers._scan import find_images, id_problems, nothing_found, require_folder, shortfall, with_facts
+from cuebench.stimuli.readers._scan import (
+    find_images,
+    id_problems,
+    nothing_found,
+    require_folder,
+    shortfall,
+    with_facts,
+)
 from cuebench.stimuli.readers.base import Reader
 from cuebench.types import Stimulus, StimulusSet
 

@@ -1,0 +1,206 @@
+"""Triplets: golden counts from the published names, decisions against a loop that is written another way."""
+
+from __future__ import annotations
+
+import csv
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.spatial import distance as scipy_distance
+
+from cuebench.errors import UserError
+from cuebench.metrics.intervals import Clusters
+from cuebench.metrics.triplet_bias_gain import gain, gain_estimates, mean_of_seeds
+from cuebench.metrics.triplet_shape_bias import compute, count, triplet_shape_bias
+from cuebench.metrics.triplets import SIMILARITIES, balanced_draw, decide, enumerate_triplets, gram
+from cuebench.stimuli.readers.cue_conflict import parse
+
+
+@pytest.fixture(scope="session")
+def published(shared):
+    """The sources of the 1,200 conflict images, from the names in a public response file."""
+    file = next((shared / "cue_conflict" / "responses").glob("*resnet50_session-1.csv"))
+    names = [row["imagename"].rpartition("_")[2].removesuffix(".png") for row in csv.DictReader(file.open())]
+    conflict = [s for s in map(parse, names) if s.shape != s.texture]
+    return [s.shape_source for s in conflict], [s.texture_source for s in conflict]
+
+
+def test_experiment_1_has_210_103_triplets(published):
+    found = enumerate_triplets(*published)
+    assert (found.images, len(found)) == (1200, 210_103)
+    assert (found.per_anchor.min(), found.per_anchor.max()) == (28, 363)
+
+
+def test_28_of_each_anchor_are_33_600_and_distinct(published):
+    found = enumerate_triplets(*published)
+    rows = balanced_draw(found, 28, np.random.default_rng(0))
+    assert len(rows) == len(set(rows.tolist())) == 33_600
+    assert set(found.only(rows).per_anchor.tolist()) == {28}
+    assert rows.tolist() != balanced_draw(found, 28, np.random.default_rng(1)).tolist()
+
+
+def test_experiment_3_has_57_600_triplets():
+    shapes, textures = zip(*product(range(16), range(16)))
+    found = enumerate_triplets(shapes, textures)
+    assert len(found) == 57_600
+    assert set(found.per_anchor.tolist()) == {225}
+
+
+def brute_force(shapes, textures):
+    """Every triple of positions that fits the definition."""
+    n = range(len(shapes))
+    return {
+        (a, s, t)
+        for a, s, t in product(n, n, n)
+        if shapes[a] == shapes[s]
+        and textures[a] != textures[s]
+        and textures[a] == textures[t]
+        and shapes[a] != shapes[t]
+    }
+
+
+def test_enumeration_is_the_definition_also_with_repeated_pairs():
+    rng = np.random.default_rng(3)
+    shapes, textures = rng.integers(4, size=24), rng.integers(5, size=24)
+    found = enumerate_triplets(shapes, textures)
+    listed = list(zip(found.anchor.tolist(), found.shape.tolist(), found.texture.tolist()))
+    assert len(listed) == len(set(listed))
+    assert set(listed) == brute_force(shapes.tolist(), textures.tolist())
+
+
+LOOP = {
+    "cosine": lambda x, y: 1 - scipy_distance.cosine(x, y),
+    "dot": lambda x, y: float(np.dot(x, y)),
+    "euclid": lambda x, y: -scipy_distance.euclidean(x, y),
+}
+
+
+@pytest.mark.parametrize("kind", SIMILARITIES)
+def test_decisions_are_those_of_a_loop_over_triplets(kind):
+    rng = np.random.default_rng(5)
+    shapes, textures = zip(*product(range(5), range(6)))
+    features = rng.normal(size=(30, 17)).astype(np.float32) + 1
+    found = enumerate_triplets(shapes, textures)
+    ours = decide(gram(features, found), found, kind)
+    rows = features.astype(np.float64)
+    sim = LOOP[kind]
+    loop = [sim(rows[a], rows[s]) > sim(rows[a], rows[t]) for a, s, t in zip(found.anchor, found.shape, found.texture)]
+    assert ours.shape.tolist() == loop
+    assert not ours.tie.any()
+    assert (ours.shape ^ ours.texture).all()
+
+
+def grid(n, m):
+    return zip(*product(range(n), range(m)))
+
+
+@pytest.mark.parametrize("kind", SIMILARITIES)
+@pytest.mark.parametrize(("by", "bias"), [("shape", 1.0), ("texture", 0.0)])
+def test_an_embedding_of_one_cue_has_bias_one_or_zero(kind, by, bias):
+    shapes, textures = grid(6, 7)
+    own = np.eye(8)[list(shapes if by == "shape" else textures)]
+    assert triplet_shape_bias(own, shapes, textures, similarity=kind) == bias
+
+
+def test_both_cues_equally_are_all_ties_without_noise_and_half_with_it():
+    shapes, textures = grid(16, 16)
+    both = np.concatenate([np.eye(16)[list(shapes)], np.eye(16)[list(textures)]], axis=1)
+    found = enumerate_triplets(shapes, textures)
+    assert decide(gram(both, found), found).tie.all()
+    assert triplet_shape_bias(both, shapes, textures) == 0  # a tie is never a shape decision
+    noisy = both + np.random.default_rng(0).normal(scale=0.3, size=both.shape)
+    assert triplet_shape_bias(noisy, shapes, textures) == pytest.approx(0.5, abs=0.03)
+
+
+@pytest.mark.parametrize("width", [3, 501, 4096])
+def test_a_constant_network_ties_everywhere_despite_rounding(width):
+    shapes, textures = grid(8, 8)
+    same = np.tile(np.random.default_rng(1).normal(size=width), (64, 1))
+    found = enumerate_triplets(shapes, textures)
+    for kind in SIMILARITIES:
+        assert decide(gram(same, found), found, kind).tie.all()
+
+
+def test_differences_in_the_eighth_digit_are_decided():
+    """Embeddings of untrained networks are nearly parallel; single precision would guess."""
+    shapes, textures = grid(4, 4)
+    rows = np.ones((16, 300))
+    rows[:, :4] += 1e-8 * np.eye(4)[list(shapes)]
+    assert triplet_shape_bias(rows, shapes, textures, similarity="euclid") == 1
+    rows[:, :4] += 1e-5 * np.eye(4)[list(shapes)]
+    assert triplet_shape_bias(rows, shapes, textures, similarity="cosine") == 1
+
+
+def test_zero_and_nan_vectors_leave_the_trials_and_are_named():
+    shapes, textures = grid(4, 4)
+    rows = np.eye(4)[list(shapes)] + 0.0
+    rows[0] = 0
+    rows[5, 2] = np.nan
+    found = enumerate_triplets(shapes, textures)
+    of = gram(rows, found)
+    assert (np.flatnonzero(of.zero).tolist(), np.flatnonzero(~of.usable).tolist()) == ([0], [0, 5])
+    decided = decide(of, found)
+    touched = np.isin(np.stack([found.anchor, found.shape, found.texture]), [0, 5]).any(axis=0)
+    assert ((decided.shape | decided.texture | decided.tie) == ~touched).all()
+    assert compute(count(decided, found)).value == 1
+
+
+def test_anchors_without_a_match_have_no_trials():
+    found = enumerate_triplets(["a", "a", "b", "c"], ["x", "y", "x", "z"])
+    assert found.per_anchor.tolist() == [1, 0, 0, 0]
+    assert len(enumerate_triplets([], [])) == 0
+    assert np.isnan(triplet_shape_bias(np.ones((2, 3)), ["a", "b"], ["x", "y"]))
+
+
+def test_draws_are_averaged_and_each_anchor_weighs_the_same():
+    shapes = ["a"] * 6 + ["b"] * 2
+    textures = ["x", "y", "z", "u", "v", "w", "x", "y"]
+    found = enumerate_triplets(shapes, textures)
+    rows = balanced_draw(found, 1, np.random.default_rng(0))
+    assert found.only(rows).per_anchor.max() == 1
+    features = np.random.default_rng(0).normal(size=(8, 5))
+    decided = decide(gram(features, found), found)
+    draws = [balanced_draw(found, 1, np.random.default_rng(s)) for s in range(3)]
+    mean = np.mean([decided.shape[d].mean() for d in draws])
+    assert compute(count(decided, found, draws)).value == pytest.approx(mean)
+
+
+def test_the_gain_is_a_difference_and_its_interval_covers_it():
+    shapes, textures = grid(12, 12)
+    found = enumerate_triplets(shapes, textures)
+    rng = np.random.default_rng(0)
+    both = np.concatenate([1.2 * np.eye(12)[list(shapes)], np.eye(12)[list(textures)]], axis=1)
+    tallies = [
+        count(decide(gram(x + rng.normal(scale=0.4, size=x.shape), found), found), found)
+        for x in (both, *[0 * both] * 5)
+    ]
+    trained, baselines = tallies[0], tallies[1:]
+    value = compute(trained).value - np.mean([compute(b).value for b in baselines])
+    assert gain(trained, baselines) == pytest.approx(value)
+    clusters = Clusters(np.arange(144), np.array(shapes), np.array(textures))
+    for made in gain_estimates(trained, baselines, clusters, ("images", "two_way"), seed=0, resamples=500):
+        assert made.bootstrap.interval.low < value < made.bootstrap.interval.high
+        assert made.bootstrap.interval.low > 0
+    mean = mean_of_seeds(baselines, seed=0, resamples=500)
+    assert mean.n == 5
+    assert mean.bootstrap.interval.low <= mean.value <= mean.bootstrap.interval.high
+    assert np.isnan(mean_of_seeds(baselines[:1], seed=0, resamples=500).bootstrap.interval.low)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: enumerate_triplets(["a"], ["x", "y"]), "1 shape sources and 2 texture sources"),
+        (lambda: triplet_shape_bias(np.ones((3, 2)), ["a"] * 4, ["x"] * 4), r"expected 4 images"),
+        (lambda: triplet_shape_bias(np.ones(4), ["a"] * 4, ["x"] * 4), r"expected 4 images"),
+        (
+            lambda: triplet_shape_bias(np.ones((4, 2)), ["a"] * 4, ["x"] * 4, similarity="cosin"),
+            "Did you mean 'cosine'",
+        ),
+        (lambda: balanced_draw(enumerate_triplets(["a"], ["x"]), 0, np.random.default_rng(0)), "cannot draw 0"),
+    ],
+)
+def test_mistakes_are_named(call, message):
+    with pytest.raises(UserError, match=message):
+        call()

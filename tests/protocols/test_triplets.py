@@ -1,0 +1,297 @@
+"""The protocol ``triplets``: stimuli, planted biases, draws, exclusions, baselines and bad input."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import cuebench
+from cuebench.errors import UserError
+from cuebench.protocols import triplets
+from cuebench.protocols._triplet_stimuli import EXPERIMENTS, SAME, novel_objects, textured_silhouettes
+from cuebench.protocols.base import ScoreOptions
+from cuebench.responses.table import Responses
+from cuebench.runs.plan import read_stimuli
+from cuebench.runs.score import score as score_again
+from cuebench.stimuli.makers.base import make
+from cuebench.stimuli.render import decode, render
+from cuebench.types import StimulusSet
+
+SMALL = {"triplets.experiments": "3"}
+CLASSES = ("cat", "dog", "car")
+
+
+def conflict_root(root, *, silhouettes=True, size=40):
+    """Three shape classes with two instances each in three textures: 12 images in conflict and 6 aligned."""
+    folder = root / "cue_conflict"
+    rng = np.random.default_rng(0)
+    for shape in CLASSES:
+        (folder / "stimuli" / shape).mkdir(parents=True)
+        (folder / "silhouettes" / shape).mkdir(parents=True) if silhouettes else None
+        for i in (1, 2):
+            for texture in CLASSES:
+                pixels = rng.integers(0, 200, size=(size, size, 3), dtype=np.uint8)
+                Image.fromarray(pixels).save(folder / "stimuli" / shape / f"{shape}{i}-{texture}1.png")
+            if silhouettes:
+                plane = np.full((size, size, 3), 255, np.uint8)
+                plane[10:30, 10 : 20 + 2 * i] = 0
+                plane[9, 10:15] = 60  # a soft edge: not pure black, so background
+                Image.fromarray(plane).save(folder / "silhouettes" / shape / f"{shape}{i}.png")
+    return root
+
+
+def answered(stimuli, features, name="net", **more):
+    return Responses(name, "model", stimuli, np.arange(len(stimuli)), {"features": features}, **more)
+
+
+def value(rows, condition, metric="triplet_shape_bias", kind="images", observer=None):
+    found = [r for r in rows if (r.condition, r.metric, r.ci_kind) == (condition, metric, kind)]
+    return next(r for r in found if observer in (None, r.observer))
+
+
+# ------------------------------------------------------------------------------------------------- stimuli
+
+
+def test_the_names_that_others_rely_on():
+    assert {c for own in EXPERIMENTS.values() for c in own} >= {
+        "experiment1/alpha=1.0",
+        "experiment2/size=0.4/unaligned",
+        "experiment3/size=1.0/aligned",
+    }
+    assert [len(c) for c in EXPERIMENTS.values()] == [6, 10, 10]
+
+
+def test_pictures_of_experiments_1_and_2_follow_the_definition(tmp_path):
+    root = conflict_root(tmp_path)
+    found = triplets.read(root)
+    own = [s for s in found if s.id.startswith("cat1-dog1/")]
+    assert len(own) == 14  # 6 + 10 conditions, two of which show the pictures of alpha = 1
+    assert len([s for s in found if "experiment3" not in s.condition]) == 12 * 14
+    image = np.asarray(Image.open(root / own[0].path)).astype(float)
+    black = np.asarray(Image.open(root / "cue_conflict/silhouettes/cat/cat1.png")).max(axis=2) == 0
+    for stimulus in own:
+        shown = np.asarray(render(found.root, decode(found.root, stimulus), stimulus)).astype(float)
+        if stimulus.condition.startswith("experiment1"):
+            alpha = float(stimulus.condition.rpartition("=")[2])
+            m = np.where(black, 1.0, 1 - alpha)[..., None]
+            assert np.abs(shown - (m * image + (1 - m) * 255)).max() <= 0.51
+        else:
+            inside = np.argwhere((shown < 255).any(axis=2))
+            share = float(stimulus.condition.split("/")[1].removeprefix("size="))
+            assert (np.ptp(inside, axis=0) <= np.ceil(share * np.array([20, 12])) + 2).all()
+    places = {c: SAME.get(c, c) for c in EXPERIMENTS["2"]}
+    assert places["experiment2/size=1.0/unaligned"] == "experiment1/alpha=1.0"
+
+
+def test_each_unaligned_picture_has_its_own_place(tmp_path):
+    found = textured_silhouettes(conflict_root(tmp_path), ["experiment2/size=0.2/unaligned"])
+    assert len({s.seed for s in found}) == len(found) == 12
+    assert [s.seed for s in found] == [
+        s.seed for s in textured_silhouettes(tmp_path, ["experiment2/size=0.2/unaligned"])
+    ]
+
+
+def test_another_silhouette_is_another_stimulus(tmp_path):
+    conditions = ["experiment1/alpha=1.0"]
+    before = {s.key for s in textured_silhouettes(conflict_root(tmp_path), conditions)}
+    path = tmp_path / "cue_conflict/silhouettes/cat/cat1.png"
+    Image.fromarray(np.asarray(Image.open(path))[::-1].copy()).save(path)
+    after = {s.key for s in textured_silhouettes(tmp_path, conditions)}
+    assert len(before & after) == 10
+
+
+def test_real_silhouettes_are_accepted_and_the_part_is_named(shared):
+    found = textured_silhouettes(shared, EXPERIMENTS["1"])
+    assert (len(found), found.partial, found.expected) == (240 * 6, ("240 of 1,200 cue-conflict images",), 7200)
+
+
+@pytest.mark.parametrize("spoil", ["grey", "white", "missing", "size"])
+def test_bad_silhouettes_are_all_named(tmp_path, spoil):
+    root = conflict_root(tmp_path)
+    for name in ("cat1", "dog2"):
+        path = root / "cue_conflict/silhouettes" / name[:-1] / f"{name}.png"
+        ramp = np.tile(np.linspace(0, 255, 40).astype(np.uint8), (40, 1))
+        plane = {"grey": ramp, "white": np.full((40, 40), 255, np.uint8), "size": np.eye(30, dtype=np.uint8) * 255}
+        path.unlink() if spoil == "missing" else Image.fromarray(plane[spoil]).save(path)
+    said = {"grey": "not binary", "white": "no pixel is black", "missing": "is missing", "size": "30×30 pixels"}[spoil]
+    with pytest.raises(UserError, match="2 problems") as caught:
+        triplets.read(root)
+    assert caught.value.message.count(said) == 2
+
+
+def test_experiment_3_needs_no_data_and_says_what_is_left_out(tmp_path):
+    alone = read_stimuli(["triplets"], None, limit=0, seed=0)[0].stimuli
+    assert len(alone) == 9 * 256
+    assert "experiments 1 and 2 left out" in alone.partial[0]
+    only = read_stimuli(["triplets"], None, limit=0, seed=0, settings=SMALL)[0].stimuli
+    assert (len(only), only.partial, only.expected) == (9 * 256, (), 9 * 256)
+    source = read_stimuli(["triplets"], tmp_path, limit=0, seed=0, settings={"triplets.experiments": "1"})[0]
+    assert "there is no folder" in source.problem.message
+
+
+def test_made_objects_take_the_place_of_the_built_in_ones(tmp_path):
+    make("novel_objects", tmp_path, seed=5, shapes="dax,ruk", textures="bricks,wood")
+    found = read_stimuli(["triplets"], tmp_path, limit=0, seed=0, settings=SMALL)[0].stimuli
+    assert len(found) == 9 * 4
+    shown = decode(found.root, found.stimuli[0])
+    assert shown.size == (224, 224)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"triplets.experiments": "4"}, "unknown experiment '4'"),
+        ({"triplets.draw": "some"}, "triplets.draw='some'"),
+        ({"triplets.replications": "0"}, "triplets.replications='0'"),
+        ({"triplets.similarity": "cosin"}, "Did you mean 'cosine'"),
+        ({"triplets.background": "blue"}, "unknown background"),
+        ({"triplets.drawn": "1"}, "Did you mean 'draw'"),
+        ({"cue_conflict.draw": "1"}, "no protocol of this run"),
+    ],
+)
+def test_wrong_settings_fail_before_anything_is_shown(settings, message):
+    with pytest.raises(UserError, match=message):
+        read_stimuli(["triplets"], None, limit=0, seed=0, settings=settings)
+
+
+# ------------------------------------------------------------------------------------------------- planted biases
+
+
+@pytest.fixture(scope="module")
+def calibrated(tmp_path_factory):
+    """Ideal observers on experiment 3, as a user runs them."""
+    names = ["ideal:shape", "ideal:texture", "ideal:random"]
+    names += [f"ideal:mixture?shape={p}" for p in (0.5, 0.8, 0.2)]
+    out = tmp_path_factory.mktemp("run")
+    return out, cuebench.evaluate(names, "triplets", out=out, settings=SMALL, resamples=1000)
+
+
+@pytest.mark.parametrize("condition", EXPERIMENTS["3"])
+def test_only_shape_is_one_and_only_texture_zero(calibrated, condition):
+    _, rows = calibrated
+    for observer, planted in (("ideal:shape", 1.0), ("ideal:texture", 0.0)):
+        for suffix in ("", "/similarity=dot", "/similarity=euclid"):
+            found = value(rows, condition + suffix, observer=observer)
+            assert (found.value, found.n, found.n_excluded) == (planted, 57_600, 0)
+
+
+@pytest.mark.parametrize(
+    ("observer", "planted"),
+    [
+        ("ideal:random", 0.5),
+        ("ideal:mixture?shape=0.5", 0.5),
+        ("ideal:mixture?shape=0.8", 0.8),
+        ("ideal:mixture?shape=0.2", 0.2),
+    ],
+)
+def test_a_planted_share_lies_in_its_interval(calibrated, observer, planted):
+    _, rows = calibrated
+    found = [
+        value(rows, c, kind="two_way", observer=observer)
+        for c in dict.fromkeys(SAME.get(c, c) for c in EXPERIMENTS["3"])
+    ]
+    assert all(f.ci_low <= planted <= f.ci_high for f in found)
+    assert np.mean([f.value for f in found]) == pytest.approx(planted, abs=0.02)
+
+
+def test_every_bias_has_four_intervals_and_a_table_by_class(calibrated):
+    out, rows = calibrated
+    own = [r for r in rows if (r.observer, r.condition) == ("ideal:random", "experiment3/size=0.6/aligned")]
+    assert [r.ci_kind for r in own] == ["images", "shape_sources", "texture_sources", "two_way"]
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(out / "tables" / "triplets.by_class.parquet").to_pylist()
+    mine = [
+        t for t in table if (t["observer"], t["condition"], t["cue"]) == (own[0].observer, own[0].condition, "shape")
+    ]
+    assert len(mine) == 16
+    assert np.average([t["value"] for t in mine], weights=[t["trials"] for t in mine]) == pytest.approx(own[0].value)
+
+
+def test_scoring_again_gives_the_same_bytes_and_reads_the_settings(calibrated):
+    out, _ = calibrated
+    before = hashlib.sha256((out / "scores.parquet").read_bytes()).hexdigest()
+    assert json.loads((out / "run.json").read_text())["arguments"]["settings"] == SMALL
+    score_again(out)
+    assert hashlib.sha256((out / "scores.parquet").read_bytes()).hexdigest() == before
+
+
+# ------------------------------------------------------------------------------------------------- scoring
+
+
+def uneven():
+    """A set in which the anchors have from 0 to many triplets."""
+    whole = novel_objects(
+        [f"s{i}" for i in range(6)], [f"t{i}" for i in range(6)], conditions=["experiment3/size=0.6/aligned"]
+    )
+    keep = [s for k, s in enumerate(whole) if k % 7 and k != 8]
+    lonely = replace(keep[0], id="lonely/x", shape_source="alone", texture_source="alone.0")
+    return StimulusSet("triplets", tuple(replace(s, condition="experiment1/alpha=1.0") for s in (*keep, lonely)))
+
+
+def test_draws_all_triplets_and_notes(tmp_path):
+    stimuli = uneven()
+    features = np.random.default_rng(0).normal(size=(len(stimuli), 8)).astype(np.float32)
+    everything = triplets.score(
+        [answered(stimuli, features)], ScoreOptions(resamples=200, settings={"triplets.draw": "all"})
+    )
+    whole = value(everything.scores, "experiment1/alpha=1.0")
+    assert "all triplets" in whole.note
+    assert f"1 of {len(stimuli)} anchors have no match" in whole.note
+    few = triplets.score([answered(stimuli, features)], ScoreOptions(resamples=200, settings={"triplets.draw": "10"}))
+    drawn = value(few.scores, "experiment1/alpha=1.0")
+    assert drawn.n == 10 * (len(stimuli) - 1)
+    assert "10 triplets of each anchor, mean of 3 draws" in drawn.note
+    assert drawn.value == pytest.approx(whole.value, abs=0.1)
+    published = value(
+        triplets.score([answered(stimuli, features)], ScoreOptions(resamples=200)).scores, "experiment1/alpha=1.0"
+    )
+    assert "anchors have fewer and give all theirs" in published.note
+    assert published.n == whole.n
+
+
+def test_zero_vectors_are_counted_and_left_out():
+    stimuli = uneven()
+    features = np.random.default_rng(0).normal(size=(len(stimuli), 8))
+    features[3] = 0
+    row = value(
+        triplets.score([answered(stimuli, features)], ScoreOptions(resamples=200)).scores, "experiment1/alpha=1.0"
+    )
+    assert "1 images with a zero vector" in row.note
+    assert row.n_excluded > 0
+    assert np.isfinite(row.value)
+
+
+def test_layers_and_baselines_are_rows():
+    stimuli = uneven()
+    rng = np.random.default_rng(0)
+    truth = np.array([int(s.shape_source[1:]) if s.shape_source != "alone" else 6 for s in stimuli])
+    trained = answered(stimuli, np.eye(7)[truth])
+    trained = replace(trained, columns={**trained.columns, "features:early": rng.normal(size=(len(stimuli), 8))})
+    nets = [
+        answered(stimuli, rng.normal(size=(len(stimuli), 8)), f"net#random{k}", baseline_of="net") for k in range(4)
+    ]
+    rows = triplets.score([trained, *nets], ScoreOptions(resamples=300)).scores
+    assert value(rows, "experiment1/alpha=1.0", observer="net").value == 1
+    assert value(rows, "experiment1/alpha=1.0/layer=early").value == pytest.approx(0.5, abs=0.2)
+    mean = value(rows, "experiment1/alpha=1.0/random_initialisation", kind="seeds")
+    own = [value(rows, "experiment1/alpha=1.0", observer=n.observer).value for n in nets]
+    assert (mean.value, mean.n) == (pytest.approx(np.mean(own)), 4)
+    gain = value(rows, "experiment1/alpha=1.0", metric="triplet_bias_gain", kind="two_way")
+    assert gain.value == pytest.approx(1 - np.mean(own))
+    assert 0 < gain.ci_low < gain.value < gain.ci_high
+
+
+def test_people_without_features_are_not_applicable(shared, tmp_path):
+    csv = next((shared / "cue_conflict" / "responses").glob("*subject-01*.csv"))
+    rows = cuebench.evaluate(
+        [f"recorded:{csv}", "ideal:shape"], "triplets", out=tmp_path, settings=SMALL, resamples=100, limit=200
+    )
+    assert [r.metric for r in rows if r.observer.startswith("recorded") or "subject" in r.observer] == [
+        "not_applicable"
+    ]

@@ -1,0 +1,65 @@
+"""Figures of triplets: drawn from a run folder, with what they must show."""
+
+from __future__ import annotations
+
+import pytest
+
+import cuebench
+from cuebench.errors import UserError
+from cuebench.reports.figures.layer_profile import layer_profile
+from cuebench.reports.figures.triplet_curves import PANELS, triplet_curves
+from cuebench.runs.results import write_scores
+from cuebench.types import Score
+
+
+def row(observer, condition, value, kind):
+    return Score("triplets", 1, observer, condition, "triplet_shape_bias", value, value - 0.1, value + 0.1, kind, 100)
+
+
+@pytest.fixture
+def run(tmp_path):
+    rows = []
+    for name in ("lite:one", "two"):
+        for _, form, values, _ in PANELS:
+            for v in values:
+                condition = form.format(f"{v:.1f}")
+                rows.append(row(name, condition, 0.5 + v / 4, "two_way"))
+                rows.append(row(name, f"{condition}/random_initialisation", 0.4, "seeds"))
+        rows += [
+            row(name, f"experiment1/alpha=1.0/layer={layer}", 0.3, "images") for layer in ("conv1", "layer2", "fc")
+        ]
+    write_scores(tmp_path, rows, {})
+    return tmp_path
+
+
+def test_curves_have_five_panels_models_and_baselines(run, tmp_path):
+    drawing = triplet_curves(run)
+    svg = drawing.svg()
+    for title, *_ in PANELS:
+        assert title in svg
+    assert all(name in svg for name in ("one", "two", "random initialisations"))
+    solid = [s for s in drawing.shapes if s.kind == "circle" and s.at[2] == 3.6]
+    assert len(solid) == 2 * (6 + 4 * 5) + 2  # every point of every model, and two in the legend
+    assert drawing.save(tmp_path / "c.png").stat().st_size > 10_000
+
+
+def test_a_run_with_one_experiment_has_its_panels_only(tmp_path):
+    cuebench.evaluate("ideal:shape", "triplets", out=tmp_path, settings={"triplets.experiments": "3"}, resamples=100)
+    svg = triplet_curves(tmp_path).svg()
+    assert "Experiment 3" in svg
+    assert "Experiment 1" not in svg
+
+
+def test_layers_stand_in_their_order(run):
+    svg = layer_profile(run, observer="two").svg()
+    assert svg.index("conv1") < svg.index("layer2") < svg.index(">fc<")
+    assert "experiment1/alpha=1.0" in svg
+
+
+def test_runs_without_the_numbers_say_how_to_get_them(tmp_path):
+    write_scores(tmp_path, [row("a", "experiment1/alpha=1.0", 0.5, "images")], {})
+    with pytest.raises(UserError, match="no layers"):
+        layer_profile(tmp_path)
+    write_scores(tmp_path, [Score("cue_conflict", 1, "a", "partial", "shape_bias", 0.5)], {})
+    with pytest.raises(UserError, match="no triplets"):
+        triplet_curves(tmp_path)

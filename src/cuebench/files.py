@@ -26,7 +26,7 @@ _REASONS = {
 
 def write_error(path: Path, error: OSError) -> UserError:
     """Turn an ``OSError`` of writing ``path`` into an error that says what to do."""
-    why, hint = _REASONS.get(error.errno or 0, (error.strerror or str(error), ""))
+    why, hint = _REASONS.get(error.errno or 0, (error.strerror or str(error), _ELSEWHERE))
     return UserError(f"cannot write {path}: {why}", hint)
 
 
@@ -69,8 +69,10 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 def make_folder(path: Path) -> Path:
     """Make a folder with its parents, and show now, not after hours of work, that it can be written to."""
-    with disk_errors(path):
+    try:
         path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise write_error(path, error) from error
     write_atomic(path / ".writable", b"")
     (path / ".writable").unlink(missing_ok=True)
     return path

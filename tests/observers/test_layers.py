@@ -81,7 +81,7 @@ def test_layers_change_the_key_and_leave_no_hooks(observer):
 
 
 def test_wrong_layers_are_named(observer):
-    with pytest.raises(UserError, match="Did you mean 'body.0'"):
+    with pytest.raises(UserError, match=r"Did you mean 'body\.0'"):
         reading_layers(observer, ["body.00"])
     with pytest.raises(UserError, match="take no part in the forward pass: idle"):
         reading_layers(observer, ["stem", "idle"])
@@ -113,15 +113,15 @@ def test_a_run_with_layers_and_baselines(tmp_path):
         settings={"triplets.experiments": "3", "triplets.similarity": "cosine"},
         features="features.3,features.6",
         baselines=2,
-        limit=60,
+        limit=24,
         resamples=100,
         workers=0,
-        batch_size=30,
+        batch_size=12,
         device="cpu",
     )
     conditions = {r.condition for r in rows if r.observer == "net"}
-    assert "experiment3/size=0.6/aligned/layer=features.3" in conditions
-    assert "experiment3/size=0.6/aligned/random_initialisation" in conditions
+    assert any(c.endswith("/layer=features.3") for c in conditions)
+    assert any(c.endswith("/random_initialisation") for c in conditions)
     assert {r.observer for r in rows} == {"net", "net#random0", "net#random1"}
     assert any(r.metric == "triplet_bias_gain" for r in rows)
     assert not rows.failures

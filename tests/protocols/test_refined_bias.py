@@ -77,7 +77,7 @@ def test_ideal_observers_give_back_what_is_planted(data, tmp_path):
 
 
 def test_the_interval_of_a_mixture_holds_its_planted_value(data):
-    """By shape with probability .7, else a random rank among 1,000: 95 % intervals of 24 observers, three numbers each."""
+    """By shape with probability .7, else a random rank among 1,000: 95 % intervals of 24 observers, three each."""
     stimuli, hits = read(data), []
     targets = label_map("refined_bias")
     for seed in range(24):

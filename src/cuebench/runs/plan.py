@@ -157,11 +157,11 @@ def load_observers(
         except UserError as error:
             name = one if isinstance(one, str) else one.name
             failures.append(Failure(name, error.message, "", {"hint": error.hint}))
-            tell(Event("failed", f"{name}: {error.message}", fields={"observer": name, "hint": error.hint}))
     if not found and failures:
         # With a single mistyped observer there is nothing to go on with: say so at once, as an error.
         first = failures[0]
         raise UserError("\n".join(f"{f.observer}: {f.reason}" for f in failures), str(first.details.get("hint", "")))
+    _tell_failures(failures, tell)
     if any(source.protocol.baselines for source in sources):
         found += _baselines(found, options, settings.baselines, tell)
     return LoadedAll(_unique(found), failures)
@@ -232,25 +232,31 @@ def plan_run(sources: Sequence[Source], loaded: LoadedAll, folder: Path, setting
             except UserError as error:
                 failure = Failure(one.observer.name, error.message, source.protocol.name, {"hint": error.hint})
                 (plan.skipped if isinstance(error, NotApplicable) else plan.failures).append(failure)
-    _settle(plan, tell)
-    plan.failures = [*loaded.failures, *plan.failures]
+    _settle(plan)
     if not plan.jobs and plan.failures:
         first = plan.failures[0]
         raise UserError(first.reason, str(first.details.get("hint", "")))
+    _tell_failures(plan.failures, tell)
+    for notice in plan.notices:
+        tell(Event("notice", notice))
+    plan.failures = [*loaded.failures, *plan.failures]
     return plan
 
 
-def _settle(plan: Plan, tell: OnEvent) -> None:
+def _tell_failures(failures: Sequence[Failure], tell: OnEvent) -> None:
+    for f in failures:
+        fields = {"observer": f.observer, "hint": f.details.get("hint", "")}
+        tell(Event("failed", f"{f.observer}: {f.reason}", fields=fields))
+
+
+def _settle(plan: Plan) -> None:
     """An observer that cannot answer one protocol is skipped there; one that can answer none has failed."""
     measured = {job.observer.name for job in plan.jobs}
     plan.failures += [s for s in plan.skipped if s.observer not in measured]
     plan.skipped = [s for s in plan.skipped if s.observer in measured]
-    for failure in plan.failures:
-        tell(Event("failed", f"{failure.observer}: {failure.reason}", fields={"hint": failure.details.get("hint", "")}))
     for protocol in dict.fromkeys(s.protocol for s in plan.skipped):
         names = [s.observer for s in plan.skipped if s.protocol == protocol]
         plan.notices.append(f"not applicable to {protocol}: {', '.join(names)}")
-        tell(Event("notice", plan.notices[-1]))
 
 
 def _told(one: Loaded, source: Source) -> Loaded:

@@ -39,8 +39,16 @@ def bias_over_training(run: str | Path | Sequence[Mapping[str, Any]]) -> Drawing
         bounds = [(_number(r, "low", name), _number(r, "high", name)) for r in rows]
         plot.lines.append(Line(name, colour_of(k), points, bounds))
     plot.draw()
-    legend(page, 80 + _W + 24, 116, [(shorten(n, 44), colour_of(k), False) for k, n in enumerate(names)])
+    legend(page, 80 + _W + 24, 116, [(shorten(n, 44), colour_of(k), False) for k, n in enumerate(_telling(names))])
     return page
+
+
+def _telling(names: Sequence[str]) -> list[str]:
+    """Leave out the first parts that all names share: ``metric/condition`` → ``condition``."""
+    parts = [name.split("/") for name in names]
+    while all(len(p) > 1 for p in parts) and len({p[0] for p in parts}) == 1 and parts[0][0] != "experiment3":
+        parts = [p[1:] for p in parts]
+    return ["/".join(p) for p in parts]
 
 
 def _history(run: str | Path | Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:

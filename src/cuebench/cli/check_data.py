@@ -1,0 +1,42 @@
+"""The verb ``check-data``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def command(
+    protocol: Annotated[str, typer.Option("--protocol", "-p", help="refined_bias or feature_suppression.")],
+    data_root: Annotated[Path, typer.Option(help="Folder with the datasets.", envvar="CUEBENCH_DATA")],
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Look at a protocol's stimuli themselves: defects of the published files, quality of the suppressions."""
+    from cuebench.errors import UserError
+    from cuebench.registry import protocols
+
+    module = protocols.module(protocol)
+    if not hasattr(module, "data_report"):
+        known = [p for p in protocols if hasattr(protocols.module(p), "data_report")]
+        raise UserError(f"protocol {protocol!r} has no data check", f"those that have one: {', '.join(known)}")
+    title, rows = module.data_report(data_root.expanduser())
+    if as_json:
+        print(json.dumps({"summary": title, "rows": rows}, indent=1, ensure_ascii=False))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    if rows:
+        table = Table(*rows[0])
+        for row in rows:
+            table.add_row(*(_text(v) for v in row.values()))
+        console.print(table)
+    console.print(title)
+
+
+def _text(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

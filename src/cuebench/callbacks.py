@@ -160,7 +160,7 @@ class BiasOverTraining:
             observer.respond(Batch(stimuli[k : k + self.batch_size], shown.images[k : k + self.batch_size]), needs)
             for k in range(0, len(stimuli), self.batch_size)
         ]
-        columns = {name: np.concatenate([p[name] for p in parts]) for name in needs}
+        columns = {str(name): np.concatenate([p[name] for p in parts]) for name in needs}
         answers = Responses(
             "model", "model", shown.stimuli, shown.positions, columns, self.labels, shown.view, shown.excluded
         )

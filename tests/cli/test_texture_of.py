@@ -48,10 +48,12 @@ def test_measures_once_and_explains(world, capsys):
     found = json.loads(capsys.readouterr().out)
     assert (found["texture"], found["explains_error"]) == ("dim", True)
     assert card.read_text().startswith("<svg")
-    made = (root / "run" / "run.json").stat().st_mtime_ns
+    (record,) = (root / "run").glob("*/run.json")
+    made = record.stat().st_mtime_ns
     assert invoke([*call, "--data-root", str(root / "data")]) == 0
     assert "dim" in capsys.readouterr().out
-    assert (root / "run" / "run.json").stat().st_mtime_ns == made, "the textures must not be shown again"
+    assert record.stat().st_mtime_ns == made, "the textures must not be shown again"
+    assert invoke([*call[:-1], str(record.parent), "--quiet"]) == 0, "the run itself can be named too"
 
 
 def test_a_missing_image_is_one_clear_error(world, capsys):

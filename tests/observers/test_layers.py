@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -89,6 +91,8 @@ def test_wrong_layers_are_named(observer):
 
 def test_an_observer_without_features_hears_which_layer_could_serve(observer):
     assert could_serve(observer).endswith("body.0, body.1, idle, head")
+    file = SimpleNamespace(outputs=lambda: ["logits", "pool"])
+    assert could_serve(file) == "; name an output of the file with ?features=OUTPUT; it has logits, pool"
 
 
 def test_specs_of_random_initialisations():

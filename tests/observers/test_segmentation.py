@@ -9,6 +9,7 @@ import pytest
 
 import cuebench
 from cuebench.errors import UserError
+from cuebench.observers._torchvision import import_torchvision
 from cuebench.observers.base import Batch, LoadOptions
 from cuebench.observers.load import load
 from cuebench.observers.masks import _starts, nearest, resized
@@ -19,6 +20,12 @@ pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("torch")]
 
 CPU = LoadOptions(device="cpu", offline=True)
 PLAIN = Preprocess((12, 16), mean=(0, 0, 0), std=(1, 1, 1))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _torchvision():
+    """transformers imports torchvision, which must be mended first where it was built for another torch."""
+    import_torchvision()
 
 
 def shown(count=3, size=(12, 16), seed=0):
@@ -96,8 +103,10 @@ def test_wrong_windows_tasks_and_labels_are_refused():
         cuebench.wrap(lambda x: x, task="detection", preprocess=PLAIN)
     with pytest.raises(UserError, match="window 4, stride 5"):
         cuebench.wrap(lambda x: x, task="segmentation", preprocess=PLAIN, labels=["a"], window=4, stride=5)
-    with pytest.raises(UserError, match="shape \\(3, 12\\)"):
-        cuebench.wrap(lambda x: x[:, 0, :, 0], task="segmentation", preprocess=PLAIN, labels=["a"]).respond(shown(), ["masks"])
+    with pytest.raises(UserError, match=r"shape \(3, 12\)"):
+        cuebench.wrap(lambda x: x[:, 0, :, 0], task="segmentation", preprocess=PLAIN, labels=["a"]).respond(
+            shown(), ["masks"]
+        )
     with pytest.raises(UserError, match="has a window, but is no segmentation"):
         load("torchvision:alexnet?window=3", CPU)
     with pytest.raises(UserError, match="task='segment'"):
@@ -105,7 +114,9 @@ def test_wrong_windows_tasks_and_labels_are_refused():
 
 
 def test_torchvision_segmentation():
-    (observer,) = load("torchvision:lraspp_mobilenet_v3_large?task=segmentation&weights=random&seed=1&preprocess.size=64", CPU)
+    (observer,) = load(
+        "torchvision:lraspp_mobilenet_v3_large?task=segmentation&weights=random&seed=1&preprocess.size=64", CPU
+    )
     assert observer.labels.name == "voc21"
     assert observer.preprocess.hw == (64, 64)
     masks = observer.respond(shown(2, (64, 64)), ["masks"])["masks"]
@@ -116,8 +127,9 @@ def test_torchvision_segmentation():
 
 
 def processor(folder, kind, **more):
-    body = {"image_processor_type": kind, "size": {"height": 32, "width": 32}, "do_normalize": True, "do_rescale": True,
-            "rescale_factor": 1 / 255, "image_mean": [0.5] * 3, "image_std": [0.5] * 3, "do_resize": True, **more}  # fmt: skip
+    scaling = {"do_rescale": True, "rescale_factor": 1 / 255, "do_resize": True, "size": {"height": 32, "width": 32}}
+    normal = {"do_normalize": True, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+    body = {"image_processor_type": kind, **scaling, **normal, **more}
     (folder / "preprocessor_config.json").write_text(json.dumps(body))
 
 
@@ -149,12 +161,12 @@ def test_mask2former_of_transformers_agrees_with_its_own_post_processing(tmp_pat
     import transformers
 
     backbone = transformers.SwinConfig(
-        image_size=64, embed_dim=16, depths=[1, 1, 1, 1], num_heads=[1, 1, 2, 2], window_size=2,
+        image_size=64, embed_dim=32, depths=[1, 1, 1, 1], num_heads=[1, 1, 2, 2], window_size=2,
         out_features=["stage1", "stage2", "stage3", "stage4"],
     )  # fmt: skip
     config = transformers.Mask2FormerConfig(
-        backbone_config=backbone, feature_size=16, mask_feature_size=16, hidden_dim=16, encoder_feedforward_dim=16,
-        dim_feedforward=16, encoder_layers=1, decoder_layers=2, num_attention_heads=2, num_queries=5, num_labels=4,
+        backbone_config=backbone, feature_size=32, mask_feature_size=32, hidden_dim=32, encoder_feedforward_dim=32,
+        dim_feedforward=32, encoder_layers=1, decoder_layers=2, num_attention_heads=2, num_queries=5, num_labels=4,
     )  # fmt: skip
     torch.manual_seed(0)
     model = transformers.Mask2FormerForUniversalSegmentation(config).eval()

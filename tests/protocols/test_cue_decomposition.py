@@ -261,3 +261,53 @@ def test_a_data_root_with_two_sets_is_ambiguous(data_root, tmp_path):
         (tmp_path / name / "manifest.parquet").write_bytes(b"")
     with pytest.raises(UserError, match="which images"):
         corruption_robustness.read(tmp_path)
+
+
+# --- making it -----------------------------------------------------------------------------------------------------
+
+
+def test_batches_of_a_gpu_make_the_same_pictures(made, photographs, tmp_path, monkeypatch):
+    """The path of a GPU, run by the CPU's kernels: batches change no pixel, and what is done is kept."""
+    monkeypatch.setattr(shape_files, "on_gpu", lambda device: True)
+    monkeypatch.setattr("cuebench.stimuli.makers.cue_decomposition.GPU_BATCH", 3)
+    again = make("cue_decomposition", tmp_path, source=str(photographs), cues="eed", **QUICK)
+    for path in sorted((Path(made.root) / "eed").rglob("*.png")):
+        assert (Path(again.root) / path.relative_to(made.root)).read_bytes() == path.read_bytes()
+    stamps = {p: p.stat().st_mtime_ns for p in (Path(again.root) / "eed").rglob("*.png")}
+    make("cue_decomposition", tmp_path, source=str(photographs), cues="eed", **QUICK)
+    assert stamps == {p: p.stat().st_mtime_ns for p in stamps}
+
+
+def test_the_same_command_goes_on_where_it_stopped_and_further_cues_can_be_added(photographs, tmp_path):
+    def again(cues):
+        return make("cue_decomposition", tmp_path, source=str(photographs), cues=cues, **QUICK)
+
+    home = Path(again("eed").root)
+    stamps = {p: p.stat().st_mtime_ns for p in home.rglob("*.png")}
+    lost = home / "eed" / "dog" / "1.png"
+    lost.unlink()
+    assert len(again("eed,patch")) == 24
+    assert [p for p in stamps if p.stat().st_mtime_ns != stamps[p]] == [lost]
+    assert set(json.loads((home / "made.json").read_text())["cues"]) == {"eed", "patch"}
+
+
+def test_a_draw_of_some_images_says_so(photographs, tmp_path):
+    made = make("cue_decomposition", tmp_path, source=str(photographs), count=3, cues="patch", **QUICK)
+    assert (len(made), made.partial) == (6, ("3 of 8 images, drawn by seed 0",))
+
+
+def test_the_command_line_from_images_to_scores(photographs, tmp_path, capsys):
+    from cuebench import cli
+
+    options = [f"--set={k}={v}" for k, v in {**QUICK, "cues": "eed,voronoi"}.items()]
+    place = ["--source", str(photographs), "--out", str(tmp_path / "data")]
+    assert cli.invoke(["make", "cue_decomposition", *place, "-q", *options]) == 0
+    run = ["run", "-p", "cue_decomposition", "-p", "corruption_robustness", "-o", "ideal:shape", "-o", "ideal:texture"]
+    where = ["--data-root", str(tmp_path / "data"), "--out", str(tmp_path / "run"), "--resamples", "100", "--json"]
+    assert cli.invoke([*run, *where]) == 0
+    rows = json.loads(capsys.readouterr().out)["scores"]
+    metrics = {r["metric"] for r in rows}
+    assert {"quality_original", "quality_shape", "quality_texture", "shape_bias_cd", "robustness_cd"} <= metrics
+    assert "relative_robustness" in metrics
+    assert cli.invoke(["make", "cue_decomposition", "--out", str(tmp_path)]) == 2
+    assert "--source DIR" in capsys.readouterr().err.replace("\n", " ")

@@ -135,11 +135,17 @@ def test_miou_is_that_of_all_masks_together(run, data_root):
     assert "mIoU on 6 images" in row.note
 
 
-def test_confusion_matrices_are_stored_and_logits_are_not(run):
+def test_confusion_matrices_are_stored_and_logits_are_not(run, data_root):
     tables = [pq.read_table(p) for p in (run.out / "responses").glob("*/*.parquet")]
     assert {frozenset(t.column_names) for t in tables} == {frozenset({"confusion", "stimulus"})}
     total = sum(np.array(t["confusion"].to_pylist()).sum() for t in tables)
-    assert total == 2 * 6 * 6 * 24 * 30  # observers × conditions × images × scored pixels
+    home = data_root / "cue_decomposition_segmentation"
+    still, moved = "masks", ["voronoi/masks", "patch/masks", "diamond/masks", "tex_eed_pat/masks"]
+    scored = {
+        m: sum((np.asarray(Image.open(p)) != 255).sum() for p in (home / m).glob("*.png")) for m in (still, *moved)
+    }
+    # Two observers; originals, EED and tex.EED share the masks that do not move.
+    assert total == 2 * (3 * scored[still] + sum(scored[m] for m in moved))
 
 
 def test_any_batch_size_gives_the_same_scores(run, data_root, tmp_path):

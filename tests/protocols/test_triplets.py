@@ -12,6 +12,7 @@ from PIL import Image
 
 import cuebench
 from cuebench.errors import UserError
+from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols import triplets
 from cuebench.protocols._triplet_stimuli import EXPERIMENTS, SAME, novel_objects, textured_silhouettes
 from cuebench.protocols.base import ScoreOptions
@@ -287,11 +288,27 @@ def test_layers_and_baselines_are_rows():
     assert 0 < gain.ci_low < gain.value < gain.ci_high
 
 
-def test_people_have_no_features_and_are_named_with_the_reason(shared, tmp_path):
-    csv = next((shared / "cue_conflict" / "responses").glob("*subject-01*.csv"))
+class Headless:
+    """A classifier whose features cannot be reached."""
+
+    name, kind, fingerprint, labels = "headless", "model", "x", None
+    preprocess = Preprocess()
+    capabilities = frozenset({"logits"})
+
+    def layers(self):
+        return ["conv1", "pool", "fc"]
+
+    def respond(self, batch, needs):
+        return {"logits": np.zeros((len(batch), 3))}
+
+
+def test_a_model_without_features_hears_which_layer_could_serve(tmp_path):
+    said = "needs features; name a layer with \\?features=LAYER, for example conv1, pool, fc"
+    with pytest.raises(UserError, match=said):
+        cuebench.evaluate(Headless(), "triplets", out=tmp_path, settings=SMALL, resamples=100)
     rows = cuebench.evaluate(
-        [f"recorded:{csv}", "ideal:shape"], "triplets", out=tmp_path, settings=SMALL, resamples=100, limit=200
+        [Headless(), "ideal:shape"], "triplets", out=tmp_path, settings=SMALL, resamples=100, limit=99
     )
-    own = [r for r in rows if r.observer != "ideal:shape"]
-    assert len(own) == 1
-    assert "gives decisions; protocol 'triplets' needs features" in own[0].note
+    own = [r for r in rows if r.observer == "headless"]
+    assert [r.metric for r in own] == ["failed"]
+    assert "?features=LAYER" in own[0].note

@@ -11,9 +11,9 @@ import typer
 def command(
     image: Annotated[Path, typer.Argument(help="An image file.")],
     observer: Annotated[str, typer.Option("--observer", "-o", help="A model, SOURCE:NAME.")],
-    run: Annotated[Path, typer.Option(help="Run folder of texture_association; made where it is missing.")] = Path(
-        "runs/texture_of"
-    ),
+    run: Annotated[
+        Path, typer.Option(help="Run folder of texture_association, or a folder for such runs; made if missing.")
+    ] = Path("runs/texture_of"),
     data_root: Annotated[
         Path | None, typer.Option(help="Where textures and photographs lie; default: drawn.", envvar="CUEBENCH_DATA")
     ] = None,

@@ -89,10 +89,11 @@ def enumerate_triplets(shape_sources: Sequence[str] | Array, texture_sources: Se
         first = same_shape[textures[same_shape] != textures[a]]
         second = same_texture[shapes[same_texture] != shapes[a]]
         trials = len(first) * len(second)
-        parts.append((np.full(trials, a), np.repeat(first, len(second)), np.tile(second, len(first))))
-    columns = [np.concatenate([p[i] for p in parts] or [np.zeros(0)]).astype(np.intp) for i in range(3)]
+        parts.append((np.full(trials, a, np.intp), np.repeat(first, len(second)), np.tile(second, len(first))))
+    none = np.zeros(0, np.intp)
+    anchor, shape, texture = (np.concatenate([none, *(p[i] for p in parts)]) for i in range(3))
     groups = tuple(g for g in (*by_shape, *by_texture) if len(g) > 1)
-    return Triplets(*columns, images=len(shapes), groups=groups)
+    return Triplets(anchor, shape, texture, len(shapes), groups)
 
 
 def balanced_draw(triplets: Triplets, k: int, rng: np.random.Generator) -> Ints:

@@ -130,7 +130,7 @@ class Scorer:
             values.append(column)
             draws.append(drawn.means[:, 0])
             reasons += [f"{name} cues: {drawn.reason}"] if drawn.reason else []
-        return preference_estimate(*values, *draws, kind, "; ".join(reasons))
+        return preference_estimate(values[0], values[1], draws[0], draws[1], kind, "; ".join(reasons))
 
     def _distorted(self, view: str, keep: Mapping[str, Bools]) -> list[Score]:
         rows = []

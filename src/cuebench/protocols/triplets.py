@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from cuebench.errors import UserError, did_you_mean
-from cuebench.metrics.triplets import SIMILARITIES
+from cuebench.metrics.triplets import SIMILARITIES, Similarity
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols._triplet_scores import ALL_SIMILARITIES, NAME, VERSION, Scorer, class_table
 from cuebench.protocols._triplet_stimuli import EXPERIMENTS
@@ -76,12 +76,12 @@ def _choice(given: Mapping[str, str], seed: int) -> Choice:
     return Choice(numbers["draw"], numbers["replications"], seed)
 
 
-def _similarities(given: Mapping[str, str]) -> tuple[str, ...]:
-    chosen = tuple(s.strip() for s in given["similarity"].split(",") if s.strip())
+def _similarities(given: Mapping[str, str]) -> tuple[Similarity, ...]:
+    chosen = [s.strip() for s in given["similarity"].split(",") if s.strip()]
     for one in chosen:
         if one not in SIMILARITIES:
             raise did_you_mean("similarity", one, SIMILARITIES)
-    return chosen
+    return tuple(s for s in SIMILARITIES if s in chosen)
 
 
 _PAPER = "Tartaglini et al. 2022, text of experiment 1"

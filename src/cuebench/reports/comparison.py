@@ -70,8 +70,8 @@ class Comparison:
             for b in names[i + 1 :]:
                 both = [m for m in self.models if m in self.values[a] and m in self.values[b]]
                 if len(both) >= 3:
-                    pair = [[self.values[p][m] for m in both] for p in (a, b)]
-                    found[f"{a} ~ {b}"] = correlate(*pair, method="kendall", how="fisher")
+                    one, other = ([self.values[p][m] for m in both] for p in (a, b))
+                    found[f"{a} ~ {b}"] = correlate(one, other, method="kendall", how="fisher")
         return found
 
 

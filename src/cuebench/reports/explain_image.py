@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from cuebench.errors import UserError
@@ -35,7 +36,8 @@ def explain_image(
     observer : str
         A model, ``SOURCE:NAME``.
     run : path
-        Run folder of ``texture_association``. Where it holds no answers of this model, they are collected first.
+        Run folder of ``texture_association``, or a folder for such runs, one for each model. Where there are no answers
+        of this model, they are collected first.
     data_root : path, optional
         Where textures and photographs lie; default: the folder of the run, in which there are none, so that textures
         are drawn.
@@ -52,7 +54,7 @@ def explain_image(
     if not path.is_file():
         raise UserError(f"no image {path}", "give the path of an image file")
     picture = decode(path.parent, Stimulus(path.name, path.name))
-    folder = Path(run).expanduser()
+    folder = _place(Path(run).expanduser(), observer)
     if not _measured(folder, observer):
         _measure(folder, observer, data_root, on_event)
     found = texture_of(picture, observer, folder, label=label, top=top)
@@ -61,6 +63,13 @@ def explain_image(
 
         card(found, picture).save(draw)
     return found
+
+
+def _place(folder: Path, observer: str) -> Path:
+    """Return the run itself, or the model's own run in a folder of runs."""
+    if (folder / "run.json").is_file():
+        return folder
+    return folder / re.sub(r"[^A-Za-z0-9._-]+", "_", observer).strip("_")[-80:]
 
 
 def _measured(folder: Path, observer: str) -> bool:

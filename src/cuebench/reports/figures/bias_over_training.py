@@ -29,7 +29,9 @@ def bias_over_training(run: str | Path | Sequence[Mapping[str, Any]]) -> Drawing
     page = Drawing(80 + _W + 330, 110 + _H + 70)
     page.title = "Shape bias over training"
     page.text(30, 36, page.title, 19, bold=True)
-    page.text(30, 57, "measured on a fixed set of pictures; whiskers: 95 % over images", 12, SOFT)
+    common = [p for p in names[0].split("/") if all(p in n.split("/") for n in names)]
+    said = f"{' '.join(common)} on a fixed set of pictures; whiskers: 95 % over images"
+    page.text(30, 57, said.strip(), 12, SOFT)
     plot = Panel(page, 80, 100, _W, _H, label="epoch")
     step = max(1, len(epochs) // 10)
     plot.ticks = [((e - first) / span, str(e)) for e in epochs[::step]]
@@ -44,11 +46,12 @@ def bias_over_training(run: str | Path | Sequence[Mapping[str, Any]]) -> Drawing
 
 
 def _telling(names: Sequence[str]) -> list[str]:
-    """Leave out the first parts that all names share: ``metric/condition`` → ``condition``."""
+    """Leave out the parts that all names share: ``metric/condition`` → ``condition``."""
     parts = [name.split("/") for name in names]
-    while all(len(p) > 1 for p in parts) and len({p[0] for p in parts}) == 1 and parts[0][0] != "experiment3":
-        parts = [p[1:] for p in parts]
-    return ["/".join(p) for p in parts]
+    if len(names) < 2 or len({len(p) for p in parts}) > 1:
+        return list(names)
+    differ = [k for k in range(len(parts[0])) if len({p[k] for p in parts}) > 1]
+    return ["/".join(p[k] for k in differ) for p in parts]
 
 
 def _history(run: str | Path | Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:

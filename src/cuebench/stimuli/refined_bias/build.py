@@ -11,7 +11,7 @@ import numpy as np
 
 from cuebench.errors import UserError
 from cuebench.stimuli.refined_bias.inspection import mask_measures, shape_measures, texture_measures, verdict
-from cuebench.stimuli.refined_bias.masks import BadSource, load
+from cuebench.stimuli.refined_bias.masks import BadSource, checked, load
 from cuebench.stimuli.refined_bias.objects import Object, close_up, flattened, framed
 from cuebench.stimuli.refined_bias.segment import Segmenter
 from cuebench.stimuli.refined_bias.shape_cue import draw_contours
@@ -84,7 +84,15 @@ class Loaded:
 def open_source(source: Source, segment: Segmenter) -> Loaded:
     """Load a source; an image without a mask is given to the segmenter."""
     image, mask = load(source)
-    return Loaded(source, image, segment(image, source.label) if mask is None else mask)
+    if mask is not None:
+        return Loaded(source, image, mask)
+    try:
+        found = np.asarray(segment(image, source.label), bool)
+    except UserError as error:
+        raise BadSource(error.message) from error
+    if found.shape != image.shape[:2]:
+        raise BadSource(f"the segmenter's mask has shape {found.shape}, the image {image.shape[:2]}")
+    return Loaded(source, image, checked(found))
 
 
 def problems_of(source: Source, cues: Sequence[str], settings: Settings) -> dict[str, str]:

@@ -1,36 +1,53 @@
-"""Segmenters for images without a mask: GrabCut (needs no weights), or a Hugging Face model.
+"""Segmenters for images without a mask: GrabCut (needs no weights), a Hugging Face model, or anybody's function.
 
 A segmenter is a function ``segment(image, label) -> mask`` (uint8 H×W×3 and the class name → bool H×W). ``segmenter``
 returns one by name: ``grabcut``, ``hf:MODEL`` (semantic, instance or panoptic segmentation: the segment whose label is
-the class, else the largest that is not background) or ``sam:MODEL`` (promptable: the best mask at the image's centre).
+the class, else the largest that is not background), ``sam:MODEL`` (promptable: the best mask at the image's centre), or
+``python:MODULE:FUNCTION``, which is such a function itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import importlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from cuebench.cues._check import optional
-from cuebench.errors import MissingExtra, UserError
+from cuebench.errors import UserError
 from cuebench.stimuli.refined_bias.masks import BadSource, checked
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Segmenter = Callable[[Array, str], Array]
 _SIDE = 320
 """GrabCut works on a copy whose longer side has this many pixels."""
-_GROUND = ("background", "wall", "sky", "floor", "ground", "unlabeled")
+
+
+PLUGINS = {"hf": "cuebench.observers._hf_segment:labelled", "sam": "cuebench.observers._hf_segment:promptable"}
+"""Scheme → function that returns a segmenter for a model; imported when it is asked for."""
 
 
 def segmenter(name: str) -> Segmenter:
     """Return a segmenter by name; see the module."""
-    scheme, _, model = name.partition(":")
-    if scheme == "grabcut" and not model:
+    scheme, _, rest = name.partition(":")
+    if scheme == "grabcut" and not rest:
         return grabcut
-    if scheme in {"hf", "sam"} and model:
-        return promptable(model) if scheme == "sam" else labelled(model)
-    raise UserError(f"segmenter {name!r}", "accepted: grabcut, hf:MODEL or sam:MODEL")
+    if scheme in PLUGINS and rest:
+        made: Segmenter = _imported(PLUGINS[scheme])(rest)
+        return made
+    if scheme == "python" and ":" in rest:
+        found: Segmenter = _imported(rest)
+        return found
+    raise UserError(f"segmenter {name!r}", "accepted: grabcut, hf:MODEL, sam:MODEL or python:MODULE:FUNCTION")
+
+
+def _imported(place: str) -> Any:
+    module, _, function = place.partition(":")
+    try:
+        return getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise UserError(f"segmenter python:{place} cannot be loaded: {error}") from None
 
 
 def grabcut(image: Array, label: str = "") -> Array:
@@ -58,77 +75,6 @@ def grabcut(image: Array, label: str = "") -> Array:
     found = (marks == cv2.GC_FGD) | (marks == cv2.GC_PR_FGD)
     large = cv2.resize(_largest(found).astype(np.float32), (width, height), interpolation=cv2.INTER_LINEAR)
     return checked(large > 0.5)
-
-
-def labelled(model: str) -> Segmenter:
-    """Return the segmenter of a Hugging Face model for semantic, instance or panoptic segmentation.
-
-    Parameters
-    ----------
-    model : str
-        Name on the hub, or a folder with the weights.
-    """
-    pipe = _pipeline("image-segmentation", model)
-
-    def segment(image: Array, label: str) -> Array:
-        from PIL import Image
-
-        found = [(str(s["label"]), np.asarray(s["mask"]) > 127) for s in pipe(Image.fromarray(image))]
-        return checked(_of_class(found, label))
-
-    return segment
-
-
-def promptable(model: str) -> Segmenter:
-    """Return the segmenter of a promptable Hugging Face model (SAM): one point, the middle of the image.
-
-    Parameters
-    ----------
-    model : str
-        Name on the hub, or a folder with the weights.
-    """
-    transformers = _transformers()
-    import torch
-
-    processor, net = transformers.AutoProcessor.from_pretrained(model), transformers.AutoModel.from_pretrained(model)
-    net.eval()
-
-    def segment(image: Array, label: str) -> Array:
-        height, width = image.shape[:2]
-        given = processor(image, input_points=[[[width / 2, height / 2]]], return_tensors="pt")
-        with torch.inference_mode():
-            out = net(**given)
-        masks = processor.image_processor.post_process_masks(
-            out.pred_masks.cpu(), given["original_sizes"].cpu(), given["reshaped_input_sizes"].cpu()
-        )
-        best = int(out.iou_scores.reshape(-1).argmax())
-        return checked(_largest(np.asarray(masks[0].reshape(-1, height, width)[best]) > 0))
-
-    return segment
-
-
-def _of_class(found: Sequence[tuple[str, Array]], label: str) -> Array:
-    words = label.lower().replace("_", " ")
-    named = [m for n, m in found if words in n.lower() or n.lower() in words]
-    others = [m for n, m in found if not any(g in n.lower() for g in _GROUND)]
-    if not named and not others:
-        raise BadSource("the segmenter found nothing but background")
-    return np.logical_or.reduce(named) if named else max(others, key=lambda m: int(m.sum()))
-
-
-def _pipeline(task: str, model: str) -> Any:
-    try:
-        return _transformers().pipeline(task, model=model)
-    except (OSError, ValueError, KeyError) as error:
-        raise UserError(f"segmenter hf:{model} cannot be loaded: {str(error).splitlines()[0]}") from error
-
-
-def _transformers() -> Any:
-    try:
-        import transformers
-    except ImportError as error:
-        raise MissingExtra("a Hugging Face segmenter", "hf", "transformers") from error
-    return transformers
 
 
 def _largest(found: Array) -> Array:

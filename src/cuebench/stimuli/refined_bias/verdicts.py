@@ -29,7 +29,9 @@ def read_verdicts(path: Path, known: Iterable[str]) -> dict[str, tuple[bool, str
     column = next((n for n in _NAMES if rows and n in rows[0]), "")
     if rows and (not column or "verdict" not in rows[0]):
         raise UserError(f"{path}: needs columns cue and verdict; found {', '.join(rows[0])}")
-    names, votes, reasons, problems = set(known), {}, {}, []
+    names, problems = set(known), []
+    votes: dict[str, list[bool]] = {}
+    reasons: dict[str, list[str]] = {}
     for line, row in enumerate(rows, start=2):
         cue, word = Path((row[column] or "").strip()).name, (row["verdict"] or "").strip().lower()
         cue = cue.removesuffix(".png")

@@ -1,0 +1,41 @@
+"""The verb ``correlate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders; observers of one name are the same in all of them.")],
+    x: Annotated[str, typer.Option(help="metric@condition; default: every column.")] = "",
+    y: Annotated[str, typer.Option(help="metric@condition; default: every column.")] = "",
+    method: Annotated[str, typer.Option(help="spearman, pearson or kendall.")] = "spearman",
+    kind: Annotated[list[str] | None, typer.Option(help="Kind of observer; repeat. Default: model.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the bootstrap over observers.")] = 0,
+    resamples: Annotated[int, typer.Option(help="Bootstrap resamples.")] = 10_000,
+    as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
+) -> None:
+    """Correlate any two columns of scores over models, with intervals and p-values."""
+    import json
+
+    from cuebench.runs.correlate import correlate_columns
+
+    pairs = correlate_columns(
+        runs,
+        x,
+        y,
+        method=method,  # type: ignore[arg-type]
+        kinds=kind or ("model",),
+        seed=seed,
+        resamples=resamples,
+    )
+    if as_json:
+        rows = [{"x": p.x, "y": p.y, **p.found._asdict(), "observers": list(p.observers)} for p in pairs]
+        print(json.dumps(rows, indent=1).replace("NaN", "null"))
+        return
+    for p in pairs:
+        r = p.found
+        print(f"{r.value:+.3f} [{r.low:+.2f}, {r.high:+.2f}]  p = {r.p:.2g}  n = {r.n}  {p.x}  ~  {p.y}")

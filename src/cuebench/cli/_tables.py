@@ -18,15 +18,30 @@ def print_scores(scores: Sequence[Score]) -> None:
 
     console = Console(highlight=False)
     measured = [s for s in scores if "class=" not in s.condition and math.isfinite(s.value)]
-    for protocol, condition in dict.fromkeys((s.protocol, s.condition) for s in measured):
-        own = [s for s in measured if (s.protocol, s.condition) == (protocol, condition)]
-        console.print(_headline(own, console.width))
-        console.print()
+    for protocol in dict.fromkeys(s.protocol for s in measured):
+        own = [s for s in measured if s.protocol == protocol]
+        shown, more = _chosen_conditions(own)
+        for condition in shown:
+            console.print(_headline([s for s in own if s.condition == condition], console.width))
+            console.print()
+        if more:
+            console.print(f"{protocol}: {more} more conditions are in scores.json\n", style="dim")
     for line in (_caption(measured), *_shared_notes(measured)):
         console.print(line, markup=False, style="dim")
     for failed in (s for s in scores if s.metric == "failed"):
         console.print(f"[red]failed[/]: {failed.observer}: ", end="")
         console.print(failed.note, markup=False)
+
+
+_MOST = 6
+"""Conditions of a protocol that are printed."""
+
+
+def _chosen_conditions(scores: Sequence[Score]) -> tuple[list[str], int]:
+    """Return the conditions to print, the coarsest first by their depth, and how many are left."""
+    conditions = list(dict.fromkeys(s.condition for s in scores))
+    kept = sorted(conditions, key=lambda c: c.count("/"))[:_MOST]
+    return [c for c in conditions if c in kept], len(conditions) - len(kept)
 
 
 def _headline(scores: Sequence[Score], width: int) -> Any:

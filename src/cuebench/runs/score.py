@@ -6,15 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
 from cuebench.protocols.base import Protocol, Result, ScoreOptions
 from cuebench.registry import protocols
-from cuebench.responses.store import Shards, batches
+from cuebench.responses.gather import gather
+from cuebench.responses.store import Shards
 from cuebench.responses.table import Responses
 from cuebench.runs.record import JobRecord, RunRecord
 from cuebench.runs.results import write_scores
@@ -79,15 +78,7 @@ def _manifest(place: Path, name: str) -> StimulusSet:
 
 def read_responses(folder: Path, job: JobRecord, stimuli: StimulusSet, batch_size: int) -> Responses:
     """Read the stored answers of one observer."""
-    shards = Shards(folder / "responses" / job.folder)
-    parts: list[dict[str, np.ndarray[Any, Any]]] = []
-    excluded: dict[str, str] = {}
-    for start, batch in batches(stimuli.stimuli, batch_size):
-        columns, errors = shards.read(batch)
-        columns["stimulus"] = columns["stimulus"].astype(np.intp) + start
-        parts.append(columns)
-        excluded.update({batch[i].id: why for i, why in errors.items()})
-    columns = _concatenated([p for p in parts if len(p["stimulus"])] or parts[:1])
+    columns, excluded = gather(Shards(folder / "responses" / job.folder), stimuli.stimuli, batch_size)
     return Responses(
         observer=job.observer,
         kind=job.kind,  # type: ignore[arg-type]
@@ -100,12 +91,6 @@ def read_responses(folder: Path, job: JobRecord, stimuli: StimulusSet, batch_siz
         notes=job.notes,
         baseline_of=job.baseline_of,
     )
-
-
-def _concatenated(parts: Sequence[dict[str, np.ndarray[Any, Any]]]) -> dict[str, np.ndarray[Any, Any]]:
-    if not parts:
-        raise UserError("the run has no answers to score", "run the same command again")
-    return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
 
 
 def _space(job: JobRecord) -> LabelSpace | None:

@@ -209,3 +209,32 @@ def test_the_bootstrap_of_confusion_matrices_is_a_bootstrap_of_images():
     plain = [reference_miou(truth[i], answer[i], 3) for i in rng.integers(0, 40, (150, 40))]
     assert np.std(found.draws) == pytest.approx(np.std(plain), rel=0.25)
     assert np.mean(found.draws) == pytest.approx(np.mean(plain), abs=0.01)
+
+
+def test_intervals_of_r_cd_and_s_cd_cover_the_truth():
+    """Two models, 150 images whose difficulty is shared by all versions and both models; the truth is known."""
+    rng = np.random.default_rng(8)
+    lean = {"a": np.array([1.5, -0.5, 0.3]), "b": np.array([1.0, 0.4, 0.1])}  # original, shape, texture
+    hard = rng.normal(size=200_000)
+    p = {m: (1 / (1 + np.exp(hard[:, None] - v))).mean(axis=0) for m, v in lean.items()}
+    s, t = (np.mean([p[m][i] for m in p]) for i in (1, 2))
+    truth = robustness_cd(p["a"][1], p["a"][2], p["a"][0]), shape_bias_cd(p["a"][1], p["a"][2], s, t)
+    hits = np.zeros(2)
+    for experiment in range(200):
+        easy = rng.normal(size=(150, 1))
+        found = {}
+        for m, v in lean.items():
+            correct = rng.random((150, 3)) < 1 / (1 + np.exp(easy - v))
+            found[m] = accuracies(correct, np.ones_like(correct), seed=experiment, resamples=400)
+        own = found["a"]
+        h = Population("run", {m: q[1] for m, q in found.items()}, {m: q[2] for m, q in found.items()})
+        draws = (
+            robustness_cd(own[1].draws, own[2].draws, own[0].draws),
+            shape_bias_cd(own[1].draws, own[2].draws, *h.draws(400)),
+        )
+        for k, d in enumerate(draws):
+            interval = Quality(0.5, d, 150).interval().interval
+            hits[k] += interval.low <= truth[k] <= interval.high
+    # Standard error of a coverage of .95 with 200 experiments: .015.
+    assert (hits / 200 >= 0.90).all(), hits / 200
+    assert (hits / 200 <= 0.995).all(), hits / 200

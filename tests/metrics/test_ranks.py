@@ -70,8 +70,9 @@ def test_parquet_gives_the_same_ranks(tmp_path, list_type):
     pq.write_table(
         pa.table({"stimulus": np.arange(1000), "logits": column}), tmp_path / "a.parquet", row_group_size=300
     )
-    found = best_ranks_in_parquet(tmp_path / "a.parquet", target, members, rows=64)
-    np.testing.assert_array_equal(found, best_ranks(logits, target, members))
+    for mapped in (False, True):
+        found = best_ranks_in_parquet(tmp_path / "a.parquet", target, members, rows=64, mapped=mapped)
+        np.testing.assert_array_equal(found, best_ranks(logits, target, members))
     for wrong in (target[:-1], np.append(target, 0)):
         with pytest.raises(UserError, match="another number of rows"):
             best_ranks_in_parquet(tmp_path / "a.parquet", wrong, members, rows=64)

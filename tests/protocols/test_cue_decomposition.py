@@ -299,8 +299,8 @@ def test_a_draw_of_some_images_says_so(photographs, tmp_path):
 def test_the_command_line_from_images_to_scores(photographs, tmp_path, capsys):
     from cuebench import cli
 
-    options = [f"--set={k}={v}" for k, v in {**QUICK, "cues": "eed,voronoi"}.items()]
-    place = ["--source", str(photographs), "--out", str(tmp_path / "data")]
+    options = [f"--set={k}={v}" for k, v in QUICK.items()]
+    place = ["--source", str(photographs), "--out", str(tmp_path / "data"), "--cues", "eed,voronoi"]
     assert cli.invoke(["make", "cue_decomposition", *place, "-q", *options]) == 0
     run = ["run", "-p", "cue_decomposition", "-p", "corruption_robustness", "-o", "ideal:shape", "-o", "ideal:texture"]
     where = ["--data-root", str(tmp_path / "data"), "--out", str(tmp_path / "run"), "--resamples", "100", "--json"]

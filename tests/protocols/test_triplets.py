@@ -11,7 +11,9 @@ import pytest
 from PIL import Image
 
 import cuebench
+from cuebench import cli
 from cuebench.errors import UserError
+from cuebench.observers._ideal_features import instance_features
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols import triplets
 from cuebench.protocols._triplet_stimuli import EXPERIMENTS, SAME, novel_objects, textured_silhouettes
@@ -21,6 +23,7 @@ from cuebench.runs.plan import read_stimuli
 from cuebench.runs.score import score as score_again
 from cuebench.stimuli.makers.base import make
 from cuebench.stimuli.render import decode, render
+from cuebench.stimuli.sources.novel_object import SHAPES, TEXTURES
 from cuebench.types import StimulusSet
 
 SMALL = {"triplets.experiments": "3"}
@@ -200,6 +203,21 @@ def test_a_planted_share_lies_in_its_interval(calibrated, observer, planted):
     assert np.mean([f.value for f in found]) == pytest.approx(planted, abs=0.02)
 
 
+def test_the_two_way_interval_covers_the_planted_share_and_the_one_over_anchors_does_not():
+    stimuli = novel_objects(SHAPES, TEXTURES, conditions=["experiment3/size=0.6/aligned"])
+    options = ScoreOptions(resamples=300, settings={"triplets.similarity": "cosine"})
+    rows = [
+        triplets.score([answered(stimuli, instance_features(stimuli.stimuli, 0.7, seed))], options).scores
+        for seed in range(30)
+    ]
+    covered = {
+        k: np.mean([r[i].ci_low <= 0.7 <= r[i].ci_high for r in rows]) for i, k in ((0, "images"), (3, "two_way"))
+    }
+    assert covered["two_way"] >= 0.85
+    assert covered["images"] <= covered["two_way"]
+    assert np.mean([r[0].value for r in rows]) == pytest.approx(0.7, abs=0.01)
+
+
 def test_every_bias_has_four_intervals_and_a_table_by_class(calibrated):
     out, rows = calibrated
     own = [r for r in rows if (r.observer, r.condition) == ("ideal:random", "experiment3/size=0.6/aligned")]
@@ -312,3 +330,14 @@ def test_a_model_without_features_hears_which_layer_could_serve(tmp_path):
     own = [r for r in rows if r.observer == "headless"]
     assert [r.metric for r in own] == ["failed"]
     assert "?features=LAYER" in own[0].note
+
+
+def test_the_command_line(tmp_path, capsys):
+    base = ["run", "-p", "triplets", "-o", "ideal:shape", "--set", "triplets.experiments=3", "--resamples", "100"]
+    assert cli.invoke([*base, "--triplets", "all", "--out", str(tmp_path), "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert {r["value"] for r in shown["scores"]} == {1.0}
+    settings = json.loads((tmp_path / "run.json").read_text())["arguments"]["settings"]
+    assert settings == {"triplets.experiments": "3", "triplets.draw": "all"}
+    assert cli.invoke([*base, "--triplets", "most", "--out", str(tmp_path)]) != 0
+    assert "triplets.draw='most'" in capsys.readouterr().err

@@ -12,7 +12,8 @@ def problems_of(call, *arguments, **options):
 
 
 def test_registry_finds_the_readers_and_not_the_base():
-    assert readers.names() == ["csv_manifest", "cue_conflict", "image_folder"]
+    assert {"csv_manifest", "cue_conflict", "image_folder"} <= set(readers.names())
+    assert "base" not in readers
     for name in readers:
         reader = readers.get(name)
         assert (reader.name, bool(reader.layout), bool(readers.summary(name))) == (name, True, True)

@@ -14,6 +14,9 @@ def command(
     seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 0,
     count: Annotated[int, typer.Option(help="Number of stimuli; 0: the maker's default.")] = 0,
     source: Annotated[Path | None, typer.Option("--source", help="Folder that the stimuli are made from.")] = None,
+    cues: Annotated[
+        str, typer.Option(help="List of cues, for makers that decompose images; same as --set cues=…")
+    ] = "",
     settings: Annotated[list[str] | None, typer.Option("--set", help="key=value: an option of the maker.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no summary.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
@@ -22,12 +25,18 @@ def command(
     import json
 
     from cuebench.cli._progress import progress_bar
+    from cuebench.registry import makers
     from cuebench.stimuli.makers.base import make, parse_options
 
     with progress_bar(f"make {name}", quiet=quiet or as_json) as progress:
-        options = parse_options(settings or []) | ({"source": str(source)} if source else {})
+        options = (
+            parse_options(settings or [])
+            | ({"source": str(source)} if source else {})
+            | ({"cues": cues} if cues else {})
+        )
         made = make(name, out, seed=seed, count=count, progress=progress, **options)
     if as_json:
         print(json.dumps({"name": made.name, "root": made.root, "stimuli": len(made), "targets": made.targets}))
     elif not quiet:
-        print(f"{len(made):,} stimuli in {made.root}\nuse them: cuebench run -p {name} --data-root {out} -o …")
+        shown = makers.get(name).protocol or name
+        print(f"{len(made):,} stimuli in {made.root}\nuse them: cuebench run -p {shown} --data-root {out} -o …")

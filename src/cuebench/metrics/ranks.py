@@ -63,7 +63,13 @@ def best_ranks(logits: Array, target: Array, members: Sequence[Array], *, chunk:
 
 
 def best_ranks_in_parquet(
-    path: str | Path, target: Array, members: Sequence[Array], *, column: str = "logits", rows: int = 4096
+    path: str | Path,
+    target: Array,
+    members: Sequence[Array],
+    *,
+    column: str = "logits",
+    rows: int = 4096,
+    mapped: bool = False,
 ) -> Ranks:
     """Return the best ranks of a stored column of logits, in constant memory whatever its length.
 
@@ -71,13 +77,16 @@ def best_ranks_in_parquet(
     ----------
     path : path
         A Parquet file whose ``column`` is a list of numbers of one width, as the response store writes it. It is
-        memory-mapped and read ``rows`` rows at a time.
+        read ``rows`` rows at a time.
     target, members
         As in ``best_ranks``; row i of the file has ``target[i]``.
     column : str
         Name of the column of logits.
     rows : int
         Rows in memory at once.
+    mapped : bool
+        Map the file into memory instead of reading it through a small buffer: faster. The mapped pages belong to the
+        system, which drops them when it needs the room, but they are shown as memory of the process.
 
     Raises
     ------
@@ -86,7 +95,7 @@ def best_ranks_in_parquet(
     """
     out = np.empty(len(target), np.int32)
     start = 0
-    for logits in logit_batches(path, column=column, rows=rows):
+    for logits in logit_batches(path, column=column, rows=rows, mapped=mapped):
         part = slice(start, start + len(logits))
         if part.stop > len(target):
             break
@@ -98,11 +107,13 @@ def best_ranks_in_parquet(
     raise UserError(f"{path} has another number of rows than there are targets ({len(target):,})")
 
 
-def logit_batches(path: str | Path, *, column: str = "logits", rows: int = 4096) -> Iterator[Array]:
-    """Yield a column of lists as arrays rows × width, from a memory-mapped Parquet file."""
+def logit_batches(
+    path: str | Path, *, column: str = "logits", rows: int = 4096, mapped: bool = False
+) -> Iterator[Array]:
+    """Yield a column of lists of a Parquet file as arrays rows × width, a few rows at a time."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path, memory_map=True) as file:
+    with pq.ParquetFile(path, memory_map=mapped, buffer_size=1 << 20, pre_buffer=False) as file:
         if column not in file.schema_arrow.names:
             raise UserError(f"{path} has no column {column!r}", f"it has: {', '.join(file.schema_arrow.names)}")
         width = 0

@@ -72,7 +72,7 @@ def areas(responses: Responses) -> Array:
 
 
 def _confusion(owner: Array, answer: Array, root: Path, stimulus: Stimulus, classes: int) -> ConfusionMatrix:
-    truth = _truth(root / stimulus.mask)
+    truth = _truth(root / stimulus.mask, stimulus.mask_sha256)
     if answer.ndim != 2:
         raise UserError(f"an answer of shape {answer.shape} for one image; expected height × width of class numbers")
     if answer.shape != truth.shape:
@@ -86,5 +86,6 @@ def _confusion(owner: Array, answer: Array, root: Path, stimulus: Stimulus, clas
 
 
 @lru_cache(maxsize=8)  # forty corruptions of one image share its mask
-def _truth(path: Path) -> Array:
+def _truth(path: Path, sha256: str) -> Array:
+    """Read a mask; the hash is part of the key, because a set can be made again in the same folder."""
     return read_labels(path)

@@ -80,7 +80,7 @@ def read(
         parts.append(_novel(data_root, background))
     stimuli = tuple(s for part in parts for s in part)
     reasons += [why for part in parts for why in part.partial]
-    expected = sum(part.expected for part in parts) if not reasons else len(EXPERIMENTS) and _complete(wanted)
+    expected = _complete(wanted) if reasons else sum(part.expected for part in parts)
     return StimulusSet(NAME, stimuli, str(data_root or ""), expected, tuple(reasons))
 
 

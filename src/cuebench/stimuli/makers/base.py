@@ -33,12 +33,15 @@ class Maker:
         ``progress(done, total)`` is called as it goes on.
     options : mapping of str to a value
         Further options and their defaults; values given as text are converted to the default's type.
+    protocol : str
+        The protocol that shows the set, where it has another name.
     """
 
     name: str
     about: str
     make: Make
     options: Mapping[str, Any] = field(default_factory=dict)
+    protocol: str = ""
 
 
 def make(

@@ -223,4 +223,5 @@ MAKER = Maker(
     "2,304 novel objects: 16 shapes × 16 textures, five sizes, aligned and unaligned, with a contact sheet",
     make,
     {"shapes": "", "textures": "", "background": "white", "colour": True},
+    protocol="triplets",
 )

@@ -56,7 +56,7 @@ def timed(what, do):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
-    rows = parser.parse_args().rows
+    rows = parser.parse_known_args()[0].rows
     rng = np.random.default_rng(0)
     members = [np.sort(rng.choice(CLASSES, rng.integers(1, 4), replace=False)) for _ in range(20)]
     target = rng.integers(20, size=rows)

@@ -32,8 +32,8 @@ METRIC = MetricInfo(
         "No trial is discarded: texture bias is the rest. Ties (equal similarity) count against shape and are shown.",
         "An untrained network is not at 0.5 where the shapes overlap pixel by pixel: compare with random "
         "initialisations of the same architecture.",
-        "Trials share images, shapes and textures: thousands of triplets come from 48 textures or from 16. Simulated, the "
-        "interval over anchors (images) holds the truth in 3 of 4 cases, the two-way one in 19 of 20: quote that one.",
+        "Trials share images, shapes and textures: thousands of triplets come from 48 textures or from 16. Simulated, "
+        "the interval over anchors (images) holds the truth in 3 of 4 cases, the two-way one in 19 of 20: quote it.",
         "Inner layers are averaged over positions before they are compared: what is measured is what they contain, not "
         "where.",
     ),

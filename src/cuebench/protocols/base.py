@@ -80,7 +80,7 @@ class Protocol:
         ``reduce(stimuli, label space) -> Reduce``: what is stored instead of the answers themselves, where those are
         too large to keep (a mask of every image) and the scores need only a summary (its confusion matrix).
     configure : callable, optional
-        ``configure(settings of the run) -> Protocol``: the same protocol, showing what ``--set NAME.OPTION=…`` asks for.
+        ``configure(settings of the run) -> Protocol``: the same protocol, as ``--set NAME.OPTION=…`` asks for it.
     standalone : callable, optional
         ``standalone() -> StimulusSet``: what can be shown without any data root.
     baselines : bool

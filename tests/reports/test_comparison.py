@@ -115,6 +115,17 @@ def test_comparison_of_partly_measured_models():
         compare(rows, Families("z", (Family("f", ("a",)),)))
 
 
+def test_all_four_benchmarks_have_their_column():
+    """The names that the other protocols use: a renamed metric would leave its column out without a word."""
+    from cuebench.registry import metrics, protocols
+    from cuebench.reports.comparison import MEASURES
+
+    assert all(m.protocol in protocols and m.metric in metrics for m in MEASURES)
+    assert all(m.metric in protocols.get(m.protocol).metrics for m in MEASURES)
+    rows = [row("a", m.metric, 0.5, (m.conditions or ("experiment=1",))[0], m.protocol) for m in MEASURES]
+    assert [m.protocol for m in compare(rows).measures] == [m.protocol for m in MEASURES]
+
+
 def test_families_that_cannot_be_tested():
     families = Families("base", (Family("one", ("a",)), Family("gone", ("x", "a", "b"), "shape")))
     one, gone = family_tests({"base": 0.5, "a": 0.6, "b": 0.7}, families)

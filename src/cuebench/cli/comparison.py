@@ -46,7 +46,8 @@ def _print(found: Comparison) -> None:
             families.add_row(row["family"], row["expected"], *(_said(c, row["expected"]) for c in cells))
         console.print(families)
     for pair, c in found.agreement().items():
-        console.print(f"Kendall's τ, {pair}: {c.value:.2f} [{c.low:.2f}, {c.high:.2f}], {c.n} models", style="dim")
+        between = f" [{c.low:.2f}, {c.high:.2f}]" if c.low == c.low else " (too few for an interval)"
+        console.print(f"Kendall's τ, {pair}: {c.value:.2f}{between}, {c.n} models", style="dim", markup=False)
 
 
 def _cell(found: Comparison, protocol: str, model: str) -> str:

@@ -7,6 +7,8 @@ from urllib.parse import urlencode
 from cuebench.errors import UserError
 from cuebench.observers.base import Spec
 
+RANDOM = "#random"
+"""What stands in the name of a random initialisation, behind that of the trained network."""
 _ABLE = ("torchvision", "timm", "lite", "transformers")
 _WEIGHTS = ("weights", "checkpoint", "seed", "name", "arch", "fingerprint")
 
@@ -37,6 +39,6 @@ def random_initialisations(spec: str, name: str, number: int) -> list[str]:
         )
     kept = {key: value for key, value in parsed.options.items() if key not in _WEIGHTS}
     return [
-        f"{base}?{urlencode({**kept, 'weights': 'random', 'seed': k, 'name': f'{name}#random{k}'})}"
+        f"{base}?{urlencode({**kept, 'weights': 'random', 'seed': k, 'name': f'{name}{RANDOM}{k}'})}"
         for k in range(number)
     ]

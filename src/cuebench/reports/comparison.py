@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from cuebench.errors import UserError
 from cuebench.metrics.correlations import Correlation, correlate
+from cuebench.observers.baselines import RANDOM
 from cuebench.reports.families import Families, FamilyTest, family_tests
 from cuebench.types import Score
 
@@ -24,11 +25,11 @@ class Measure(NamedTuple):
 
 MEASURES = (
     Measure("cue_conflict", "Cue conflict", "shape_bias", ("partial", "full")),
-    Measure("triplets", "Triplets", "triplet_shape_bias", ()),
+    Measure("triplets", "Triplets", "triplet_shape_bias", ("experiment1/alpha=1.0", "experiment3/size=1.0/aligned")),
     Measure("feature_suppression", "Feature suppression", "shape_reliance", ("all",)),
     Measure("refined_bias", "REFINED-BIAS", "shape_preference", ("faithful", "native")),
 )
-"""The columns of the table; for one without conditions, the first that occurs is taken."""
+"""The columns of the table."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def compare(scores: Iterable[Score], families: Families | None = None) -> Compar
     families : Families, optional
         Adds what each benchmark says about each family, where it has the baseline.
     """
-    rows = list(scores)
+    rows = [s for s in scores if RANDOM not in s.observer]  # untrained networks are no models to compare
     found = {m.protocol: _column(rows, m) for m in MEASURES}
     measures = tuple(m for m in MEASURES if found[m.protocol][1])
     if not measures:
@@ -124,7 +125,7 @@ def _column(rows: Sequence[Score], measure: Measure) -> tuple[str, dict[str, Sco
     """Return the condition and observer → its first row there; a value that is missing is no row."""
     own = [s for s in rows if (s.protocol, s.metric) == (measure.protocol, measure.metric) and s.value == s.value]
     present = list(dict.fromkeys(s.condition for s in own))
-    condition = next((c for c in measure.conditions or present if c in present), "")
+    condition = next((c for c in measure.conditions if c in present), "")
     found: dict[str, Score] = {}
     for s in own:
         if s.condition == condition:

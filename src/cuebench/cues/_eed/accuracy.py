@@ -14,10 +14,11 @@ median        37.8  41.0  45.4  48.8  51.7  56.4  59.9  65.1  69.2  80.7
 ============  ====  ====  ====  ====  ====  ====  ====  ====  ====  ====
 
 Smaller sets mislead here: 22 to 54 photographs gave 46 to 48 dB as the worst of 64 *equal* cycles; among the 1,033 are
-some with 41.6 (no lead) and 43.9 dB (lead 0.4), and more cycles could be worse on the hardest picture. Between
-the table's numbers of cycles it is interpolated (72 for 45 dB). ``MARGIN`` is added to what is asked for, because the next photograph may be harder than these. It is no proof: of 990 random crops of the scikit-image
-pictures at three scales, three of one picture (a rocket before smoke, where a large faint region merges at once) missed
-45 dB with 72 cycles, the worst by 3.7 dB; equal cycles missed it on seven. Where that matters, run the explicit scheme.
+some with 41.6 (no lead) and 43.9 dB (lead 0.4), and more cycles could be worse on the hardest picture. Between the
+table's numbers of cycles it is interpolated (72 for 45 dB). ``MARGIN`` is added to what is asked for, because the next
+photograph may be harder than these. It is no proof: of 990 random crops of the scikit-image pictures at three scales,
+three of one picture (a rocket before smoke, where a large faint region merges at once) missed 45 dB with 72 cycles,
+the worst by 3.7 dB; equal cycles missed it on seven. Where that matters, run the explicit scheme.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "cuebench"
 LAYERS = [
-    {"errors", "types", "_version"},
-    {"files", "registry"},
+    {"errors", "types", "_version", "processes"},
+    {"files", "registry", "_process_main"},
     {"labels"},
     {"cues", "metrics"},
     {"stimuli", "observers"},

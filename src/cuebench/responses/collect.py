@@ -318,7 +318,7 @@ class _Pictures:
         for position, stimulus in enumerate(batch):
             files.setdefault(stimulus.path or stimulus.id, []).append(position)
         tasks = ((where, Task(root, tuple(batch[i] for i in where), geometries)) for where in files.values())
-        return cls(geometries, [(where, pool.submit(task)) for where, task in tasks])
+        return cls(geometries, [(where, pool.decode(task)) for where, task in tasks])
 
     def _wait(self) -> dict[int, list[Pixels] | str]:
         if self._made is None:

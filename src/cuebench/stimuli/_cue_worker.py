@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
-import signal
-import threading
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from multiprocessing import get_context, parent_process
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any
 
 from cuebench.errors import UserError
+from cuebench.processes import ProcessPool
 from cuebench.registry import cues
 from cuebench.stimuli._cue_files import Job, read_image, read_labels, read_mask, write_image
 
@@ -25,20 +24,16 @@ def run_jobs(jobs: list[Job], workers: int = 0) -> Iterator[tuple[Job, str]]:
         for job in jobs:
             yield job, make(job)
         return
-    # Fresh processes: forking one that has started threads (OpenCV, Numba) can hang.
-    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_prepare)
-    try:
+    with ProcessPool(count) as pool:
         yield from _in_pool(pool, jobs, count * AHEAD)
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _in_pool(pool: ProcessPoolExecutor, jobs: list[Job], ahead: int) -> Iterator[tuple[Job, str]]:
+def _in_pool(pool: ProcessPool, jobs: list[Job], ahead: int) -> Iterator[tuple[Job, str]]:
     waiting: dict[Future[str], Job] = {}
     rest = iter(jobs)
     while True:
         for job in rest:
-            waiting[pool.submit(make, job)] = job
+            waiting[pool.submit(make_alone, job)] = job
             if len(waiting) >= ahead:
                 break
         if not waiting:
@@ -48,26 +43,13 @@ def _in_pool(pool: ProcessPoolExecutor, jobs: list[Job], ahead: int) -> Iterator
             yield waiting.pop(future), future.result()
 
 
-def _prepare() -> None:
-    """Let each process use one thread, as the parallelism is over files; and end with its parent."""
-    # Ctrl-C reaches all processes at once; the parent ends the work, and files in the making are finished.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-        os.environ[name] = "1"
-    try:
+def make_alone(job: Job) -> str:
+    """Make one file in a worker process: OpenCV, too, uses one thread, as the parallelism is over files."""
+    if importlib.util.find_spec("cv2") is not None:
         import cv2
-    except ImportError:
-        return
-    cv2.setNumThreads(1)
 
-
-def _end_with_parent() -> None:
-    """A parent that is killed cannot stop its workers, and they would wait for the next job for ever."""
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+        cv2.setNumThreads(1)
+    return make(job)
 
 
 def make(job: Job) -> str:

@@ -11,7 +11,7 @@ from cuebench.metrics.quality import Quality
 from cuebench.metrics.robustness_cd import robustness_cd
 from cuebench.metrics.shape_bias_cd import shape_bias_cd
 from cuebench.protocols._populations import BOTH, populations
-from cuebench.protocols.base import ScoreOptions
+from cuebench.protocols.base import ScoreOptions, partial_notes
 from cuebench.responses.table import Responses
 from cuebench.stimuli.decomposition.cue_list import ORIGINAL, SHAPE, keeps
 from cuebench.types import Score
@@ -37,7 +37,7 @@ class Measured:
         """Return the measure, what is partial or excluded, and further notes."""
         stimuli = self.responses.stimuli
         unreadable = f"{len(self.responses.excluded):,} unreadable" if self.responses.excluded else ""
-        partial = f"partial set: {'; '.join(stimuli.partial)}" if stimuli.partial else ""
+        partial = "".join(partial_notes(stimuli.partial))
         return "; ".join(n for n in (self.measure, *more, unreadable, partial, *self.responses.notes) if n)
 
 

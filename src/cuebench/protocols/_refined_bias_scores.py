@@ -13,7 +13,7 @@ from cuebench.metrics.estimates import Estimate
 from cuebench.metrics.intervals import undefined
 from cuebench.metrics.sensitivity import Draws, mean, mean_estimates, preference_estimate, resampled_means
 from cuebench.protocols._refined_bias_trials import MEASURES, Bools, Trials, defects_of, trials_of
-from cuebench.protocols.base import ScoreOptions
+from cuebench.protocols.base import ScoreOptions, partial_notes
 from cuebench.responses.table import Responses
 from cuebench.stimuli.readers.refined_bias import CUES
 from cuebench.stimuli.refined_bias.check import summary
@@ -150,7 +150,7 @@ class Scorer:
         each = 1
         if self.trials["shape"].subjects is not None:
             each = len(np.unique(np.concatenate([t.subjects for t in self.trials.values() if t.subjects is not None])))
-        partial = [f"partial set: {'; '.join(stimuli.partial)}"] if stimuli.partial else []
+        partial = partial_notes(stimuli.partial)
         unreadable = [f"{len(self.responses.excluded):,} unreadable"] if self.responses.excluded else []
         notes = [part.note, made.bootstrap.note, *unreadable, *partial, *self.responses.notes]
         return Score(

@@ -15,7 +15,7 @@ from cuebench.metrics.intervals import Bootstrap, percentile, undefined
 from cuebench.metrics.relative_accuracy import resampled_accuracies
 from cuebench.metrics.shape_reliance import shape_reliance
 from cuebench.protocols._suppressions import LEVELS, ORIGINAL, Suppression, suppressions
-from cuebench.protocols.base import ScoreOptions
+from cuebench.protocols.base import ScoreOptions, partial_notes
 from cuebench.responses.table import Responses
 from cuebench.types import Score
 
@@ -128,7 +128,7 @@ class Table:
         boot = self._interval(found, why)
         stimuli = self.responses.stimuli
         photographs = len({s.path for s in stimuli})
-        partial = [f"partial set: {'; '.join(stimuli.partial)}"] if stimuli.partial else []
+        partial = partial_notes(stimuli.partial)
         unreadable = [f"{len(self.responses.excluded):,} unreadable"] if self.responses.excluded else []
         notes = [f"{len(self.shown):,} photographs", boot.note, *unreadable, *partial, *self.responses.notes]
         shown = sum(s.condition == condition for s in stimuli)

@@ -14,7 +14,7 @@ from cuebench.metrics.ratios import Terms
 from cuebench.metrics.triplet_bias_gain import gain_estimates, mean_of_seeds
 from cuebench.metrics.triplets import SIMILARITIES, Similarity
 from cuebench.protocols._triplet_trials import COLUMN, Measured, Trials
-from cuebench.protocols.base import ScoreOptions
+from cuebench.protocols.base import ScoreOptions, partial_notes
 from cuebench.types import IntervalKind, Score
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Scorer:
         reasons = [
             why for why in responses.stimuli.partial if not (condition[:11] == "experiment3" and "cue-conflict" in why)
         ]
-        partial = [f"partial set: {'; '.join(reasons)}"] if reasons else []
+        partial = partial_notes(reasons)
         unreadable = [f"{len(responses.excluded):,} unreadable"] if responses.excluded else []
         notes = [note, estimate.bootstrap.note, *unreadable, *partial, *responses.notes]
         return Score(

@@ -51,6 +51,15 @@ class Result:
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
 
 
+PARTIAL = "partial set: "
+"""How the note of a score begins that was made from a part of a published set; printed and looked for by others."""
+
+
+def partial_notes(reasons: Sequence[str]) -> list[str]:
+    """Return the note that a part of a set was used, with the reasons; nothing for the whole set."""
+    return [PARTIAL + "; ".join(reasons)] if reasons else []
+
+
 @dataclass(frozen=True)
 class Protocol:
     """A published experiment.

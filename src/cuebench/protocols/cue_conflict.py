@@ -25,7 +25,7 @@ from cuebench.metrics.intervals import KINDS, Clusters
 from cuebench.metrics.ratios import Outcomes, outcomes
 from cuebench.observers._recorded_files import stimulus_key
 from cuebench.observers.preprocess import Preprocess
-from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
+from cuebench.protocols.base import Protocol, Result, ScoreOptions, View, partial_notes
 from cuebench.responses.table import Responses
 from cuebench.stimuli.readers import cue_conflict as folder_reader
 from cuebench.types import Citation, IntervalKind, Reference, Score, StimulusSet
@@ -205,7 +205,7 @@ def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
 def _row(trials: Trials, condition: str, metric: str, estimate: Estimate, total: int, note: str) -> Score:
     interval = estimate.bootstrap.interval
     stimuli = trials.responses.stimuli
-    partial = [f"partial set: {'; '.join(stimuli.partial)}"] if stimuli.partial else []
+    partial = partial_notes(stimuli.partial)
     notes = [note, estimate.bootstrap.note, *partial, *trials.responses.notes]
     return Score(
         protocol=NAME,

@@ -15,7 +15,7 @@ from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
 from cuebench.metrics import accuracy
 from cuebench.metrics.intervals import Clusters, ratio_intervals
-from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
+from cuebench.protocols.base import Protocol, Result, ScoreOptions, View, partial_notes
 from cuebench.responses.table import Responses
 from cuebench.stimuli.readers import image_folder
 from cuebench.types import Citation, Reference, Score, StimulusSet
@@ -53,7 +53,7 @@ def _rows(responses: Responses, options: ScoreOptions) -> list[Score]:
     terms = [accuracy.terms(ranks, k) for k in (1, 5)]
     found = ratio_intervals(terms, Clusters(ids, ids, ids), "images", seed=options.seed, resamples=options.resamples)
     total = len(responses.stimuli)
-    partial = [f"partial set: {'; '.join(responses.stimuli.partial)}"] if responses.stimuli.partial else []
+    partial = partial_notes(responses.stimuli.partial)
     note = "; ".join([f"{len(responses.excluded):,} unreadable of {total:,}", *partial, *responses.notes])
     return [
         Score(

@@ -15,7 +15,7 @@ from cuebench.labels import LabelSpace
 from cuebench.protocols._texture_measure import ADVERSARIAL, CLEAN, TEXTURE, Measured, measure
 from cuebench.protocols._texture_scores import Row, rows
 from cuebench.protocols._texture_tables import tables
-from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
+from cuebench.protocols.base import Protocol, Result, ScoreOptions, View, partial_notes
 from cuebench.responses.table import Responses
 from cuebench.stimuli.readers import image_folder, texture_folder
 from cuebench.stimuli.sources.texture import recipe
@@ -87,7 +87,7 @@ def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
 
 def _score(found: Measured, row: Row) -> Score:
     stimuli = found.responses.stimuli
-    partial = [f"partial set: {'; '.join(stimuli.partial)}"] if stimuli.partial else []
+    partial = partial_notes(stimuli.partial)
     kind = "shuffles" if row.condition.endswith("shuffled") else row.interval.kind
     return Score(
         protocol=NAME,

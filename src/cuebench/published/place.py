@@ -17,6 +17,7 @@ import numpy as np
 
 from cuebench.errors import UserError
 from cuebench.metrics.intervals import child_generator
+from cuebench.protocols.base import PARTIAL
 from cuebench.published.measures import Measure, measures
 from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_scores
@@ -185,7 +186,7 @@ def _reason(score: Score, rule: Rule, stimuli: Mapping[str, Any]) -> str:
         return f"version {score.protocol_version} of the protocol; the comparison is for version {rule.version}"
     if rule.refuse:
         return rule.refuse
-    partial = stimuli.get("partial") or re.findall(r"partial set: ([^;]*)", score.note)
+    partial = stimuli.get("partial") or re.findall(rf"{PARTIAL}([^;]*)", score.note)
     if partial:
         return f"partial data: {'; '.join(partial)}"
     if stimuli.get("count") != rule.stimuli:

@@ -12,7 +12,6 @@ measurement is one forward pass over them. The network is left as it was found: 
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cuebench.errors import UserError, did_you_mean
-from cuebench.files import write_atomic
+from cuebench.files import write_json
 from cuebench.labels import LabelSpace, label_space
 from cuebench.observers.base import Batch
 from cuebench.observers.preprocess import Preprocess
@@ -175,7 +174,7 @@ class BiasOverTraining:
     def save(self, path: str | Path) -> Path:
         """Write the numbers as JSON, for ``figures.bias_over_training`` and for resuming."""
         target = Path(path).expanduser()
-        write_atomic(target, json.dumps(self.history, indent=1).encode())
+        write_json(target, self.history)
         return target
 
     def lightning(self) -> Any:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+MOST_NAMES = 40
+"""Known names that an error lists; of more, the nearest."""
+
 
 class UserError(Exception):
     """Something the user can mend: printed without a traceback, with the next action.
@@ -50,7 +53,9 @@ def did_you_mean(kind: str, name: str, known: Iterable[str]) -> UserError:
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     guess = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
-    listing = ", ".join(names) if names else "none"
+    shown = names if len(names) <= MOST_NAMES else difflib.get_close_matches(name, names, n=MOST_NAMES, cutoff=0)
+    more = f" … and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+    listing = ", ".join(shown) + more if names else "none"
     return UserError(f"unknown {kind} {name!r}.{guess}", f"known: {listing}")
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import errno
+import json
+import math
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from cuebench.errors import UserError
 
@@ -65,6 +68,24 @@ def write_atomic(path: Path, data: bytes) -> None:
     finally:
         with suppress(OSError):  # a folder that cannot be written to never got the temporary file
             temporary.unlink(missing_ok=True)
+
+
+def json_text(data: Any) -> str:
+    """Return strict JSON, indented, with a line feed at its end; NaN and infinity, which it does not have, are null."""
+    return json.dumps(_finite(data), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write strict JSON, whole or not at all."""
+    write_atomic(path, json_text(data).encode())
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, Mapping):
+        return {key: _finite(value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_finite(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
 def make_folder(path: Path) -> Path:

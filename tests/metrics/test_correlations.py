@@ -83,10 +83,34 @@ def test_intervals_cover_the_truth(method, how):
     assert 0.88 <= hits / 200 <= 0.99
 
 
+@pytest.mark.parametrize("ties", [False, True])
+def test_p_of_few_models_is_that_of_all_orders(ties):
+    a, b = table(models=6, columns=2, ties=ties, seed=4).values()
+    exact = stats.permutation_test(
+        (a,), lambda x: stats.spearmanr(x, b).statistic, permutation_type="pairings", n_resamples=np.inf
+    ).pvalue
+    assert correlate(a, b, how="fisher").p == pytest.approx(exact)
+
+
+def test_p_of_five_models_in_perfect_order_is_not_zero():
+    assert correlate([1, 2, 3, 4, 5], [1, 2, 3, 4, 50], how="fisher").p == pytest.approx(2 / 120)
+
+
+def test_p_of_no_association_is_below_a_tenth_in_a_tenth_of_all_cases():
+    rng = np.random.default_rng(2)
+    p = [correlate(*rng.normal(size=(2, 8)), how="fisher").p for _ in range(300)]
+    assert 0.05 <= np.mean(np.array(p) <= 0.1) <= 0.14
+
+
+def test_few_models_are_said():
+    assert "5 models: the interval is rough" in correlate([1, 2, 3, 4, 5], [2, 1, 4, 3, 5], how="fisher").note
+    assert not correlate(np.arange(8.0), np.arange(8.0) ** 2, how="fisher").note
+
+
 def test_missing_values_are_left_out_and_said():
     found = correlate([1, 2, 3, 4, math.nan], [1, 3, 2, 4, 5], how="fisher")
     assert found.n == 4
-    assert found.note == "1 pair with a missing value left out"
+    assert found.note == "1 pair with a missing value left out; 4 models: the interval is rough"
 
 
 def test_a_constant_column_has_no_correlation():

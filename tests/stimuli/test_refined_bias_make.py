@@ -278,7 +278,7 @@ def test_same_seed_same_bytes_and_it_goes_on_where_it_stopped(made, tmp_path):
     assert (home / "made/inspection/zebra/p0.json").stat().st_mtime_ns == before
     other = make("refined_bias", tmp_path / "other", source=str(place / "source"), grids="4,8", seed=1)
     assert {s.sha256 for s in other if s.texture}.isdisjoint({s.sha256 for s in made[1] if s.texture})
-    with pytest.raises(UserError, match="seed differ"):
+    with pytest.raises(UserError, match="seed was 0, now 1"):
         make("refined_bias", tmp_path, source=str(place / "source"), grids="4,8", seed=1)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from cuebench.cli._json import print_json
+from cuebench.files import write_json
 
 
 def command(
@@ -18,7 +20,6 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Choose classes so that shape and texture cues are equally recognisable for a panel of observers."""
-    from cuebench.files import write_atomic
     from cuebench.reports.recognition import balanced
     from cuebench.runs.results import read_scores
 
@@ -27,9 +28,9 @@ def command(
     found = balanced(rows, classes, measure=measure, condition=condition)
     choice = {"shape": sorted(found.shape), "texture": sorted(found.texture)}
     if out:
-        write_atomic(out, (json.dumps(choice, indent=1) + "\n").encode())
+        write_json(out, choice)
     if as_json:
-        print(json.dumps({**choice, "means": found.means, "gap": found.gap}, indent=1))
+        print_json({**choice, "means": found.means, "gap": found.gap})
         return
     from rich.console import Console
     from rich.table import Table

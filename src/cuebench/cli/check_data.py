@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from cuebench.cli._json import print_json
 
 
 def command(
@@ -24,7 +25,7 @@ def command(
         raise UserError(f"protocol {protocol!r} has no data check", f"those that have one: {', '.join(known)}")
     title, rows = module.data_report(data_root.expanduser())
     if as_json:
-        print(json.dumps({"summary": title, "rows": rows}, indent=1, ensure_ascii=False))
+        print_json({"summary": title, "rows": rows})
         return
     from rich.console import Console
     from rich.table import Table

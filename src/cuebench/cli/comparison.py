@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from cuebench.cli._json import print_json
 
 if TYPE_CHECKING:
     from cuebench.reports.comparison import Comparison
@@ -24,7 +25,7 @@ def command(
     if as_json:
         agreement = {pair: c._asdict() for pair, c in found.agreement().items()}
         data = {"models": found.rows(), "families": found.family_rows(), "agreement": agreement}
-        print(json.dumps(data, indent=1, ensure_ascii=False))
+        print_json(data)
     else:
         _print(found)
 

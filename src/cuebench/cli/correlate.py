@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from cuebench.cli._json import print_json
+
 
 def command(
     runs: Annotated[list[Path], typer.Argument(help="Run folders; observers of one name are the same in all of them.")],
@@ -19,8 +21,6 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
 ) -> None:
     """Correlate any two columns of scores over models, with intervals and p-values."""
-    import json
-
     from cuebench.runs.correlate import correlate_columns
 
     pairs = correlate_columns(
@@ -34,8 +34,10 @@ def command(
     )
     if as_json:
         rows = [{"x": p.x, "y": p.y, **p.found._asdict(), "observers": list(p.observers)} for p in pairs]
-        print(json.dumps(rows, indent=1).replace("NaN", "null"))
+        print_json(rows)
         return
     for p in pairs:
         r = p.found
         print(f"{r.value:+.3f} [{r.low:+.2f}, {r.high:+.2f}]  p = {r.p:.2g}  n = {r.n}  {p.x}  ~  {p.y}")
+    for note in sorted({p.found.note for p in pairs if p.found.note}):
+        print(note)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cuebench.cli._json import print_json
+
 if TYPE_CHECKING:
     from cuebench.stimuli.apply_cue import Applied, Progress
 
@@ -103,7 +105,7 @@ def _display(quiet: bool, as_json: bool) -> Iterator[Progress]:
 def _report(done: Applied, *, quiet: bool, as_json: bool) -> int:
     if as_json:
         found = {"target": str(done.target), "made": done.made, "kept": done.kept, "failed": done.failed}
-        print(json.dumps(found, indent=1, ensure_ascii=False))
+        print_json(found)
     elif not quiet:
         failed = f", {len(done.failed)} failed" if done.failed else ""
         print(f"{done.target}: {done.made} made, {done.kept} kept{failed}")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from cuebench.cli._json import print_json
 
 if TYPE_CHECKING:
     from cuebench.checkup import Finding
@@ -21,7 +22,7 @@ def command(
 
     findings = checkup(data_root)
     if as_json:
-        print(json.dumps([vars(f) for f in findings], indent=1, ensure_ascii=False))
+        print_json([vars(f) for f in findings])
     else:
         _print(findings)
     return 1 if any(f.status == "broken" for f in findings) else 0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
+
+from cuebench.cli._json import print_json
 
 
 def command(
@@ -16,7 +17,7 @@ def command(
     """Say exactly what a number, an experiment or a cue is: formula, denominator, reference, caveats."""
     facts = explain(name)
     if as_json:
-        print(json.dumps(facts, indent=1, ensure_ascii=False))
+        print_json(facts)
         return
     from rich.console import Console
     from rich.table import Table

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from cuebench.cli._json import print_json
+
 
 def command(
     name: Annotated[str, typer.Argument(help="A dataset; see `cuebench list stimuli`.")],
@@ -17,7 +19,6 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
 ) -> None:
     """Fetch a published stimulus set, verify it, and resume where an earlier fetch stopped."""
-    import json
     from dataclasses import asdict
 
     from cuebench.cli._progress import progress_bar
@@ -26,6 +27,6 @@ def command(
     with progress_bar(f"fetch {name}", quiet=quiet or as_json) as progress:
         result = fetch(name, data_root, mirrors=mirror or (), offline=offline, progress=progress)
     if as_json:
-        print(json.dumps(asdict(result), ensure_ascii=False))
+        print_json(asdict(result))
     elif not quiet:
         print(result)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from typing import Annotated
 
 import typer
+
+from cuebench.cli._json import print_json
 
 
 class Part(StrEnum):
@@ -30,7 +31,7 @@ def command(
 
     found = rows(part.value)
     if as_json:
-        print(json.dumps(found, indent=1, ensure_ascii=False))
+        print_json(found)
         return
     from rich.console import Console
     from rich.table import Table

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from cuebench.cli._json import print_json
+
 
 def command(
     name: Annotated[str, typer.Argument(help="A maker; see `cuebench list stimuli`.")],
@@ -22,10 +24,8 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
 ) -> None:
     """Make a stimulus set; the same command goes on where it was stopped."""
-    import json
-
     from cuebench.cli._progress import progress_bar
-    from cuebench.registry import makers
+    from cuebench.registry import makers, protocols
     from cuebench.stimuli.makers.base import make, parse_options
 
     with progress_bar(f"make {name}", quiet=quiet or as_json) as progress:
@@ -36,7 +36,7 @@ def command(
         )
         made = make(name, out, seed=seed, count=count, progress=progress, **options)
     if as_json:
-        print(json.dumps({"name": made.name, "root": made.root, "stimuli": len(made), "targets": made.targets}))
+        print_json({"name": made.name, "root": made.root, "stimuli": len(made), "targets": made.targets})
     elif not quiet:
-        shown = makers.get(name).protocol or name
+        shown = made.name if made.name in protocols else makers.get(name).protocol or name
         print(f"{len(made):,} stimuli in {made.root}\nuse them: cuebench run -p {shown} --data-root {out} -o …")

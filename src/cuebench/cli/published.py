@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from cuebench.cli._json import print_json
 
 if TYPE_CHECKING:
     from cuebench.published.findings import Finding
@@ -90,7 +91,7 @@ def _check(paper: str, *, everything: bool, as_json: bool, quiet: bool) -> int:
 
     found = check(paper)
     if as_json:
-        print(json.dumps([f.row() for f in found], indent=1, ensure_ascii=False))
+        print_json([f.row() for f in found])
         return 0
     if not quiet:
         _show([_line(f) for f in found if everything or not f.agrees], as_json=False)
@@ -115,7 +116,7 @@ def _place(run: Path, *, as_json: bool) -> int:
 
     placed = place(run)
     if as_json:
-        print(json.dumps(placed.as_dict(), indent=1, ensure_ascii=False))
+        print_json(placed.as_dict())
         return 0
     _show(placed.rows(), as_json=False)
     for reason in placed.refused:
@@ -137,7 +138,7 @@ def _agree(runs: Sequence[Path], out: Path | None, *, as_json: bool) -> int:
 
 def _show(rows: Sequence[dict[str, Any]], *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(list(rows), indent=1, ensure_ascii=False))
+        print_json(list(rows))
         return
     from rich.console import Console
     from rich.table import Table

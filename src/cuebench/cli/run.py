@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from cuebench.cli._json import print_json
 
 if TYPE_CHECKING:
     from cuebench.types import Score
@@ -70,10 +72,9 @@ def command(
 def report(rows: Sequence[Score], out: Path, failures: list[str], *, quiet: bool, as_json: bool) -> int:
     """Print the result of a run as people or machines want it; return the exit status."""
     from cuebench.cli._tables import print_scores
-    from cuebench.runs.results import json_row
 
     if as_json:
-        print(json.dumps({"out": str(out), "failures": failures, "scores": [json_row(r) for r in rows]}, indent=1))
+        print_json({"out": str(out), "failures": failures, "scores": [asdict(r) for r in rows]})
     elif not quiet:
         print_scores(rows)
         print(f"\nscores: {out / 'scores.json'} (also .parquet) · record: {out / 'run.json'}")

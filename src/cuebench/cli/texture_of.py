@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from cuebench.cli._json import print_json
+
 
 def command(
     image: Annotated[Path, typer.Argument(help="An image file.")],
@@ -24,7 +26,6 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
 ) -> None:
     """Say which texture a model sees in an image, what it ties it to, and whether texture explains an error."""
-    import json
     from dataclasses import asdict
 
     from cuebench.cli._display import Display
@@ -35,7 +36,7 @@ def command(
             image, observer, run=run, data_root=data_root, label=label, draw=draw, top=top, on_event=display
         )
     if as_json:
-        print(json.dumps(asdict(found), indent=1, ensure_ascii=False))
+        print_json(asdict(found))
     elif not quiet:
         from cuebench.cli._texture_card import print_card
 

@@ -14,6 +14,7 @@ Biometrika 44 (Kendall's); Kendall 1945 (τ_b).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import permutations
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -26,6 +27,11 @@ Method = Literal["pearson", "spearman", "kendall"]
 How = Literal["bootstrap", "fisher"]
 
 _CHUNK = 2_000_000  # float64 numbers made at once: 16 MB
+_EXACT = 8
+"""Most models for which all orders are tried (8! = 40,320). The t distribution that is used above this says p = 0 of
+five models in perfect order; 2 of their 120 orders are."""
+_FEW = 8
+"""Models below which intervals do not hold what they promise: 95 % cover 84 % of the time for five (simulated)."""
 
 
 class Correlation(NamedTuple):
@@ -76,7 +82,8 @@ def correlate(
     Returns
     -------
     Correlation
-        NaN with a reason where a column is constant.
+        NaN with a reason where a column is constant. The p-value of a rank correlation is exact for eight models or
+        fewer: the share of all orders of y that correlate at least as much.
 
     Examples
     --------
@@ -85,7 +92,9 @@ def correlate(
     """
     _check(method, how)
     a, b, lost = _pairs(x, y)
-    note = f"{lost} pair{'s' * (lost != 1)} with a missing value left out" if lost else ""
+    few = f"{len(a)} models: the interval is rough" if len(a) < _FEW else ""
+    left_out = f"{lost} pair{'s' * (lost != 1)} with a missing value left out" if lost else ""
+    note = "; ".join(filter(None, (left_out, few)))
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         reason = "undefined: a column is constant"
         return Correlation(np.nan, np.nan, np.nan, np.nan, len(a), "; ".join(filter(None, (reason, note))))
@@ -200,7 +209,17 @@ def _scipy(a: Floats, b: Floats, method: Method) -> tuple[float, float]:
     from scipy import stats
 
     found = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[method](a, b)
-    return float(found.statistic), float(found.pvalue)
+    exact = method == "spearman" and len(a) <= _EXACT
+    return float(found.statistic), _exact_p(a, b) if exact else float(found.pvalue)
+
+
+def _exact_p(a: Floats, b: Floats) -> float:
+    """Return the share of all n! orders whose |Spearman correlation| is at least the one seen."""
+    from scipy.stats import rankdata
+
+    one, other = (rankdata(v) - (len(v) + 1) / 2 for v in (a, b))
+    products = np.array(list(permutations(other))) @ one
+    return float((np.abs(products) >= abs(one @ other) - 1e-9).mean())
 
 
 def _check(method: str, how: str) -> None:

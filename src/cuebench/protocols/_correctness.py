@@ -1,4 +1,4 @@
-"""Right or wrong, image by condition: what the accuracies of cue decomposition and corruptions are made of. Private.
+"""Right or wrong, image by condition: what the accuracies of many versions of a photograph are made of. Private.
 
 The answers themselves are not kept: a data set with forty versions would store 40,000 numbers for each image. What is
 stored is the position of the answered class, which is all that an accuracy needs.

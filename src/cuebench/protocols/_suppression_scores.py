@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.errors import UserError
-from cuebench.metrics import accuracy
 from cuebench.metrics.intervals import Bootstrap, percentile, undefined
 from cuebench.metrics.relative_accuracy import resampled_accuracies
 from cuebench.metrics.shape_reliance import shape_reliance
+from cuebench.protocols import _correctness
 from cuebench.protocols._suppressions import LEVELS, ORIGINAL, Suppression, suppressions
 from cuebench.protocols.base import ScoreOptions, partial_notes
 from cuebench.responses.table import Responses
@@ -45,11 +44,6 @@ class Table:
     @classmethod
     def of(cls, responses: Responses, options: ScoreOptions) -> Table:
         """Sort the answers into the table."""
-        space = responses.labels
-        if space is None:
-            raise UserError(f"{responses.observer} has no label space")
-        target = np.array([space.find(label) for label in responses.truth("label")], dtype=np.intp)
-        right = accuracy.rank(responses.columns["logits"], target) == 1
         present = {s.condition for s in responses.stimuli}
         conditions = tuple(c for c in suppressions() if c.condition in present)
         column = {c.condition: i for i, c in enumerate(conditions)}
@@ -58,7 +52,7 @@ class Table:
         where = (row.ravel(), np.array([column[c] for c in responses.truth("condition")], dtype=np.intp))
         shown, correct = (np.zeros((len(names), len(conditions)), bool) for _ in range(2))
         shown[where] = True
-        correct[where] = right
+        correct[where] = _correctness.right(responses)
         return cls(responses, options, conditions, shown, correct)
 
     @cached_property

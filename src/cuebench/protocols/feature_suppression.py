@@ -14,7 +14,7 @@ from typing import Any
 
 from cuebench.errors import UserError
 from cuebench.observers.preprocess import Preprocess
-from cuebench.protocols import imagenet_accuracy
+from cuebench.protocols import _correctness, imagenet_accuracy
 from cuebench.protocols._suppression_scores import NAME, VERSION, Table
 from cuebench.protocols._suppressions import suppressions
 from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
@@ -83,6 +83,7 @@ PROTOCOL = Protocol(
     views=(View("native", Preprocess.whole_image),),
     score=score,
     check=imagenet_accuracy.check,
+    reduce=_correctness.reduce,
     metrics=("relative_accuracy", "shape_reliance", "accuracy"),
     citation=Citation(
         text="Burgert, Stoll, Rota & Demir (2025). ImageNet-trained CNNs are not biased towards texture: revisiting "

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cuebench.errors import UserError
-from cuebench.files import write_atomic
+from cuebench.files import write_atomic, write_json
 from cuebench.types import Stimulus
 
 LAYOUT = 1
@@ -108,7 +108,7 @@ class ShardFolder(Shards):
 
     def open(self) -> None:
         """Make the folder and write its key for people to read."""
-        write_atomic(self.folder / "key.json", json.dumps(self.key.parts(), indent=1).encode())
+        write_json(self.folder / "key.json", self.key.parts())
 
 
 def batches(stimuli: Sequence[Stimulus], size: int) -> Iterator[tuple[int, Sequence[Stimulus]]]:

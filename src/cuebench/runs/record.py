@@ -24,7 +24,7 @@ from typing import Any
 
 from cuebench._version import __version__
 from cuebench.errors import UserError
-from cuebench.files import disk_errors, write_atomic
+from cuebench.files import disk_errors, write_json
 from cuebench.types import Failure
 
 FORMAT = 1
@@ -76,7 +76,7 @@ class RunRecord:
     def write(self, out: Path) -> None:
         """Write ``run.json`` atomically."""
         body = {"format": FORMAT, "cuebench": __version__, **asdict(self), "environment": environment()}
-        write_atomic(out / "run.json", json.dumps(body, indent=1, ensure_ascii=False).encode())
+        write_json(out / "run.json", body)
 
     @classmethod
     def read(cls, out: Path) -> RunRecord:

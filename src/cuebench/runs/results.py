@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cuebench.errors import UserError
-from cuebench.files import write_atomic
+from cuebench.files import json_text, write_atomic
 from cuebench.types import Score
 
 _ARROW = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
@@ -44,12 +41,7 @@ def read_scores(out: Path) -> list[Score]:
 
 def scores_json(scores: Sequence[Score]) -> str:
     """Return the rows as JSON; NaN, which JSON does not have, becomes null."""
-    return json.dumps([json_row(s) for s in scores], indent=1, ensure_ascii=False) + "\n"
-
-
-def json_row(score: Score) -> dict[str, Any]:
-    """Return one row with NaN as None."""
-    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in asdict(score).items()}
+    return json_text([asdict(s) for s in scores])
 
 
 def parquet_bytes(table: pa.Table) -> bytes:

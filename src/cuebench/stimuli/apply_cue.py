@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from cuebench._version import __version__
 from cuebench.errors import UserError
-from cuebench.files import write_atomic
+from cuebench.files import write_json
 from cuebench.stimuli._cue_files import Job, check_options, plan
 from cuebench.stimuli._cue_worker import run_jobs
+from cuebench.stimuli.made import changes
 
 MANIFEST = "cue.json"
 """Name of the file in the target folder that says how it was made."""
@@ -116,10 +117,9 @@ def _run(todo: list[Job], workers: int, kept: int, total: int, progress: Progres
 def claim_folder(folder: Path, recipe: Mapping[str, Any], jobs: list[Job], *, fresh: bool = False) -> None:
     """Write the manifest of a target folder, or refuse a folder that was made in another way."""
     path = folder / MANIFEST
-    text = json.dumps({**recipe, "cuebench": __version__}, indent=1, ensure_ascii=False, default=list) + "\n"
     if not fresh:
-        _check_claim(path, json.loads(text), jobs)
-    write_atomic(path, text.encode())
+        _check_claim(path, recipe, jobs)
+    write_json(path, {**recipe, "cuebench": __version__})
 
 
 def _check_claim(path: Path, wanted: Mapping[str, Any], jobs: list[Job]) -> None:
@@ -133,10 +133,8 @@ def _check_claim(path: Path, wanted: Mapping[str, Any], jobs: list[Job]) -> None
         found = json.loads(path.read_text("utf-8"))
     except ValueError:
         raise UserError(f"{path} is not readable as JSON", way_out) from None
-    different = [key for key in wanted if key != "cuebench" and found.get(key) != wanted[key]]
-    if different:
-        parts = "; ".join(f"{key} was {found.get(key)!r}, now {wanted[key]!r}" for key in different)
-        raise UserError(f"{path.parent} was made with other parameters: {parts}", way_out)
+    if changed := changes(found, wanted):
+        raise UserError(f"{path.parent} was made with other parameters: {changed}", way_out)
 
 
 def _all_failed_alike(failed: Mapping[str, str], total: int) -> None:

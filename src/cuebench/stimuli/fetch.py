@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError, all_problems
-from cuebench.files import write_atomic, write_error
+from cuebench.files import write_error, write_json
 from cuebench.registry import datasets
 from cuebench.stimuli._archive import unpack
 from cuebench.stimuli._download import Refused, Unreachable, download
 from cuebench.stimuli.datasets.base import Dataset, RemoteFile
 from cuebench.stimuli.hashing import hash_file
+from cuebench.stimuli.made import MADE
 
 PARALLEL = 8
 Progress = Callable[[int, int], None]
@@ -101,7 +102,7 @@ def fetch(
     found: Dataset = datasets.get(dataset) if isinstance(dataset, str) else dataset
     root = Path(data_root).expanduser()
     job = _Job(found, root, (*mirrors, *found.mirrors), _read_record(root / found.folder / "fetched.json"))
-    if (root / found.folder / "made.json").is_file():
+    if (root / found.folder / MADE).is_file():
         raise UserError(f"{root / found.folder} holds a set made by `cuebench make`", "choose another --data-root")
     files = found.load()
     missing = _verify_present(job, files)
@@ -164,7 +165,7 @@ def _write_record(job: _Job) -> None:
     if job.recorded and job.recorded != _read_record(job.record):
         about = "sha256 of files without a published hash, as first fetched on this machine"
         data: dict[str, Any] = {"about": about, "sha256": dict(sorted(job.recorded.items()))}
-        write_atomic(job.record, (json.dumps(data, indent=1) + "\n").encode())
+        write_json(job.record, data)
 
 
 # ---- what is not -----------------------------------------------------------------------------------------------------

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import textwrap
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
 from PIL import Image
 
 from cuebench.reports.figures._svg import FAINT, INK, SERIES, SOFT, Drawing, short_name, shorten
 from cuebench.reports.texture_of import TextureOf, Tie
+from cuebench.stimuli.made import png_bytes
 from cuebench.stimuli.sources.texture import draw
 from cuebench.stimuli.textures import names
 
@@ -32,12 +30,12 @@ def texture_of(found: TextureOf, image: Image.Image) -> Drawing:
     page.text(_LEFT, 34, f"{(found.texture or 'no texture').replace('_', ' ')} {found.texturedness:.2f}", 20, bold=True)
     said = f"answer of {short_name(found.observer)}: {found.prediction}, {found.confidence:.0%}"
     page.text(_LEFT, 53, said + (f" · label: {found.label}" if found.label else ""), 12, SOFT)
-    page.image(_LEFT, _TOP, _SIDE, _SIDE, _png(_square(image)))
+    page.image(_LEFT, _TOP, _SIDE, _SIDE, png_bytes(_square(image)))
     if found.texture in names():
         page.text(_LEFT + _SIDE + 20, _TOP + 10, "the texture, drawn", 10.5, SOFT)
         for k in range(3):
             patch = Image.fromarray(draw(seed=k, name=found.texture, size=128))
-            page.image(_LEFT + _SIDE + 20, _TOP + 18 + k * 96, 88, 88, _png(patch))
+            page.image(_LEFT + _SIDE + 20, _TOP + 18 + k * 96, 88, 88, png_bytes(patch))
     x = _LEFT + _SIDE + (140 if found.texture in names() else 30)
     _bars(page, x, _TOP + 10, "textures by cosine", found.likeness, SERIES[0])
     _bars(page, x, _TOP + 118, f"classes tied to {found.texture or 'it'} (TAV)", found.classes, SERIES[1])
@@ -63,9 +61,3 @@ def _square(image: Image.Image) -> Image.Image:
     side = min(image.size)
     left, top = (image.width - side) // 2, (image.height - side) // 2
     return image.convert("RGB").crop((left, top, left + side, top + side)).resize((512, 512), Image.Resampling.LANCZOS)
-
-
-def _png(picture: Any) -> bytes:
-    buffer = io.BytesIO()
-    (picture if isinstance(picture, Image.Image) else Image.fromarray(np.asarray(picture))).save(buffer, "PNG")
-    return buffer.getvalue()

@@ -9,53 +9,24 @@ masks/ voronoi/masks/ …   ground truth; moved masks lie in the folder of what 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from cuebench.errors import UserError
-from cuebench.files import write_atomic
 from cuebench.registry import cues
 from cuebench.stimuli.decomposition.cue_list import Part
 from cuebench.stimuli.decomposition.originals import MASKS
 from cuebench.stimuli.hashing import hash_files
+from cuebench.stimuli.made import MADE
 from cuebench.stimuli.manifest import read_manifest
 from cuebench.stimuli.readers._scan import with_facts
 from cuebench.types import REMOVED, Stimulus, StimulusSet
 
 CLASSIFICATION, SEGMENTATION = "cue_decomposition", "cue_decomposition_segmentation"
-MADE, MANIFEST, LABELS = "made.json", "manifest.parquet", "labels.json"
+MANIFEST, LABELS = "manifest.parquet", "labels.json"
 # A change of any pixel is a new version: pictures of two versions must never be mixed in one folder.
 VERSION = 1
-
-
-def claim(home: Path, record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is known of the folder; refuse one that was made in another way.
-
-    What must agree is everything in ``record``; further cues may be added to a set later.
-    """
-    made = home / MADE
-    hint = "choose another --out, or remove the folder first"
-    if not made.is_file():
-        if home.is_dir() and any(home.iterdir()):
-            raise UserError(f"{home} holds files, but no {MADE} that says how they were made", hint)
-        return {}
-    try:
-        before = dict(json.loads(made.read_text("utf-8")))
-    except (ValueError, TypeError) as error:
-        raise UserError(f"{made} is damaged: {error}", hint) from None
-    different = [k for k, v in record.items() if before.get(k) != json.loads(json.dumps(v))]
-    if different:
-        parts = "; ".join(f"{k} was {before.get(k)!r}, now {record[k]!r}" for k in different)
-        raise UserError(f"{home} was made in another way: {parts}", hint)
-    return before
-
-
-def write_json(path: Path, data: Mapping[str, Any]) -> None:
-    """Write a JSON file, whole or not at all."""
-    write_atomic(path, (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def part_stimuli(part: Part, images: Sequence[Stimulus], home: Path) -> list[Stimulus]:

@@ -7,8 +7,6 @@ not the published images: scores on them say how a tool works, and must not be c
 
 from __future__ import annotations
 
-import io
-import json
 import os
 import zlib
 from collections.abc import Callable, Iterator
@@ -17,10 +15,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from PIL import Image
 
 from cuebench.errors import UserError
-from cuebench.files import write_atomic
+from cuebench.files import write_atomic, write_json
+from cuebench.stimuli.made import MADE, claim, png_bytes, refuse_surplus
 from cuebench.stimuli.makers import _shapes, _textures
 from cuebench.stimuli.makers._pen import Pen, Pose
 from cuebench.stimuli.makers.base import Maker, Progress
@@ -152,7 +150,7 @@ def make(
 
         def one(p: Pair) -> None:
             picture = _fill(shapes[p.shape, p.i], textures[p.texture, p.j], background / 255)
-            write_atomic(home / "stimuli" / p.path, _png(picture))
+            write_atomic(home / "stimuli" / p.path, png_bytes((picture * 255).round().astype(np.uint8)))
 
         for done, _ in enumerate(pool.map(one, missing), start=count - len(missing) + 1):
             if progress:
@@ -171,21 +169,13 @@ def _check(count: int, size: int, background: int) -> None:
 def _prepare(home: Path, pairs: list[Pair], settings: dict[str, int]) -> None:
     """Refuse to mix two sets in one folder, then write the label map and the record of how the set is made."""
     record = {"maker": "cue_conflict", "version": VERSION, **settings}
-    stimuli, made = home / "stimuli", home / "made.json"
+    stimuli = home / "stimuli"
     there = {p.relative_to(stimuli) for p in stimuli.glob("*/*.png")}
-    hint = "choose another --out, or remove the folder first"
-    try:
-        before = dict(json.loads(made.read_text("utf-8"))) if made.is_file() else {}
-    except (ValueError, TypeError) as error:
-        raise UserError(f"{made} is damaged: {error}", hint) from error
-    old = {k: v for k, v in before.items() if k != "count"}
-    if there and old != record:
-        raise UserError(f"{home} already holds another set: {json.dumps(old) if old else 'not made by cuebench'}", hint)
-    if surplus := len(there - {p.path for p in pairs}):
-        raise UserError(f"{home} holds {surplus} stimuli that are not among the {len(pairs)} asked for", hint)
+    claim(home, record, there)
+    refuse_surplus(home, there, {p.path for p in pairs})
     targets = {name: list(members) for name, members in sorted({**SHAPES, **TEXTURES}.items())}
-    write_atomic(home / "labels.json", _json({"about": ABOUT, "targets": targets}))
-    write_atomic(made, _json({**record, "count": len(pairs)}))
+    write_json(home / "labels.json", {"about": ABOUT, "targets": targets})
+    write_json(home / MADE, {**record, "count": len(pairs)})
 
 
 def _parts(
@@ -198,16 +188,6 @@ def _parts(
 def _fill(mask: Pixels, texture: Pixels, background: float) -> Pixels:
     cover = mask[..., None]
     return cover * texture + (1 - cover) * background
-
-
-def _png(picture: Pixels) -> bytes:
-    buffer = io.BytesIO()
-    Image.fromarray((picture * 255).round().astype(np.uint8)).save(buffer, "PNG")
-    return buffer.getvalue()
-
-
-def _json(data: dict[str, Any]) -> bytes:
-    return (json.dumps(data, indent=1) + "\n").encode()
 
 
 def _rng(seed: int, name: str, instance: int) -> np.random.Generator:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from cuebench._version import __version__
 from cuebench.cues.eed import STEPS_CLASSIFICATION, STEPS_SEGMENTATION
 from cuebench.errors import UserError, all_problems
+from cuebench.files import write_json
 from cuebench.stimuli._cue_files import plan
 from cuebench.stimuli.apply_cue import apply_cue, claim_folder
 from cuebench.stimuli.decomposition import conflicts as mixing
@@ -21,6 +22,7 @@ from cuebench.stimuli.decomposition import folder, shape_files
 from cuebench.stimuli.decomposition.cue_list import RESIDUAL, SHAPE, Part, parse
 from cuebench.stimuli.decomposition.originals import MASKS, write_originals, write_residuals
 from cuebench.stimuli.decomposition.sources import Source, read_source
+from cuebench.stimuli.made import MADE, claim
 from cuebench.stimuli.makers.base import Maker, Progress
 from cuebench.stimuli.manifest import write_manifest
 from cuebench.types import StimulusSet
@@ -128,9 +130,9 @@ def make(
     resize = (found.resize if resize < 0 else resize) if size else 0
     record = {"maker": "cue_decomposition", "version": folder.VERSION, "source": found.described, "seed": seed,
               "count": count, "size": size, "resize": resize}  # fmt: skip
-    before = folder.claim(home, record)
+    before = claim(home, record, list(home.iterdir()) if home.is_dir() else [])  # cues may be added later
     made = {**before, **record, "cuebench": __version__, "cues": {**before.get("cues", {}), **_described(parts)}}
-    folder.write_json(home / folder.MADE, made)
+    write_json(home / MADE, made)
     told = _Told(progress, len(found.images) * len(parts))
     work = _Work(home, found, seed, workers, device, hours * 3600 or math.inf, told)
     write_originals(found.images, home, size, resize, found.classes, told)
@@ -204,7 +206,7 @@ def _finish(work: _Work, parts: list[Part], candidates: tuple[mixing.Candidate, 
         stimuli += mixing.stimuli(candidates, made[SHAPE], made, work.seed)
     targets = work.source.targets
     if work.source.classes:
-        folder.write_json(work.home / folder.LABELS, work.source.classes.label_map())
+        write_json(work.home / folder.LABELS, work.source.classes.label_map())
         targets = folder.LABELS
     name = work.source.classes.dataset if work.source.classes else folder.CLASSIFICATION
     partial = work.source.images.partial

@@ -6,23 +6,22 @@ built-in ones: ``--set shapes=FOLDER`` (black on white) and ``--set textures=FOL
 
 from __future__ import annotations
 
-import io
-import json
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from PIL import Image
 
 from cuebench.errors import UserError, did_you_mean
-from cuebench.files import write_atomic
+from cuebench.files import write_atomic, write_json
 from cuebench.stimuli import shapes as shape_parts
 from cuebench.stimuli import textures as texture_parts
 from cuebench.stimuli.hashing import hash_files
+from cuebench.stimuli.made import MADE, QUICK, claim, png_bytes
 from cuebench.stimuli.makers._novel_inputs import masks_of, photographs_of
 from cuebench.stimuli.makers._novel_sheet import contact_sheet
 from cuebench.stimuli.makers.base import Maker, Progress
@@ -136,13 +135,13 @@ def make(
     missing = [o for o in objects if not (home / o.path).is_file()]
 
     def one(o: Object) -> None:
-        write_atomic(home / o.path, _png(drawn(o, forms, fills, settings)))
+        write_atomic(home / o.path, png_bytes(drawn(o, forms, fills, settings), QUICK))
 
     with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
         for done, _ in enumerate(pool.map(one, missing), start=len(objects) - len(missing) + 1):
             if progress:
                 progress(done, len(objects))
-    write_atomic(home / "contact_sheet.png", _png(np.asarray(contact_sheet(forms, fills, settings, drawn))))
+    write_atomic(home / "contact_sheet.png", png_bytes(contact_sheet(forms, fills, settings, drawn), QUICK))
     return _written(home, objects, settings)
 
 
@@ -177,15 +176,8 @@ def _prepare(home: Path, settings: Settings, shapes: Parts, textures: Parts) -> 
     """Refuse to mix two sets in one folder, then write the record of how this one is made."""
     record = {"maker": NAME, "version": novel_object.VERSION, **settings._asdict()}
     record |= {"shapes": list(shapes), "textures": list(textures)}
-    made = home / "made.json"
-    try:
-        before = json.loads(made.read_text("utf-8")) if made.is_file() else None
-    except ValueError as error:
-        raise UserError(f"{made} is damaged: {error}", "remove the folder first") from error
-    if before != record and any(home.glob("size=*/*/*.png")):
-        said = json.dumps(before) if before else "not made by cuebench"
-        raise UserError(f"{home} already holds another set: {said}", "choose another --out, or remove the folder first")
-    write_atomic(made, (json.dumps(record, indent=1) + "\n").encode())
+    claim(home, record, list(islice(home.glob("size=*/*/*.png"), 1)))
+    write_json(home / MADE, record)
 
 
 def _written(home: Path, objects: list[Object], settings: Settings) -> StimulusSet:
@@ -209,13 +201,6 @@ def _written(home: Path, objects: list[Object], settings: Settings) -> StimulusS
     found = StimulusSet(NAME, tuple(stimuli), "", len(stimuli))
     write_manifest(found, home / "manifest.parquet")
     return replace(found, root=str(home))
-
-
-def _png(picture: Pixels) -> bytes:
-    buffer = io.BytesIO()
-    # Grain hardly compresses: the quickest level makes files a few per cent larger in a third of the time.
-    Image.fromarray(picture).save(buffer, "PNG", compress_level=1)
-    return buffer.getvalue()
 
 
 MAKER = Maker(

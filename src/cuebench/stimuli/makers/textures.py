@@ -6,19 +6,15 @@ mixed with photographs, and shown to people. They are drawings: the published va
 
 from __future__ import annotations
 
-import io
-import json
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from PIL import Image
-
 from cuebench.errors import UserError
-from cuebench.files import write_atomic
+from cuebench.files import write_atomic, write_json
+from cuebench.stimuli.made import MADE, QUICK, claim, png_bytes, refuse_surplus
 from cuebench.stimuli.makers.base import Maker, Progress
 from cuebench.stimuli.readers.texture_folder import read
 from cuebench.stimuli.sources.texture import SIZE, draw
@@ -94,7 +90,7 @@ def make(
 
     def one(p: Patch) -> None:
         picture = draw(seed=p.variant, name=p.name, size=size, colour=colour, scale=scale, series=seed)
-        write_atomic(home / p.path, _png(picture))
+        write_atomic(home / p.path, png_bytes(picture, QUICK))
 
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         for done, _ in enumerate(pool.map(one, missing), start=count - len(missing) + 1):
@@ -106,26 +102,10 @@ def make(
 def _prepare(home: Path, patches: list[Patch], settings: dict[str, Any]) -> None:
     """Refuse to mix two sets in one folder, then write the record of how this one is made."""
     record = {"maker": "textures", "version": VERSION, **settings}
-    made = home / "made.json"
     there = {p.relative_to(home) for p in home.glob("*/*.png")}
-    hint = "choose another --out, or remove the folder first"
-    try:
-        before = dict(json.loads(made.read_text("utf-8"))) if made.is_file() else {}
-    except (ValueError, TypeError) as error:
-        raise UserError(f"{made} is damaged: {error}", hint) from error
-    old = {k: v for k, v in before.items() if k != "count"}
-    if there and old != record:
-        raise UserError(f"{home} already holds another set: {json.dumps(old) if old else 'not made by cuebench'}", hint)
-    if surplus := len(there - {p.path for p in patches}):
-        raise UserError(f"{home} holds {surplus} pictures that are not among the {len(patches)} asked for", hint)
-    write_atomic(made, (json.dumps({**record, "count": len(patches)}, indent=1) + "\n").encode())
-
-
-def _png(picture: np.ndarray[Any, np.dtype[np.uint8]]) -> bytes:
-    buffer = io.BytesIO()
-    # Grain hardly compresses: the quickest level makes files a few per cent larger in a third of the time.
-    Image.fromarray(picture).save(buffer, "PNG", compress_level=1)
-    return buffer.getvalue()
+    claim(home, record, there)
+    refuse_surplus(home, there, {p.path for p in patches})
+    write_json(home / MADE, {**record, "count": len(patches)})
 
 
 MAKER = Maker(

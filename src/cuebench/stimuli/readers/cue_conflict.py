@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
-from cuebench.errors import UserError, all_problems
+from cuebench.errors import all_problems
+from cuebench.stimuli.made import made_count
 from cuebench.stimuli.readers._scan import (
     find_images,
     id_problems,
@@ -61,7 +61,7 @@ def read(folder: Path, *, expected: int = 0) -> StimulusSet:
     found = find_images(root, depth=1)
     if not found.images and not found.problems:
         raise nothing_found(root, LAYOUT)
-    expected = _made(root) or expected
+    expected = made_count(root.parent) or expected
     stimuli, problems = [], list(found.problems)
     for path in found.images:
         stimulus, problem = _one(path)
@@ -92,18 +92,6 @@ def _one(path: Path) -> tuple[Stimulus | None, str]:
 
 def _targets(root: Path) -> str:
     return next((str(p) for p in (root / "labels.json", root.parent / "labels.json") if p.is_file()), "")
-
-
-def _made(root: Path) -> int:
-    record = root.parent / "made.json"
-    if not record.is_file():
-        return 0
-    try:
-        return int(json.loads(record.read_text("utf-8"))["count"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(
-            f"{record} is not a record of `cuebench make`: {error!r}", "remove it, or make the set again"
-        ) from error
 
 
 READER = Reader("cue_conflict", LAYOUT, read)

@@ -7,15 +7,15 @@ class of its one cue: ``shape`` *or* ``texture``. Its ``condition`` keeps what a
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
-from cuebench.errors import UserError, all_problems
+from cuebench.errors import all_problems
 from cuebench.stimuli.hashing import for_each_file
+from cuebench.stimuli.made import made_count
 from cuebench.stimuli.readers._scan import find_images, id_problems, nothing_found, require_folder, with_facts
 from cuebench.stimuli.readers.base import Reader
 from cuebench.types import Stimulus, StimulusSet
@@ -84,7 +84,7 @@ def read(folder: Path, *, expected: int = 0) -> StimulusSet:
         raise nothing_found(root, LAYOUT)
     if problems:
         raise all_problems(f"REFINED-BIAS folder {root.absolute()}", problems, f"expected layout: {LAYOUT}")
-    expected = _made(root) or expected
+    expected = made_count(root) or expected
     partial = [f"{len(stimuli):,} of {expected:,} stimuli"] if expected and len(stimuli) != expected else []
     partial += [f"no {cue} cues" for cue, part in zip(CUES, found) if not part.stimuli]
     labels = root / "labels.json"
@@ -139,18 +139,6 @@ def _mode(path: Path) -> str:
             return str(image.mode)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         return "RGB"
-
-
-def _made(root: Path) -> int:
-    record = root / "made.json"
-    if not record.is_file():
-        return 0
-    try:
-        return int(json.loads(record.read_text("utf-8"))["count"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(
-            f"{record} is not a record of `cuebench make`: {error!r}", "remove it, or make the set again"
-        ) from error
 
 
 READER = Reader("refined_bias", LAYOUT, read)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from cuebench.errors import UserError, all_problems
+from cuebench.errors import all_problems
+from cuebench.stimuli.made import made_count
 from cuebench.stimuli.readers._scan import (
     Found,
     find_images,
@@ -53,7 +53,7 @@ def read(folder: Path, *, expected: int = 0) -> StimulusSet:
     problems = [*found.problems, *id_problems(stimuli)]
     if problems:
         raise all_problems(f"texture folder {root.absolute()}", problems, f"expected layout: {LAYOUT}")
-    expected = _made(home) or expected
+    expected = made_count(home) or expected
     filled = with_facts(stimuli, root)
     return StimulusSet(home.resolve().name, filled, str(root), expected, shortfall(len(filled), expected))
 
@@ -77,18 +77,6 @@ def _listed(table: Path, found: Found) -> Found:
 def _stimulus(path: Path) -> Stimulus:
     name = path.with_suffix("").as_posix()
     return Stimulus(name, path.as_posix(), texture=path.parent.name, texture_source=name)
-
-
-def _made(home: Path) -> int:
-    record = home / "made.json"
-    if not record.is_file():
-        return 0
-    try:
-        return int(json.loads(record.read_text("utf-8"))["count"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(
-            f"{record} is not a record of `cuebench make`: {error!r}", "remove it, or make the set again"
-        ) from error
 
 
 READER = Reader("texture_folder", LAYOUT, read)

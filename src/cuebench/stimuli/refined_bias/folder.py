@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from cuebench.errors import UserError
-from cuebench.files import write_atomic
+from cuebench.files import write_atomic, write_json
 from cuebench.stimuli._sheet_layout import Group, Tile, draw
+from cuebench.stimuli.made import MADE, claim, png_bytes
 from cuebench.stimuli.readers.refined_bias import CUES, FOLDERS
 from cuebench.stimuli.refined_bias.build import Made
 from cuebench.stimuli.refined_bias.sources import Classes, Source
@@ -39,18 +39,9 @@ class Folder:
 
     def prepare(self, record: Mapping[str, Any]) -> None:
         """Refuse to mix two sets in one folder, then note how this one is made."""
-        path = self.home / "made.json"
-        hint = "choose another --out, or remove the folder first"
-        try:
-            before = json.loads(path.read_text("utf-8")) if path.is_file() else None
-        except ValueError as error:
-            raise UserError(f"{path} is damaged: {error}", hint) from error
-        if before is None and any((self.home / f).exists() for f in FOLDERS.values()):
-            raise UserError(f"{self.home} already holds a set that was not made here", hint)
-        if before is not None and {k: v for k, v in before.items() if k != "count"} != dict(record):
-            changed = sorted(k for k in {*before, *record} - {"count"} if before.get(k) != record.get(k))
-            raise UserError(f"{self.home} already holds another set: {', '.join(changed)} differ", hint)
-        write_atomic(path, _json({**record, "count": (before or {}).get("count", 0)}))
+        places = [self.home / "made", *(self.home / f for f in FOLDERS.values())]
+        before = claim(self.home, record, [place for place in places if place.exists()])
+        write_json(self.home / MADE, {**record, "count": before.get("count", 0)})
 
     def _note(self, source: Source) -> Path:
         return self.home / "made" / "inspection" / source.label / f"{source.name}.json"
@@ -63,9 +54,9 @@ class Folder:
         """Store the cues of a source; its note is written last, and says that they are complete."""
         for one in made:
             if one.picture is not None:
-                write_atomic(self.home / "made" / one.cue / one.path, _png(one.picture))
+                write_atomic(self.home / "made" / one.cue / one.path, png_bytes(one.picture))
         notes = [{k: v for k, v in asdict(replace(m, picture=None)).items() if k != "picture"} for m in made]
-        write_atomic(self._note(source), _json(notes))
+        write_json(self._note(source), notes)
 
     def read(self, sources: Iterable[Source]) -> list[Made]:
         """Return what was made of the sources, without the pictures."""
@@ -93,8 +84,8 @@ class Folder:
         lists = {cue: sorted({m.label for m in accepted if m.cue == cue}) for cue in CUES}
         targets = {label: list(members) for label, members in sorted(classes.targets.items())}
         about = "Classes of a set made by cuebench, as members of a model's label space."
-        write_atomic(self.home / "labels.json", _json({"about": about, **lists, "targets": targets}))
-        write_atomic(self.home / "made.json", _json({**record, "count": len(accepted)}))
+        write_json(self.home / "labels.json", {"about": about, **lists, "targets": targets})
+        write_json(self.home / MADE, {**record, "count": len(accepted)})
         return accepted
 
     def _publish(self, cue: str, accepted: Sequence[Made]) -> None:
@@ -154,13 +145,3 @@ def _table(judged: Sequence[Made], verdicts: Mapping[str, tuple[bool, str]]) -> 
         row = [getattr(m, f) for f in _FACTS] + ["reject" if m.reason else "accept", by, m.reason]
         writer.writerow(row + [f"{m.measures[n]:.6g}" if n in m.measures else "" for n in measures])
     return text.getvalue().encode()
-
-
-def _png(picture: np.ndarray[Any, Any]) -> bytes:
-    buffer = io.BytesIO()
-    Image.fromarray(picture).save(buffer, "PNG")
-    return buffer.getvalue()
-
-
-def _json(data: Any) -> bytes:
-    return (json.dumps(data, indent=1) + "\n").encode()

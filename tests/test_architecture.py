@@ -19,7 +19,8 @@ LAYERS = [
     {"responses"},
     {"protocols"},
     {"runs"},
-    {"reports", "study", "catalogue", "checkup", "testing", "callbacks", "published"},
+    {"reports", "study", "checkup", "testing", "callbacks", "published"},
+    {"catalogue"},
     {"cli"},
     {"__main__"},
 ]

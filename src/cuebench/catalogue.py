@@ -66,6 +66,12 @@ def _suites() -> list[Row]:
     return overview()
 
 
+def _figures() -> list[Row]:
+    from cuebench.reports.draw import drawable
+
+    return [{"name": name, "summary": registry.figures.summary(name)} for name in drawable()]
+
+
 _LISTS: dict[str, Callable[[], list[Row]]] = {
     "protocols": _protocols,
     "observers": _observers,
@@ -74,4 +80,5 @@ _LISTS: dict[str, Callable[[], list[Row]]] = {
     "stimuli": _stimuli,
     "labels": _labels,
     "suites": _suites,
+    "figures": _figures,
 }

@@ -115,7 +115,7 @@ def test_comparison_of_partly_measured_models():
         compare(rows, Families("z", (Family("f", ("a",)),)))
 
 
-def test_all_four_benchmarks_have_their_column():
+def test_all_benchmarks_have_their_column():
     """The names that the other protocols use: a renamed metric would leave its column out without a word."""
     from cuebench.registry import metrics, protocols
     from cuebench.reports.comparison import MEASURES

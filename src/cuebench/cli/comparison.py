@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    run: Annotated[list[Path], typer.Argument(help="Run folders: cue_conflict, triplets, feature_suppression …")],
+    run: Annotated[list[Path], typer.Argument(help="Run folders: cue_conflict, triplets, cue_decomposition …")],
     families: Annotated[Path | None, typer.Option(help="Family file: what each training should do.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:

@@ -20,13 +20,14 @@ class Part(StrEnum):
     stimuli = "stimuli"
     labels = "labels"
     suites = "suites"
+    figures = "figures"
 
 
 def command(
     part: Annotated[Part, typer.Argument(help="What to list.")],
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """List the parts of cuebench: protocols, observers, cues, metrics, stimuli, labels, suites."""
+    """List the parts of cuebench: protocols, observers, cues, metrics, stimuli, labels, suites, figures."""
     from cuebench.catalogue import rows
 
     found = rows(part.value)

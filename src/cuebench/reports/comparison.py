@@ -27,6 +27,13 @@ MEASURES = (
     Measure("cue_conflict", "Cue conflict", "shape_bias", ("partial", "full")),
     Measure("triplets", "Triplets", "triplet_shape_bias", ("experiment1/alpha=1.0", "experiment3/size=1.0/aligned")),
     Measure("feature_suppression", "Feature suppression", "shape_reliance", ("all",)),
+    # The frozen population first: with it, models of several runs are on one scale.
+    Measure(
+        "cue_decomposition",
+        "Cue decomposition",
+        "shape_bias_cd",
+        ("eed+voronoi H=heinert2025", "eed+voronoi H=run", "eed+patch H=heinert2025", "eed+patch H=run"),
+    ),
     Measure("refined_bias", "REFINED-BIAS", "shape_preference", ("faithful", "native")),
 )
 """The columns of the table."""

@@ -23,7 +23,7 @@ class Line:
 
 @dataclass
 class Panel:
-    """A plot of values between 0 and 1 with a line at chance."""
+    """A plot of values between 0 and 1 with a dotted line at chance, where there is one."""
 
     page: Drawing
     left: float
@@ -35,6 +35,7 @@ class Panel:
     label: str = ""
     lines: list[Line] = field(default_factory=list)
     turned: bool = False
+    chance: float | None = 0.5
 
     def x(self, share: float) -> float:
         """Return the pixel of a horizontal position between 0 and 1."""
@@ -58,7 +59,9 @@ class Panel:
         for k in range(0, 11, 2):
             page.line(self.left, self.y(k / 10), self.left + self.width, self.y(k / 10), FAINT)
             page.text(self.left - 8, self.y(k / 10) + 4, f"{k / 10:.1f}", 10.5, SOFT, anchor="end")
-        dashes(page, self.left, self.y(0.5), self.left + self.width, self.y(0.5), SOFT, 1.2, 2, 4)
+        if self.chance is not None:
+            y = self.y(self.chance)
+            dashes(page, self.left, y, self.left + self.width, y, SOFT, 1.2, 2, 4)
         bottom = self.top + self.height
         for share, text in self.ticks:
             if self.turned:

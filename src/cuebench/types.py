@@ -41,6 +41,11 @@ class Stimulus:
     mask_sha256: str = ""
 
     @property
+    def image(self) -> str:
+        """The image that this is one picture of: the id without ``|condition``."""
+        return self.id.removesuffix(f"|{self.condition}")
+
+    @property
     def key(self) -> str:
         """What a stored response is keyed by: the bytes of the file, what is done to them, the mask it is held to."""
         own = f"{self.sha256 or self.id}|{self.recipe}|{self.seed}" if self.recipe else self.sha256 or self.id

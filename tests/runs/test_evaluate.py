@@ -288,3 +288,17 @@ def test_scores_are_plain_rows(data_root: Path, tmp_path: Path) -> None:
     scores = cb.evaluate("ideal:shape", "cue_conflict", data_root=data_root, out=tmp_path / "run")
     assert isinstance(scores[0], Score)
     assert scores.to_table().num_rows == len(scores)
+
+
+def test_a_limit_draws_whole_images(tmp_path: Path) -> None:
+    from cuebench.runs.plan import Source
+    from cuebench.types import Stimulus, StimulusSet
+
+    pictures = tuple(Stimulus(f"{i}|{c}", condition=c) for c in ("clean", "dark", "noisy") for i in range(20))
+    source = Source(cb.registry.protocols.get("corruption_robustness"), None, None, limit=10, seed=3)
+    found = source.limited(StimulusSet("s", pictures, "", 60))
+    assert len(found) == 12  # four images with three pictures each
+    assert len({s.image for s in found}) == 4
+    assert found.partial == ("limited to 12 of 60 stimuli (4 of 20 images)",)
+    assert list(found) == [s for s in pictures if s in set(found)]  # in the order of the manifest
+    assert {s.image for s in found} != {"0", "1", "2", "3"}

@@ -24,7 +24,7 @@ def command(
     precision: Annotated[str, typer.Option(help="float32, bfloat16 or float16.")] = "float32",
     batch_size: Annotated[int, typer.Option(help="Stimuli in a batch.")] = 32,
     workers: Annotated[int | None, typer.Option(help="Decoding processes; default one for each core.")] = None,
-    limit: Annotated[int, typer.Option(help="Only so many stimuli (the result says so); 0: all.")] = 0,
+    limit: Annotated[int, typer.Option(help="About so many stimuli, whole images (the result says so); 0: all.")] = 0,
     seed: Annotated[int, typer.Option(help="All randomness.")] = 0,
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples.")] = 10_000,
     allow_unreadable: Annotated[float, typer.Option(help="Share of unreadable images that is tolerated.")] = 0.01,

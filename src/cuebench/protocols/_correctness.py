@@ -79,7 +79,7 @@ def table(responses: Responses, values: Array, conditions: Sequence[str]) -> Tab
     """
     wanted = set(conditions)
     kept = [s for s in responses.stimuli if s.condition in wanted]
-    images = sorted({image_of(s) for s in kept})
+    images = sorted({s.image for s in kept})
     row = {name: i for i, name in enumerate(images)}
     column = {name: i for i, name in enumerate(conditions)}
     shown = np.zeros((len(images), len(conditions)), bool)
@@ -88,11 +88,6 @@ def table(responses: Responses, values: Array, conditions: Sequence[str]) -> Tab
     for at, position in enumerate(responses.stimulus):
         stimulus = stimuli[position]
         if stimulus.condition in column:
-            where = row[image_of(stimulus)], column[stimulus.condition]
+            where = row[stimulus.image], column[stimulus.condition]
             shown[where], cells[where] = True, values[at]
     return Table(images, list(conditions), shown, cells)
-
-
-def image_of(stimulus: Stimulus) -> str:
-    """Return the image that a picture was made from: its id without the condition."""
-    return stimulus.id.removesuffix(f"|{stimulus.condition}")

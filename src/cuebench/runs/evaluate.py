@@ -36,7 +36,8 @@ class RunOptions:
     workers : int or None
         Decoding processes; None: one for each core, eight at most.
     limit : int
-        Show only so many stimuli of each set, drawn by the seed; 0: all. The result says that it is partial.
+        Show only so many stimuli of each set, drawn by the seed, all pictures of an image together; 0: all. The result
+        says that it is partial.
     seed : int
         All randomness.
     resamples : int

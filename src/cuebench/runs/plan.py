@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -47,12 +48,19 @@ class Source:
     seed: int
 
     def limited(self, stimuli: StimulusSet) -> StimulusSet:
-        """Draw ``limit`` stimuli by the seed, in the order of the manifest; the set then says that it is partial."""
+        """Draw images by the seed until there are ``limit`` stimuli; the set then says that it is partial.
+
+        All pictures of an image are drawn together: a corrupted one is worth nothing without the clean one.
+        """
         if not self.limit or self.limit >= len(stimuli):
             return stimuli
-        chosen = np.random.default_rng(self.seed).permutation(len(stimuli))[: self.limit]
-        why = f"limited to {self.limit:,} of {len(stimuli):,} stimuli"
-        return stimuli.only([stimuli.stimuli[i] for i in sorted(chosen)], why)
+        pictures = Counter(s.image for s in stimuli)
+        order = np.random.default_rng(self.seed).permutation(list(pictures))
+        enough = int(np.searchsorted(np.cumsum([pictures[name] for name in order]), self.limit)) + 1
+        chosen = set(order[:enough].tolist())
+        kept = [s for s in stimuli if s.image in chosen]
+        whole = f" ({enough:,} of {len(pictures):,} images)" if len(pictures) < len(stimuli) else ""
+        return stimuli.only(kept, f"limited to {len(kept):,} of {len(stimuli):,} stimuli{whole}")
 
 
 @dataclass(frozen=True)

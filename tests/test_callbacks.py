@@ -72,6 +72,20 @@ def test_the_schedule_the_log_and_the_history(watch, tmp_path):
     assert saved == watch.history
 
 
+def test_a_network_that_keeps_tensors_can_be_trained_on(watch):
+    class Caches(Colour):
+        kept = None
+
+        def forward(self, x):
+            self.kept = torch.ones(3) if self.kept is None else self.kept  # as rotary embeddings do
+            return super().forward(x) * self.kept
+
+    net = Caches()
+    watch.measure(net)
+    net(torch.rand(2, 3, 32, 32)).sum().backward()  # an inference tensor cannot be saved for this
+    assert net.scale.grad is not None
+
+
 def test_the_network_is_left_as_it_was(watch):
     net = Outline()
     net.train()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -120,3 +121,118 @@ def test_unknown_names_suggest_the_near_one() -> None:
         label_space("imagenet_1k")
     with pytest.raises(UserError, match="does not exist"):
         label_map("nowhere.json")
+
+
+@pytest.mark.parametrize("name", ["c.json", "c.csv"])
+def test_a_label_file_that_was_edited_is_read_again(tmp_path: Path, name: str) -> None:
+    texts = {"c.json": ('["cat", "dog"]', '["dog", "cat"]'), "c.csv": ("name\ncat\ndog\n", "name\ndog\ncat\n")}[name]
+    for text, expected in zip(texts, (("cat", "dog"), ("dog", "cat"))):
+        (tmp_path / name).write_text(text)
+        os.utime(tmp_path / name, (0, 0))  # the same size at the same time: nothing but its contents tells
+        assert label_space(tmp_path / name).names == expected
+
+
+def test_a_label_map_that_was_edited_is_read_again(tmp_path: Path) -> None:
+    for member in ("cat", "dog"):
+        (tmp_path / "m.json").write_text(json.dumps({"pet": [member]}))
+        os.utime(tmp_path / "m.json", (0, 0))
+        assert label_map(tmp_path / "m.json").targets == {"pet": (member,)}
+
+
+def test_a_member_named_by_id_and_by_name_counts_once() -> None:
+    space = LabelSpace("s", ("tabby", "lynx", "dog"), ("n1", "n2", "n3"))
+    resolved = LabelMap("m", {"cat": ("n1", "tabby", 0, "n2"), "dog": ("n3",)}).resolve(space)
+    assert [m.tolist() for m in resolved.members] == [[0, 1], [2]]
+    assert resolved.aggregate(np.array([[0.9, 0.3, 0.5]]))[0].tolist() == pytest.approx([0.6, 0.5])
+
+
+def test_a_class_of_two_targets_is_an_error_that_names_both() -> None:
+    space = LabelSpace("s", ("tabby", "lynx", "dog"), ("n1", "n2", "n3"))
+    with pytest.raises(UserError, match=r"'tabby' is a member of 'cat' and of 'pet'"):
+        LabelMap("m", {"cat": ("n1", "n2"), "pet": ("tabby", "n3")}).resolve(space)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("name,index\na,0\nb,1\nc,5\n", "row 3: index '5' is not one of 0 … 2"),
+        ("name,index\na,0\nb,0\nc,1\n", "row 2: index 0 is that of row 1 too"),
+        ("name,index\na,x\n", "row 1: index 'x'"),
+        ("name,index\na,0\nb\n", "row 2: index ''"),
+        ("name,index\na,-1\nb,0\n", "row 1: index '-1'"),
+        ("name,index\na,0\n,1\n", "row 2 has no name"),
+    ],
+)
+def test_a_csv_index_names_every_output_once(tmp_path: Path, text: str, part: str) -> None:
+    (tmp_path / "c.csv").write_text(text)
+    with pytest.raises(UserError) as caught:
+        label_space(tmp_path / "c.csv")
+    assert part in caught.value.message
+
+
+@pytest.mark.parametrize("text", ["3", '"cat"', '{"names": "cat"}', '{"names": ["cat"], "ids": "n1"}'])
+def test_a_label_space_that_is_no_list_is_an_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / "s.json").write_text(text)
+    with pytest.raises(UserError, match="no class names"):
+        label_space(tmp_path / "s.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ('["a"]', "is a list, not a map"),
+        ("3", "is a int, not a map"),
+        ('{"targets": ["a"]}', "is a list, not a map"),
+        ('{"cat": "tabby"}', "target 'cat' has no list"),
+        ('{"cat": []}', "target 'cat' has no list"),
+        ('{"cat": [1.5, true]}', "target 'cat' has the member 1.5"),
+        ("{}", "no targets"),
+    ],
+)
+def test_bad_label_maps_say_what_is_wrong(tmp_path: Path, text: str, part: str) -> None:
+    (tmp_path / "m.json").write_text(text)
+    with pytest.raises(UserError) as caught:
+        label_map(tmp_path / "m.json")
+    assert part in caught.value.message
+    assert caught.value.hint
+
+
+def test_a_map_from_python_is_checked_too() -> None:
+    assert label_map({"cat": np.array([1, 2])}).resolve(LabelSpace("s", ("a", "b", "c"))).members[0].tolist() == [1, 2]  # type: ignore[dict-item]
+    with pytest.raises(UserError, match="has no list of members"):
+        label_map({"cat": "tabby"})
+
+
+@pytest.mark.parametrize(("name", "text"), [("x.csv", "name\na\nb\n"), ("x.json", '["a", "b"]')])
+def test_the_mark_of_excel_is_no_part_of_a_name(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8-sig")
+    assert label_space(tmp_path / name).names == ("a", "b")
+
+
+def test_another_encoding_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes("name\nGrünspecht\n".encode("latin-1"))
+    with pytest.raises(UserError, match="not UTF-8"):
+        label_space(tmp_path / "x.csv")
+
+
+def test_own_classes_named_as_targets_are_their_members():
+    """A CIFAR model has no WordNet ids, and more classes than the map: airplane and bird are airplane and bird."""
+    space = label_space(["airplane", "bird", "frog"])
+    found = label_map({"airplane": ["n02690373"], "bird": ["n01514668", "n01514859"]}).resolve(space)
+    assert [m.tolist() for m in found.members] == [[0], [1]]
+    assert not found.uncovered
+
+
+def test_a_listed_member_goes_before_the_name_of_the_target():
+    space = label_space(["clock", "wall clock"])
+    assert label_map({"clock": ["wall clock"], "x": ["none"]}).resolve(space).members[0].tolist() == [1]
+
+
+def test_a_map_is_a_space_of_its_targets():
+    assert label_space("in16").names == label_map("in16").names
+
+
+def test_a_label_file_of_another_kind(tmp_path):
+    (tmp_path / "mine.txt").write_text("cat")
+    with pytest.raises(UserError, match=r"neither \.json nor \.csv"):
+        label_space(tmp_path / "mine.txt")

@@ -2,16 +2,48 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import os
+import pickle
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from cuebench.processes import ProcessPool
+from cuebench import processes
+from cuebench.processes import ProcessPool, WorkerDied, WorkerFailed
+
+ERRANDS = """
+import os, signal, sys, time
+
+class Two(Exception):
+    def __init__(self, a, b):
+        super().__init__(f"{a} and {b}")
+
+class Sour(Exception):
+    def __reduce__(self):
+        raise RuntimeError("do not pack me")
+
+def unpackable(x): raise Two(1, 2)
+def unreadable(x): raise Sour("1 and 2")
+def closure(x): return lambda: x
+def process(x): return os.getpid()
+def die(status): os._exit(status)
+def sleep(sign):
+    open(sign, "w").close()
+    time.sleep(100)
+def sleep_stubbornly(sign):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sleep(sign)
+def chatter(text):
+    print(text, flush=True)
+    os.write(1, text.encode())
+    return sys.stdin.read()
+"""
 
 SCRIPT = """
 import math, os, sys, time
@@ -46,11 +78,117 @@ def test_an_error_is_raised_where_the_answer_is_awaited() -> None:
         assert pool.submit(math.sqrt, 4.0).result() == 2
 
 
-def test_a_dead_worker_loses_nothing() -> None:
-    with ProcessPool(1) as pool:
+@pytest.fixture
+def errands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A module of the user's, which the workers can import as well."""
+    (tmp_path / "user_errands.py").write_text(ERRANDS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return importlib.import_module("user_errands")
+
+
+def test_a_dead_worker_is_replaced_and_somebody_is_told(errands: ModuleType) -> None:
+    told: list[str] = []
+    with ProcessPool(1, tell=told.append) as pool:
+        first = pool.submit(errands.process, 0).result(20)
         pool._crew[0]._process.kill()
         pool._crew[0]._process.wait()
-        assert pool.submit(math.sqrt, 16.0).result() == 4
+        found = [pool.submit(errands.process, i).result(20) for i in range(2)]
+    assert found[0] == found[1]
+    assert found[0] not in (first, os.getpid())
+    (text,) = told
+    assert "signal 9" in text
+
+
+def test_without_a_listener_a_death_is_a_warning() -> None:
+    with ProcessPool(1) as pool:
+        pool._crew[0]._process.kill()
+        with pytest.warns(RuntimeWarning, match="another one takes its place"):
+            assert pool.submit(math.sqrt, 16.0).result(20) == 4
+
+
+def test_an_errand_that_kills_is_tried_twice_and_never_here(errands: ModuleType) -> None:
+    told: list[str] = []
+    with ProcessPool(1, tell=told.append) as pool:
+        with pytest.raises(WorkerDied, match="status 7; it ended with status 7"):
+            pool.submit(errands.die, 7).result(20)
+        assert pool.submit(math.sqrt, 4.0).result(20) == 2
+    assert len(told) == 2
+
+
+@pytest.mark.parametrize("function", ["unpackable", "unreadable"])
+def test_an_exception_that_cannot_travel_does_not_hang(errands: ModuleType, function: str) -> None:
+    with ProcessPool(1) as pool:
+        with pytest.raises(WorkerFailed, match=r"user_errands\.(Two|Sour).*1 and 2"):
+            pool.submit(getattr(errands, function), 0).result(20)
+        assert pool.submit(math.sqrt, 4.0).result(20) == 2
+
+
+def test_an_argument_and_an_answer_that_cannot_travel_do_not_hang(errands: ModuleType) -> None:
+    with ProcessPool(1) as pool:
+        with pytest.raises((pickle.PicklingError, AttributeError)):
+            pool.submit(math.sqrt, lambda: 0).result(20)  # type: ignore[arg-type]
+        with pytest.raises((pickle.PicklingError, AttributeError)):
+            pool.submit(errands.closure, 0).result(20)
+        assert pool.submit(math.sqrt, 4.0).result(20) == 2
+
+
+def test_in_the_calling_thread_an_error_waits_in_the_future_too() -> None:
+    with ProcessPool(0) as pool:
+        future = pool.submit(math.sqrt, -1.0)
+        with pytest.raises(ValueError, match=r"domain|nonnegative"):
+            future.result()
+
+
+@pytest.mark.parametrize("stubborn", [False, True])
+def test_leaving_with_an_errand_in_flight_ends_the_worker(
+    errands: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stubborn: bool
+) -> None:
+    monkeypatch.setattr(processes, "PATIENCE", 0.3)
+    with ProcessPool(1) as pool:
+        future = pool.submit(errands.sleep_stubbornly if stubborn else errands.sleep, str(tmp_path / "sleeps"))
+        while not (tmp_path / "sleeps").exists():
+            time.sleep(0.01)
+    assert pool._crew[0]._process.poll() == (-9 if stubborn else -15)
+    with pytest.raises(WorkerDied, match="its pool was left"):
+        future.result(5)
+
+
+def test_what_the_work_prints_does_not_mix_with_its_answer(errands: ModuleType, capfd: pytest.CaptureFixture) -> None:
+    with ProcessPool(1) as pool:
+        assert pool.submit(errands.chatter, "hello").result(20) == ""
+    captured = capfd.readouterr()
+    assert captured.out == ""
+    assert "hello" in captured.err
+
+
+def test_a_python_that_prints_while_it_starts_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sitecustomize.py").write_text("print('welcome', end='')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with ProcessPool(1) as pool:
+        assert pool.submit(math.sqrt, 4.0).result(20) == 2
+
+
+def test_nothing_is_imported_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("queue", "colorsys", "pickle"):
+        (tmp_path / f"{module}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w'); raise RuntimeError('not ours')")
+    monkeypatch.chdir(tmp_path)
+    with ProcessPool(1) as pool:
+        assert pool.submit(math.sqrt, 4.0).result(20) == 2
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_pool_needs_nothing_that_windows_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Popen refuses these arguments there; socket pairs cannot be handed on."""
+    start = subprocess.Popen.__init__
+
+    def on_windows(self: object, *arguments: object, **options: object) -> None:
+        assert not {"pass_fds", "preexec_fn", "process_group", "user", "group", "umask"} & set(options)
+        start(self, *arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", on_windows)
+    monkeypatch.delattr("socket.socketpair")
+    with ProcessPool(1) as pool:
+        assert pool.submit(math.sqrt, 4.0).result(20) == 2
 
 
 def test_a_script_needs_no_main_guard(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from cuebench.errors import UserError
 
 _FREE_SPACE = "free some space and run the same command again: finished work is kept"
-_ELSEWHERE = "choose another folder with --out"
+_ELSEWHERE = "choose another folder"
 _REASONS = {
     errno.ENOSPC: ("the disk is full", _FREE_SPACE),
     errno.EDQUOT: ("your disk quota is used up", _FREE_SPACE),

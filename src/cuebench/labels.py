@@ -9,11 +9,12 @@ guessed. Built-in data: ``labels/*.json``.
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -88,15 +89,38 @@ class LabelMap:
         return tuple(self.targets)
 
     def resolve(self, space: LabelSpace) -> ResolvedMap:
-        """Find every member in ``space``. A space whose classes *are* the targets maps one to one."""
+        """Find every member in ``space``. A class with the name of a target is its member where no listed one is there.
+
+        A class that is named twice, by its id and by its name, counts once.
+
+        Raises
+        ------
+        UserError
+            A class is a member of two targets: an answer with it would be an answer with both.
+        """
         own = [space.find(t) for t in self.targets]
         if len(space) == len(self.targets) and None not in own:
             members = [np.array([i]) for i in own]
             return ResolvedMap(self.names, tuple(members), {})
         found = {t: [space.find(m) for m in ms] for t, ms in self.targets.items()}
-        missing = {t: tuple(m for m, i in zip(self.targets[t], f) if i is None) for t, f in found.items()}
-        members = [np.array(sorted(i for i in f if i is not None), dtype=np.intp) for f in found.values()]
+        # A user's own classes may be named as the targets are: a target without members is its own.
+        found |= {
+            t: [i] for t, i in zip(self.targets, own) if i is not None and not any(f is not None for f in found[t])
+        }
+        missing = {t: tuple(m for m in self.targets[t] if space.find(m) is None) for t in self.targets}
+        members = [np.array(sorted({i for i in f if i is not None}), dtype=np.intp) for f in found.values()]
+        self._refuse_shared(space, members)
         return ResolvedMap(self.names, tuple(members), {t: m for t, m in missing.items() if m})
+
+    def _refuse_shared(self, space: LabelSpace, members: Sequence[Iterable[int]]) -> None:
+        owners: dict[int, list[str]] = {}
+        for target, positions in zip(self.targets, members):
+            for i in positions:
+                owners.setdefault(int(i), []).append(target)
+        shared = {i: own for i, own in owners.items() if len(own) > 1}
+        problems = [f"{space.names[i]!r} is a member of {' and of '.join(map(repr, own))}" for i, own in shared.items()]
+        if problems:
+            raise all_problems(f"label map {self.name!r}", problems, "give every class to one target")
 
 
 @dataclass(frozen=True)
@@ -157,7 +181,8 @@ def label_space(source: str | Path | Sequence[str] | LabelSpace) -> LabelSpace:
         return source
     if not isinstance(source, (str, Path)):
         return LabelSpace("custom", tuple(str(n) for n in source))
-    return _space_from_file(_locate(source, "label space"))
+    path = _locate(source, "label space")
+    return _read_space(path, path.read_bytes())
 
 
 def label_map(source: str | Path | Mapping[str, Sequence[str | int]] | LabelMap) -> LabelMap:
@@ -165,8 +190,9 @@ def label_map(source: str | Path | Mapping[str, Sequence[str | int]] | LabelMap)
     if isinstance(source, LabelMap):
         return source
     if isinstance(source, Mapping):
-        return LabelMap("custom", {str(t): tuple(m) for t, m in source.items()})
-    return _map_from_file(_locate(source, "label map"))
+        return LabelMap("custom", _checked_targets("custom", source))
+    path = _locate(source, "label map")
+    return _read_map(path, path.read_bytes())
 
 
 def built_in() -> dict[str, str]:
@@ -174,33 +200,79 @@ def built_in() -> dict[str, str]:
     return {p.stem: "map" if "targets" in json.loads(p.read_text("utf-8")) else "space" for p in _files()}
 
 
-@cache
-def _space_from_file(path: Path) -> LabelSpace:
+# Kept by their contents, not by their path: a file that is edited in a notebook is read again.
+@lru_cache(maxsize=64)
+def _read_space(path: Path, content: bytes) -> LabelSpace:
     if path.suffix == ".csv":
-        rows = _csv_rows(path, {"name"})
-        rows = sorted(rows, key=lambda r: int(r["index"])) if "index" in rows[0] else rows
+        rows = _in_order(path, _csv_rows(path, content, {"name"}))
         data: Any = {"names": [r["name"] for r in rows], "ids": [r["id"] for r in rows if r.get("id")]}
     else:
-        data = _json(path)
-    names, ids = (data, ()) if isinstance(data, list) else (data.get("names", ()), data.get("ids", ()))
-    if not names:
+        data = _json(path, content)
+    if isinstance(data, dict) and isinstance(data.get("targets"), dict):  # a map: a model of its few classes
+        data = list(data["targets"])
+    names, ids = (data.get("names"), data.get("ids", [])) if isinstance(data, dict) else (data, [])
+    if not names or not isinstance(names, list) or not isinstance(ids, list):
         raise UserError(f"{path} holds no class names", 'expected {"names": [...]} or a list of names')
     return LabelSpace(path.stem, tuple(map(str, names)), tuple(map(str, ids)))
 
 
-@cache
-def _map_from_file(path: Path) -> LabelMap:
-    targets: dict[str, list[str | int]] = {}
+def _in_order(path: Path, rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Return the rows by their column ``index``, where there is one: every output of the model exactly once."""
+    if "index" not in rows[0]:
+        return rows
+    placed: dict[str, int] = {}
+    problems = []
+    wanted = dict.fromkeys(map(str, range(len(rows))))
+    for number, row in enumerate(rows, 1):
+        index = (row["index"] or "").strip()
+        if index not in wanted:
+            problems.append(f"row {number}: index {index!r} is not one of 0 … {len(rows) - 1}")
+        elif index in placed:
+            problems.append(f"row {number}: index {index} is that of row {placed[index]} too")
+        placed.setdefault(index, number)
+    if problems:
+        hint = "the index counts the outputs of the model: 0, 1, 2 … without gaps or repeats"
+        raise all_problems(f"label space {path}", problems, hint)
+    return [rows[placed[index] - 1] for index in wanted]
+
+
+@lru_cache(maxsize=64)
+def _read_map(path: Path, content: bytes) -> LabelMap:
+    targets: Any = {}
     if path.suffix == ".csv":
-        for row in _csv_rows(path, {"target", "member"}):
+        for row in _csv_rows(path, content, {"target", "member"}):
             targets.setdefault(row["target"], []).append(row["member"])
     else:
-        data = _json(path)
-        targets = data.get("targets", data)
-    bad = [f"target {t!r} has no list of members" for t, m in targets.items() if not isinstance(m, list) or not m]
+        data = _json(path, content)
+        targets = data.get("targets", data) if isinstance(data, dict) else data
+    return LabelMap(path.stem, _checked_targets(str(path), targets))
+
+
+def _checked_targets(name: str, targets: Any) -> dict[str, tuple[str | int, ...]]:
+    """Refuse what is no map from targets to lists of members."""
+    hint = 'expected {"target": ["member", ...], ...}'
+    if not isinstance(targets, Mapping):
+        raise UserError(f"label map {name} is a {type(targets).__name__}, not a map", hint)
+    bad = [f"target {t!r} has no list of members" for t, m in targets.items() if isinstance(m, str) or not _listed(m)]
     if bad or not targets:
-        raise all_problems(f"label map {path}", bad or ["no targets"], 'expected {"target": ["member", ...], ...}')
-    return LabelMap(path.stem, {t: tuple(m) for t, m in targets.items()})
+        raise all_problems(f"label map {name}", bad or ["no targets"], hint)
+    found = {str(t): tuple(_member(m) for m in members) for t, members in targets.items()}
+    bad = [f"target {t!r} has the member {m!r}" for t, members in found.items() for m in members if not _is_label(m)]
+    if bad:
+        raise all_problems(f"label map {name}", bad, "a member is an id, a name or a position")
+    return found
+
+
+def _listed(members: Any) -> bool:
+    return isinstance(members, Iterable) and not isinstance(members, Mapping) and bool(list(members))
+
+
+def _member(label: Any) -> Any:
+    return int(label) if isinstance(label, np.integer) else label
+
+
+def _is_label(label: Any) -> bool:
+    return isinstance(label, (str, int)) and not isinstance(label, bool)
 
 
 def _locate(source: str | Path, kind: str) -> Path:
@@ -209,6 +281,8 @@ def _locate(source: str | Path, kind: str) -> Path:
         if path.is_file():
             return path
         raise UserError(f"{kind} file {path} does not exist")
+    if path.is_file():
+        raise UserError(f"{kind} file {path} is neither .json nor .csv", "see docs/files.md for the two formats")
     built = {p.stem: p for p in _files()}
     if str(source) not in built:
         raise did_you_mean(kind, str(source), built)
@@ -219,20 +293,30 @@ def _files() -> list[Path]:
     return sorted(FOLDER.glob("*.json"))
 
 
-def _json(path: Path) -> Any:
+def _json(path: Path, content: bytes) -> Any:
     try:
-        return json.loads(path.read_text("utf-8"))
+        return json.loads(_text(path, content))
     except ValueError as error:
         raise UserError(f"{path} is not valid JSON: {error}") from None
 
 
-def _csv_rows(path: Path, needed: set[str]) -> list[dict[str, str]]:
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+def _csv_rows(path: Path, content: bytes, needed: set[str]) -> list[dict[str, str]]:
+    rows = list(csv.DictReader(io.StringIO(_text(path, content), newline="")))
     have = set(rows[0]) if rows else set()
     if needed - have:
-        raise UserError(f"{path}: missing columns {sorted(needed - have)}; found {sorted(have)}")
+        raise UserError(f"{path}: missing columns {sorted(needed - have)}; found {sorted(map(str, have))}")
+    short = [f"row {i} has no {c}" for i, row in enumerate(rows, 1) for c in sorted(needed) if not row[c]]
+    if short:
+        raise all_problems(str(path), short)
     return rows
+
+
+def _text(path: Path, content: bytes) -> str:
+    """Decode a file, with or without the mark that Excel puts before UTF-8."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8 text: {error}", "save it as UTF-8") from None
 
 
 def _normal(name: str) -> str:

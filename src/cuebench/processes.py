@@ -1,28 +1,47 @@
-"""Worker processes that any script, notebook or REPL may start.
+"""Worker processes that any script, notebook or REPL may start, on any system.
 
 Not ``multiprocessing``: its safe start methods re-import the user's main module, which breaks notebooks, the REPL and
 every script without ``if __name__ == "__main__"``; its unsafe one forks a process full of threads. Here a worker is a
-plain child process that imports what its work needs and speaks over a socket pair, one thread of ours for each. It ends
-by itself when its parent does, however that ends.
+plain child process that imports what its work needs and speaks over its standard input and output, one thread of ours
+for each. It ends by itself when its parent does, however that ends.
+
+A failure never hangs: whatever goes wrong ends up in the future of the errand. A worker that dies is replaced, and its
+errand is done once more; dying of it twice is an error, and it is not tried in the main process, which would die too.
 """
 
 from __future__ import annotations
 
 import os
+import pickle
 import queue
-import socket
 import subprocess
 import sys
 import threading
+import time
+import warnings
 from collections.abc import Callable
 from concurrent.futures import Future
-from multiprocessing.connection import Connection
+from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import IO, Any, NamedTuple, Self, TypeVar, cast
 
 Argument = TypeVar("Argument")
 Answer = TypeVar("Answer")
+Tell = Callable[[str], None]
+READY = b"cuebench worker ready\n"
+"""What a worker says first; anything before it was printed while Python started."""
+PATIENCE = 5.0
+"""Seconds that a worker gets to end: by itself, when asked to, when told to."""
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+class WorkerDied(RuntimeError):
+    """A worker process ended before it answered."""
+
+
+class WorkerFailed(RuntimeError):
+    """An errand failed in a worker process with an exception that cannot travel: its kind and its text."""
 
 
 class _Errand(NamedTuple):
@@ -34,12 +53,25 @@ class _Errand(NamedTuple):
 _Errands = queue.SimpleQueue[_Errand | None]
 
 
-class ProcessPool:
-    """A bounded crew of worker processes; with ``workers=0`` the work is done in the calling thread."""
+def warn(text: str) -> None:
+    """Tell by a warning."""
+    warnings.warn(text, RuntimeWarning, stacklevel=2)
 
-    def __init__(self, workers: int) -> None:
+
+class ProcessPool:
+    """A bounded crew of worker processes; with ``workers=0`` the work is done in the calling thread.
+
+    Parameters
+    ----------
+    workers : int
+        How many processes.
+    tell : callable
+        Told, in words and from another thread, of workers that died and were replaced. Default: a warning.
+    """
+
+    def __init__(self, workers: int, *, tell: Tell = warn) -> None:
         self._errands: _Errands = queue.SimpleQueue()
-        self._crew = [_Worker(self._errands) for _ in range(workers)]
+        self._crew = [_Worker(self._errands, tell) for _ in range(workers)]
 
     def submit(self, function: Callable[[Argument], Answer], argument: Argument) -> Future[Answer]:
         """Queue ``function(argument)``, a function of a module; its future raises whatever the function raised."""
@@ -47,7 +79,7 @@ class ProcessPool:
         if self._crew:
             self._errands.put(_Errand(function, argument, future))
         else:
-            future.set_result(function(argument))
+            _settle(future, function, argument)
         return future
 
     def __enter__(self) -> Self:
@@ -57,67 +89,161 @@ class ProcessPool:
         self._drop_waiting()
         for _ in self._crew:
             self._errands.put(None)
+        deadline = time.monotonic() + (PATIENCE if kind is None else 0)
         for worker in self._crew:
-            worker.close(hurry=kind is not None)
+            worker.close(deadline)
 
     def _drop_waiting(self) -> None:
         # After Ctrl-C or an error nobody waits for these any more.
-        while not self._errands.empty():
-            errand = self._errands.get()
-            if errand is not None:
+        with suppress(queue.Empty):
+            while (errand := self._errands.get_nowait()) is not None:
                 errand.future.cancel()
 
 
 class _Worker:
-    """One child process and the thread that feeds it."""
+    """One child process, its successors, and the thread that feeds them."""
 
-    def __init__(self, errands: _Errands) -> None:
-        ours, theirs = socket.socketpair()
-        self._connection = Connection(ours.detach())
-        command = [sys.executable, "-m", "cuebench._process_main", str(theirs.fileno())]
-        # A session of its own: Ctrl-C reaches the parent, which closes the pipe; the child then ends by itself.
-        self._process = subprocess.Popen(
-            command, pass_fds=[theirs.fileno()], env=_child_environment(), start_new_session=True
-        )
-        theirs.close()
+    def __init__(self, errands: _Errands, tell: Tell) -> None:
+        self._tell = tell
+        self._lock = threading.Lock()
+        self._closing = False
+        self._process = _Child()
         self._thread = threading.Thread(target=self._feed, args=(errands,), daemon=True)
         self._thread.start()
 
     def _feed(self, errands: _Errands) -> None:
         while (errand := errands.get()) is not None:
             if errand.future.set_running_or_notify_cancel():
-                self._run(errand)
+                _settle(errand.future, self._ask, errand)
 
-    def _run(self, errand: _Errand) -> None:
-        try:
-            self._connection.send((errand.function, errand.argument))
-            answer = self._connection.recv()
-        except (EOFError, OSError):
-            # The child died (killed for memory, say): finish its task here, where the error is visible.
-            answer = attempt(errand.function, errand.argument)
-        if isinstance(answer, BaseException):
-            errand.future.set_exception(answer)
-        else:
-            errand.future.set_result(answer)
+    def _ask(self, errand: _Errand) -> Any:
+        request = pickle.dumps((errand.function, errand.argument), pickle.HIGHEST_PROTOCOL)
+        succeeded, answer = pickle.loads(self._insist(request))
+        if not succeeded:
+            raise answer
+        return answer
 
-    def close(self, *, hurry: bool) -> None:
-        if not hurry:
-            self._thread.join(timeout=30)
-        self._connection.close()
-        if hurry:
-            self._process.terminate()
-        self._process.wait(timeout=30)
+    def _insist(self, request: bytes) -> bytes:
+        """Return the answer of this worker or, if it dies, of its successor."""
+        causes: list[str] = []
+        while len(causes) < 2:
+            try:
+                return self._process.ask(request)
+            except (OSError, EOFError, MemoryError) as error:
+                causes.append(self._replace(error))
+        raise WorkerDied(
+            f"two worker processes died of the same errand: {'; '.join(causes)}. "
+            "If the memory ran out, use fewer workers"
+        )
+
+    def _replace(self, error: BaseException) -> str:
+        """Start a successor, tell of it, and return what the old worker died of."""
+        with self._lock:
+            if self._closing:
+                raise WorkerDied("the worker was stopped before it answered: its pool was left") from error
+            old, self._process = self._process, _Child()
+        old.stop(old.kill)
+        old.close_pipes()
+        self._tell(f"a worker process died ({old.cause_of_death}); another one takes its place")
+        return old.cause_of_death
+
+    def close(self, deadline: float) -> None:
+        """Let an errand in flight finish until the deadline; then the process ends, if need be by force."""
+        self._thread.join(max(0.0, deadline - time.monotonic()))
+        with self._lock:
+            self._closing = True
+        process = self._process
+        # An idle worker ends by itself at the end of its input; one at work does not look at it.
+        gently = [] if self._thread.is_alive() else [process.close_pipes]
+        process.stop(*gently, process.terminate, process.kill)
+        self._thread.join(PATIENCE)
+        if not self._thread.is_alive():
+            process.close_pipes()
 
 
-def attempt(function: Callable[[Any], Any], argument: Any) -> Any:
-    """Return the answer, or the exception that was raised: it is raised again by whoever waits for the future."""
+def _settle(future: Future[Answer], function: Callable[[Argument], Answer], argument: Argument) -> None:
+    """Put the answer or the failure on the future: nobody waits for ever."""
     try:
-        return function(argument)
+        answer = function(argument)
     except Exception as error:  # noqa: BLE001 - handed to whoever waits
-        return error
+        future.set_exception(error)
+    else:
+        future.set_result(answer)
+
+
+# --- the child process ----------------------------------------------------------------------------------------------
+
+
+class _Child(subprocess.Popen[bytes]):
+    """A process that runs ``_process_main.py``."""
+
+    def __init__(self) -> None:
+        # -P: a file queue.py in the user's current folder is not the library's. A session (on Windows: a group) of its
+        # own: Ctrl-C reaches the parent, which ends the child.
+        super().__init__(
+            [sys.executable, "-P", "-m", "cuebench._process_main"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=_child_environment(),
+            start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+        )
+        self._greeted = False
+
+    def ask(self, request: bytes) -> bytes:
+        """Send a request and wait for its answer."""
+        requests, answers = cast(IO[bytes], self.stdin), cast(IO[bytes], self.stdout)
+        if not self._greeted:
+            self._greeted = any(line.endswith(READY) for line in answers)
+        write_frame(requests, request)
+        return read_frame(answers)
+
+    def stop(self, *measures: Callable[[], None]) -> None:
+        """Take one measure after the other until the process has ended."""
+        for measure in measures:
+            measure()
+            with suppress(subprocess.TimeoutExpired):
+                self.wait(PATIENCE)
+                return
+
+    def close_pipes(self) -> None:
+        """Close our ends; a process that is idle then ends by itself."""
+        for pipe in (self.stdin, self.stdout):
+            if pipe is not None:
+                with suppress(OSError):  # what was not sent is lost with the process
+                    pipe.close()
+
+    @property
+    def cause_of_death(self) -> str:
+        """Say how the process ended."""
+        status = self.returncode
+        if status is None or status >= 0:
+            return f"it ended with status {status}"
+        killed = "; systems do that when the memory runs out" if status == -9 else ""
+        return f"killed by signal {-status}{killed}"
 
 
 def _child_environment() -> dict[str, str]:
     """The child finds cuebench where the parent did; it uses one thread, as the parallelism is over processes."""
-    paths = os.pathsep.join(dict.fromkeys(p for p in sys.path if p))
+    own = str(Path(__file__).parents[1])  # also where the parent found it in its current folder
+    paths = os.pathsep.join(dict.fromkeys([*(p for p in sys.path if p), own]))
     return {**os.environ, "PYTHONPATH": paths, **dict.fromkeys(_ONE_THREAD, "1")}
+
+
+def write_frame(file: IO[bytes], data: bytes) -> None:
+    """Write a message: its length in eight bytes, then itself."""
+    file.write(len(data).to_bytes(8, "big"))
+    file.write(data)
+    file.flush()
+
+
+def read_frame(file: IO[bytes]) -> bytes:
+    """Read a message; the end of the file before its end is an ``EOFError``."""
+    return _exactly(file, int.from_bytes(_exactly(file, 8), "big"))
+
+
+def _exactly(file: IO[bytes], size: int) -> bytes:
+    data = file.read(size)
+    if len(data) < size:
+        raise EOFError(f"the other end closed after {len(data)} of {size} bytes")
+    return data

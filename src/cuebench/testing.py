@@ -3,7 +3,8 @@
 >>> from cuebench.testing import check_cue
 >>> check_cue("greyscale")
 
-Each check raises ``AssertionError`` with what was expected and what came. No test library is needed.
+Each check raises ``CheckFailed`` with what was expected and what came. No test library is needed, and ``python -O``,
+which skips assert statements, skips none of the checks.
 """
 
 from __future__ import annotations
@@ -19,6 +20,16 @@ if TYPE_CHECKING:
     from cuebench.cues._image import CueInfo
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class CheckFailed(AssertionError):
+    """A part does not keep its contract."""
+
+
+def _require(kept: Any, text: str) -> None:
+    if not kept:
+        raise CheckFailed(text)
+
 
 # --- cues ------------------------------------------------------------------------------------------------------
 
@@ -41,7 +52,7 @@ def check_cue(cue: str | Callable[..., Any], info: CueInfo | None = None, *, onl
 
     Raises
     ------
-    AssertionError
+    CheckFailed
         A check failed.
     """
     function, info = _resolve_cue(cue, info)
@@ -106,13 +117,13 @@ def _check_form(cue: _Cue) -> None:
 def _same_form(cue: _Cue, image: Array) -> None:
     out = cue(image)
     where = f"{cue.name} of {image.shape} {image.dtype}"
-    assert isinstance(out, np.ndarray), f"{where}: expected an array, got {type(out).__name__}"
-    assert out.shape == image.shape, f"{where}: expected shape {image.shape}, got {out.shape}"
-    assert out.dtype == image.dtype, f"{where}: expected dtype {image.dtype}, got {out.dtype}"
+    _require(isinstance(out, np.ndarray), f"{where}: expected an array, got {type(out).__name__}")
+    _require(out.shape == image.shape, f"{where}: expected shape {image.shape}, got {out.shape}")
+    _require(out.dtype == image.dtype, f"{where}: expected dtype {image.dtype}, got {out.dtype}")
     if out.dtype != np.uint8:
-        assert np.isfinite(out).all(), f"{where}: not all values are finite"
-        assert out.min() >= 0, f"{where}: lowest value {out.min()}"
-        assert out.max() <= 1, f"{where}: highest value {out.max()}"
+        _require(np.isfinite(out).all(), f"{where}: not all values are finite")
+        _require(out.min() >= 0, f"{where}: lowest value {out.min()}")
+        _require(out.max() <= 1, f"{where}: highest value {out.max()}")
 
 
 def _check_large(cue: _Cue) -> None:
@@ -127,19 +138,19 @@ def _check_unchanged(cue: _Cue) -> None:
         before = image.copy()
         out = cue(image)
         out[...] = 0
-        assert np.array_equal(image, before), f"{cue.name} modifies its {np.dtype(dtype).name} input"
+        _require(np.array_equal(image, before), f"{cue.name} modifies its {np.dtype(dtype).name} input")
 
 
 def _check_repeats(cue: _Cue) -> None:
     """The same call gives the same result; another seed another one."""
     image = sample_image((33, 35, 3), np.uint8)
     if not cue.info.random:
-        assert np.array_equal(cue(image), cue(image)), f"{cue.name} is said not to be random, but differs"
+        _require(np.array_equal(cue(image), cue(image)), f"{cue.name} is said not to be random, but differs")
         return
     first = cue(image, rng=3)
-    assert np.array_equal(first, cue(image, rng=3)), f"{cue.name} differs with the same seed"
+    _require(np.array_equal(first, cue(image, rng=3)), f"{cue.name} differs with the same seed")
     generator = np.random.default_rng(3)
-    assert np.array_equal(first, cue(image, rng=generator)), f"{cue.name}: Generator and seed differ"
+    _require(np.array_equal(first, cue(image, rng=generator)), f"{cue.name}: Generator and seed differ")
 
 
 def _check_batch(cue: _Cue) -> None:
@@ -149,10 +160,10 @@ def _check_batch(cue: _Cue) -> None:
     together = cue(batch, rng=5) if random else cue(batch)
     for number, image in enumerate(batch):
         alone = cue(image, rng=5) if random else cue(image)
-        assert np.array_equal(together[number], alone), f"{cue.name}: image {number} differs in a batch"
+        _require(np.array_equal(together[number], alone), f"{cue.name}: image {number} differs in a batch")
     if random:
         seeded = cue(batch, rng=[7, 8, 9])
-        assert np.array_equal(seeded[1], cue(batch[1], rng=8)), f"{cue.name}: one seed for each image differs"
+        _require(np.array_equal(seeded[1], cue(batch[1], rng=8)), f"{cue.name}: one seed for each image differs")
 
 
 def _check_identity(cue: _Cue) -> None:
@@ -164,7 +175,7 @@ def _check_identity(cue: _Cue) -> None:
         out = cue(image, cue.info.identity)
         gap = np.abs(out.astype(np.float64) - image).max()
         limit = 0 if dtype == np.uint8 else 1e-6
-        assert gap <= limit, f"{cue.name} with {dict(cue.info.identity)}: differs by {gap}"
+        _require(gap <= limit, f"{cue.name} with {dict(cue.info.identity)}: differs by {gap}")
 
 
 def _check_mask(cue: _Cue) -> None:
@@ -174,10 +185,10 @@ def _check_mask(cue: _Cue) -> None:
     labels = np.arange(17 * 23, dtype=np.int32).reshape(17, 23)
     plain = cue(sample_image((17, 23, 3), np.uint8))
     out, moved = cue(sample_image((17, 23, 3), np.uint8), mask=labels)
-    assert np.array_equal(plain, out), f"{cue.name}: the image differs when a mask is given"
-    assert moved.shape == labels.shape, f"{cue.name}: expected a mask of {labels.shape}, got {moved.shape}"
-    assert moved.dtype == labels.dtype, f"{cue.name}: expected a mask of {labels.dtype}, got {moved.dtype}"
-    assert np.isin(moved, labels).all(), f"{cue.name}: the mask has labels that were not there"
+    _require(np.array_equal(plain, out), f"{cue.name}: the image differs when a mask is given")
+    _require(moved.shape == labels.shape, f"{cue.name}: expected a mask of {labels.shape}, got {moved.shape}")
+    _require(moved.dtype == labels.dtype, f"{cue.name}: expected a mask of {labels.dtype}, got {moved.dtype}")
+    _require(np.isin(moved, labels).all(), f"{cue.name}: the mask has labels that were not there")
 
 
 def _check_bad_input(cue: _Cue) -> None:
@@ -212,13 +223,12 @@ def _refused(cue: _Cue, what: str, image: Array, **options: Any) -> None:
 
 
 def _refused_call(cue: _Cue, what: str, call: Callable[[], Any]) -> None:
-    error: UserError | None = None
     try:
         call()
-    except UserError as caught:
-        error = caught
-    assert error is not None, f"{cue.name} accepts {what}"
-    assert error.hint, f"{cue.name}: the error for {what} has no hint: {error.message}"
+    except UserError as error:
+        _require(bool(error.hint), f"{cue.name}: the error for {what} has no hint: {error.message}")
+    else:
+        raise CheckFailed(f"{cue.name} accepts {what}")
 
 
 CUE_CHECKS: Mapping[str, Callable[[_Cue], None]] = {
@@ -242,17 +252,17 @@ def check_metric(name: str) -> None:
 
     Raises
     ------
-    AssertionError
+    CheckFailed
         With everything that is missing.
     """
     from cuebench.registry import metrics
 
     info = metrics.get(name)
     missing = [f for f in ("title", "formula", "denominator", "reference", "higher_is") if not getattr(info, f)]
-    assert not missing, f"metric {name!r} does not say its {', '.join(missing)}"
-    assert info.name == name, f"the file {name}.py declares the metric {info.name!r}"
-    assert info.bounds[0] < info.bounds[1], f"metric {name!r} has the bounds {info.bounds}"
-    assert metrics.summary(name), f"metric {name!r} has no docstring"
+    _require(not missing, f"metric {name!r} does not say its {', '.join(missing)}")
+    _require(info.name == name, f"the file {name}.py declares the metric {info.name!r}")
+    _require(info.bounds[0] < info.bounds[1], f"metric {name!r} has the bounds {info.bounds}")
+    _require(metrics.summary(name), f"metric {name!r} has no docstring")
 
 
 def check_adapter(name: str) -> None:
@@ -261,11 +271,11 @@ def check_adapter(name: str) -> None:
     from cuebench.registry import adapters
 
     adapter = adapters.get(name)
-    assert adapter.form.startswith(f"{name}:"), f"the form {adapter.form!r} of {name!r} does not begin with its name"
-    assert adapter.version >= 1, f"adapter {name!r} has version {adapter.version}"
-    assert bool(adapter.extra) == bool(adapter.packages), f"adapter {name!r}: an extra and its packages go together"
+    _require(adapter.form.startswith(f"{name}:"), f"the form {adapter.form!r} of {name!r} does not begin with its name")
+    _require(adapter.version >= 1, f"adapter {name!r} has version {adapter.version}")
+    _require(bool(adapter.extra) == bool(adapter.packages), f"adapter {name!r}: an extra and its packages go together")
     for example in adapter.examples:
-        assert Spec.parse(example).scheme == name, f"{example!r} is no example of {name!r}"
+        _require(Spec.parse(example).scheme == name, f"{example!r} is no example of {name!r}")
 
 
 def check_protocol(name: str) -> None:
@@ -275,23 +285,24 @@ def check_protocol(name: str) -> None:
     from cuebench.registry import metrics, protocols
 
     protocol = protocols.get(name)
-    assert protocol.name == name, f"the file {name}.py declares the protocol {protocol.name!r}"
-    assert protocol.version >= 1
+    _require(protocol.name == name, f"the file {name}.py declares the protocol {protocol.name!r}")
+    _require(protocol.version >= 1, f"protocol {name!r} has version {protocol.version}")
     cited = protocol.citation
     missing = [f for f in ("text", "bibtex", "url", "licence") if not getattr(cited, f)]
-    assert not missing, f"protocol {name!r} has no {', '.join(missing)}"
+    _require(not missing, f"protocol {name!r} has no {', '.join(missing)}")
     unknown = [m for m in protocol.metrics if m not in metrics]
-    assert protocol.metrics, f"protocol {name!r} names no metric"
-    assert not unknown, f"protocol {name!r} names metrics that cannot be explained: {unknown}"
-    assert protocol.views, f"protocol {name!r} has no view"
-    assert all(set(a) <= {"logits", "features", "masks", "decisions"} for a in protocol.needs)
+    _require(protocol.metrics, f"protocol {name!r} names no metric")
+    _require(not unknown, f"protocol {name!r} names metrics that cannot be explained: {unknown}")
+    _require(protocol.views, f"protocol {name!r} has no view")
+    strange = {kind for a in protocol.needs for kind in a} - {"logits", "features", "masks", "decisions"}
+    _require(not strange, f"protocol {name!r} needs {', '.join(sorted(strange))}, which no observer gives")
     try:
         protocol.read(Path("/nowhere/at/all"))
     except UserError as error:
         says_where = bool(error.hint) or "/nowhere" in error.message
     else:
         says_where = True  # it makes its stimuli itself
-    assert says_where, f"protocol {name!r} does not say where its data should lie"
+    _require(says_where, f"protocol {name!r} does not say where its data should lie")
 
 
 def check_observer(observer: Any, *, tolerance: float = 1e-4, seed: int = 0) -> None:

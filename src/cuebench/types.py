@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from operator import attrgetter
 from typing import Any, Literal
 
 Capability = Literal["logits", "features", "masks", "decisions"]
@@ -49,7 +51,22 @@ class Stimulus:
     def key(self) -> str:
         """What a stored response is keyed by: the bytes of the file, what is done to them, the mask it is held to."""
         own = f"{self.sha256 or self.id}|{self.recipe}|{self.seed}" if self.recipe else self.sha256 or self.id
-        return f"{own}|mask {self.mask_sha256}" if self.mask_sha256 else own
+        mask = self.mask_sha256 or self.mask
+        return f"{own}|mask {mask}" if mask else own
+
+    @property
+    def everything(self) -> str:
+        """All that we know of it: what the answer of an observer that looks at no pixels can depend on."""
+        return repr(_values(self))
+
+    @property
+    def without_truth(self) -> Stimulus:
+        """The same picture without its classes, sources and condition: what ``key`` covers, and no more."""
+        return replace(self, label="", shape="", texture="", shape_source="", texture_source="", condition="")
+
+
+_values = attrgetter(*sorted(f.name for f in fields(Stimulus)))
+_HASHED = sorted({f.name for f in fields(Stimulus)} - {"path", "mask"})
 
 
 @dataclass(frozen=True)
@@ -70,6 +87,8 @@ class StimulusSet:
         Every reason why this is not the complete set; a result made from it carries them.
     targets : str
         Name or file of the label map that turns an observer's label space into this set's classes.
+    notes : tuple of str
+        Where the set departs from the published one in how it was made; a result made from it carries them.
     """
 
     name: str
@@ -78,6 +97,7 @@ class StimulusSet:
     expected: int = 0
     partial: tuple[str, ...] = ()
     targets: str = ""
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.stimuli)
@@ -85,17 +105,14 @@ class StimulusSet:
     def __iter__(self) -> Iterator[Stimulus]:
         return iter(self.stimuli)
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
-        """Hash of everything that can change a score: contents, truth and order."""
+        """Hash of everything that can change a score: contents, truth and order. Computed once for each set."""
         digest = hashlib.sha256()
         for s in self.stimuli:
-            row = asdict(s)
-            row.pop("path")
-            row.pop("mask")
-            if not s.mask_sha256:  # sets without masks keep the fingerprint they had before there were any
-                row.pop("mask_sha256")
-            digest.update(repr(sorted(row.items())).encode())
+            # Sets without masks keep the fingerprint they had before there were any.
+            row = [(n, getattr(s, n)) for n in _HASHED if s.mask_sha256 or n != "mask_sha256"]
+            digest.update(repr(row).encode())
         return digest.hexdigest()
 
     def only(self, stimuli: Sequence[Stimulus], why: str = "") -> StimulusSet:

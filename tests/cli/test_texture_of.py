@@ -32,7 +32,7 @@ def world(tmp_path):
     (tmp_path / "model.py").write_text(MODEL)
     (tmp_path / "labels.json").write_text(json.dumps({"names": ["night", "day"]}))
     Image.fromarray(np.full((16, 16, 3), 20, np.uint8)).save(tmp_path / "image.png")
-    spec = f"python:{tmp_path}/model.py:make?labels={tmp_path}/labels.json&preprocess.size=16"
+    spec = f"python:{tmp_path}/model.py:make?labels={tmp_path}/labels.json&preprocess.size=16&fingerprint=1"
     return tmp_path, ["texture-of", str(tmp_path / "image.png"), "-o", spec, "--run", str(tmp_path / "run")]
 
 
@@ -54,6 +54,29 @@ def test_measures_once_and_explains(world, capsys):
     assert "dim" in capsys.readouterr().out
     assert record.stat().st_mtime_ns == made, "the textures must not be shown again"
     assert invoke([*call[:-1], str(record.parent), "--quiet"]) == 0, "the run itself can be named too"
+
+
+def test_other_weights_under_the_same_name_are_measured_anew(world, capsys):
+    root, call = world
+    call[3] = call[3].removesuffix("&fingerprint=1")
+    call += ["--data-root", str(root / "data"), "--json"]
+    for expected in ("night", "day"):
+        assert invoke(call) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["texture"] == "dim"
+        assert [name for name, _ in found["classes"]] == [expected], "the ties must be those of the weights"
+        # The same file, the same name, the same run folder; the model now knows night from day the other way round.
+        (root / "model.py").write_text(MODEL.replace("[-8 * level, 8 * level]", "[8 * level, -8 * level]"))
+
+
+def test_a_named_run_of_other_weights_is_refused(world, capsys):
+    root, call = world
+    assert invoke([*call, "--data-root", str(root / "data"), "--quiet"]) == 0
+    (record,) = (root / "run").glob("*/run.json")
+    call[3] = call[3].replace("fingerprint=1", "fingerprint=2")
+    call[5] = str(record.parent)
+    assert invoke(call) == 2
+    assert "with these weights" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_missing_image_is_one_clear_error(world, capsys):

@@ -247,3 +247,12 @@ def test_settings_are_read_as_values():
     for bad in ("sites", "=3", "a b=3"):
         with pytest.raises(UserError, match="--set"):
             parse_settings([bad])
+
+
+def test_a_command_that_made_nothing_does_not_claim_the_folder(tmp_path):
+    (tmp_path / "in").mkdir()
+    for i in range(2):
+        Image.fromarray(np.full((8, 8, 3), i, np.uint8)).save(tmp_path / "in" / f"{i}.png")
+    with pytest.raises(UserError, match="all 2 files failed"):
+        apply_cue("voronoi_shuffle", tmp_path / "in", tmp_path / "out", options={"sites": -3})
+    assert apply_cue("voronoi_shuffle", tmp_path / "in", tmp_path / "out", options={"sites": 3}).made == 2

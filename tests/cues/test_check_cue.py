@@ -1,5 +1,8 @@
 """The public check finds what a cue does wrong."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -75,3 +78,13 @@ def test_a_bad_cue_is_found_out(cue, info, check, message):
 
 def test_the_checks_are_named():
     assert list(CUE_CHECKS) == ["form", "large", "unchanged", "repeats", "batch", "identity", "mask", "bad_input"]
+
+
+def test_python_without_assert_statements_checks_as_well():
+    code = (
+        "from cuebench.registry import cues; from cuebench.testing import CheckFailed, check_cue\n"
+        "try: check_cue(lambda image, **options: 'not an image', cues.get('greyscale'), only=['form'])\n"
+        "except CheckFailed as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True, check=True)
+    assert "expected an array, got str" in done.stdout

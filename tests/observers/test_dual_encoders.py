@@ -159,3 +159,14 @@ class TestOpenClip:
             load("open_clip:ViT-B-32?weights=openia", OFFLINE)
         with pytest.raises(UserError, match="Required pretrained weights"):
             load(f"open_clip:local-dir:{tiny.open_clip_folder(tmp_path / 'bare')}", OFFLINE)
+
+
+def test_the_head_is_float32_whatever_the_encoder_is():
+    from cuebench.observers._zero_shot import unit, zero_shot_route
+
+    torch.manual_seed(0)
+    text, images = unit(torch.randn(1000, 64)), torch.randn(8, 64)
+    way = zero_shot_route(lambda x: x, text, 100.0)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        half = way.forward(images, False).logits
+    assert torch.equal(half, way.forward(images, False).logits)

@@ -52,7 +52,7 @@ BATCH = [Stimulus(str(i)) for i in range(4)]
 
 
 def test_all_blocks_are_read_in_the_order_of_the_pass(observer):
-    observer.reading(["all"])
+    observer = observer.reading(["all"])
     assert observer.read == ("stem", "body.0", "body.1", "act", "head")
     assert any("idle" in note for note in observer.notes)
     found = observer.respond(Batch(BATCH, images()), ["features"])
@@ -75,11 +75,19 @@ def test_all_blocks_are_read_in_the_order_of_the_pass(observer):
 
 def test_layers_change_the_key_and_leave_no_hooks(observer):
     before = observer.fingerprint
-    observer.reading(["body.0"])
+    observer = observer.reading(["body.0"])
     assert observer.fingerprint != before
     observer.respond(Batch(BATCH, images()), ["features"])
     assert all(not part._forward_hooks for part in observer.module.modules())
     assert set(observer.respond(Batch(BATCH, images()), ["logits"])) == {"logits"}
+
+
+def test_reading_leaves_the_callers_object_alone(observer):
+    before, notes = observer.fingerprint, observer.notes
+    reader = observer.reading(["all"])
+    assert reader.module is observer.module
+    assert (observer.read, observer.fingerprint, observer.notes) == ((), before, notes)
+    assert set(observer.respond(Batch(BATCH, images()), ["features"])) == {"features"}
 
 
 def test_wrong_layers_are_named(observer):

@@ -103,3 +103,16 @@ def test_mistakes(tmp_path):
 def test_precision_is_the_files_own(tmp_path):
     (observer,) = load(save(tmp_path / "net.onnx"), LoadOptions(device="cpu", precision="bfloat16"))
     assert "ignored" in observer.notes[-1]
+
+
+def test_where_it_runs():
+    from cuebench.observers.adapters.onnx import CUDA, _providers
+
+    cpu, both = ["CPUExecutionProvider"], [CUDA, "CPUExecutionProvider"]
+    assert _providers("cuda:1", both) == [(CUDA, {"device_id": "1"}), "CPUExecutionProvider"]
+    assert _providers("cuda", both) == _providers("auto", both) == both
+    assert _providers("mps", both) == _providers("cpu", both) == _providers("auto", cpu) == cpu
+    with pytest.raises(UserError, match="no CUDA provider"):
+        _providers("cuda:0", cpu)
+    with pytest.raises(UserError, match="unknown device 'cuda:x'"):
+        _providers("cuda:x", both)

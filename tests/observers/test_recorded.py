@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from cuebench.errors import UserError
-from cuebench.labels import label_space, softmax
+from cuebench.labels import LabelMap, label_space, softmax
 from cuebench.observers._recorded_files import stimulus_key
 from cuebench.observers.adapters.recorded import load
-from cuebench.observers.base import Batch, LoadOptions, Observer, Recorded, Spec
+from cuebench.observers.base import Batch, Choosing, LoadOptions, Observer, Recorded, Spec
 from cuebench.types import Stimulus
 
 RAW = ["subj", "session", "trial", "rt", "object_response", "category", "condition", "imagename"]
@@ -263,12 +263,11 @@ BAD = {
     "infinite logit": (GOOD, [["x", 1, "inf", 3]], r"line 2: logit_1 is inf"),
     "word for a logit": (GOOD, [["x", 1, "two", 3]], r"line 2: column logit_1 is 'two', not a number"),
     "gap in logits": (["image", "logit_0", "logit_2"], [["x", 1, 2]], r"logit_1 is missing"),
-    "wrong number of logits": (GOOD[:3], [["x", 1, 2]], r"2 logits, but nothing says which classes"),
+    "too many logits": ([*GOOD, "logit_3"], [["x", 1, 2, 3, 4]], r"4 logits, but nothing says which classes"),
     "ragged list": (["image", "logits"], [["x", "[1,2,3]"], ["y", "[1,2]"]], r"line 3: 2 logits instead of 3"),
     "not a list": (["image", "logits"], [["x", "[1,two,3]"]], r"line 2: logits is '\[1,two,3\]'"),
     "NaN in a list": (["image", "logits"], [["x", "[1,nan,3]"]], r"line 2: logits\[1\] is nan"),
     "no probabilities": (["image", "prob_0", "prob_1", "prob_2"], [["x", 1, 2, 3]], r"line 2: .*sum 6"),
-    "some classes missing": (["image", "cat", "dog"], [["x", 0.5, 0.5]], r"2 of the 3 classes .*missing bear"),
     "both kinds": (["image", "logit_0", "prob_0"], [["x", 1, 1]], "both logit and prob columns"),
     "repeated stimulus": (
         ["image", "decision"],
@@ -291,6 +290,67 @@ def test_bad_file_is_one_clear_error(case, tmp_path):
         observers(file)
     assert "b.csv" in str(caught.value)
     assert caught.value.hint
+
+
+MORE = (*CLASSES, "lorry", "violin")
+"""The targets of a run of two protocols."""
+
+
+class TestRunOfSeveralProtocols:
+    """Targets are those of all protocols together; ``among`` tells those of each."""
+
+    @pytest.mark.parametrize("form", FORMS, ids=lambda f: f.__name__)
+    def test_logits_stand_for_the_classes_of_their_own_protocol(self, form, tmp_path):
+        (model,) = observers(form(tmp_path), targets=MORE)
+        assert isinstance(model, Choosing)
+        told = model.among(CLASSES)
+        assert told.labels.names == CLASSES
+        np.testing.assert_allclose(softmax(answers(told, ["logits"])["logits"]), softmax(LOGITS), atol=1e-6)
+
+    def test_another_protocol_is_refused_with_its_reason(self, tmp_path):
+        (columns,) = observers(as_csv_classes(tmp_path), targets=MORE)
+        with pytest.raises(UserError, match=r"m\.csv: columns for 0 of the 2 classes .*missing lorry, violin"):
+            columns.among(("lorry", "violin"))
+        (numbered,) = observers(as_csv_numbered(tmp_path), targets=MORE)
+        with pytest.raises(UserError, match=r"m\.csv: 3 logits, but nothing says which classes they are") as error:
+            numbered.among(("lorry", "violin"))
+        assert "?labels=" in error.value.hint
+
+    def test_as_many_classes_as_all_protocols_have_are_not_those_of_one(self, tmp_path):
+        (model,) = observers(as_csv_numbered(tmp_path), targets=("bear", "cat", "lorry"))
+        with pytest.raises(UserError, match="nothing says which classes"):
+            model.among(("bear", "cat"))
+
+    def test_some_classes_of_the_only_protocol_are_missing(self, tmp_path):
+        (model,) = observers(write(tmp_path / "b.csv", ["image", "cat", "dog"], [["x", 0.5, 0.5]]))
+        with pytest.raises(UserError, match=r"columns for 2 of the 3 classes .*missing bear"):
+            model.among(CLASSES)
+
+    def test_a_larger_label_space_answers_by_its_members(self, tmp_path):
+        (model,) = observers(write(tmp_path / "b.csv", ["image", *CLASSES], [["x", 1, 2, 3]]))
+        pets = LabelMap("pets", {"pet": ("cat", "dog"), "wild": ("bear",)})
+        assert model.among(("pet", "wild"), pets) is model
+
+    def test_named_label_spaces_and_decisions_stay_as_they_are(self, tmp_path, people):
+        file = write(tmp_path / "classes.json", ["x"], [])
+        file.write_text('["cat", "dog", "bear"]')
+        (named,) = observers(as_csv_numbered(tmp_path), f"?labels={file}", targets=MORE)
+        assert named.among(("lorry", "violin")) is named
+        assert all(o.among(("lorry",)) is o for o in observers(people))
+
+    def test_files_of_one_folder_with_other_columns(self, tmp_path):
+        write(tmp_path / "a.csv", ["image", "cat", "dog"], [["x", 1, 2]])
+        write(tmp_path / "b.csv", ["image", "lorry", "violin"], [["y", 1, 2]])
+        with pytest.raises(UserError, match=r"a\.csv has 2 logits, .*b\.csv has 2 of other classes"):
+            observers(tmp_path, targets=MORE)
+
+
+def test_a_recording_of_other_stimuli_says_so(people):
+    net = observers(people)[0]
+    net.check_shown(STIMULI)
+    net.check_shown([])
+    with pytest.raises(UserError, match=r"net has answered none of the 1 stimuli: it was shown .*these are 'lorry1'"):
+        net.check_shown([Stimulus("lorry1")])
 
 
 def test_single_unknown_responses_are_kept(tmp_path):
@@ -352,3 +412,17 @@ def test_repeated_trials_over_files_name_both_places(tmp_path):
 def test_unknown_options(people, option):
     with pytest.raises(UserError, match=r"robot|ranks|colour"):
         observers(people, option)
+
+
+def test_subjects_of_a_file_without_response_times_are_people(tmp_path):
+    from cuebench.observers.base import LoadOptions
+    from cuebench.observers.load import load
+
+    file = tmp_path / "people.csv"
+    file.write_text("subject,stimulus,decision\nanna,cat1-dog2,cat\nbert,cat1-dog2,dgo\nbert,cat2-dog2,na\n")
+    found = load(f"recorded:{file}", LoadOptions(targets=("cat", "dog")))
+    assert [(o.name, o.kind) for o in found] == [("anna", "person"), ("bert", "person"), ("people", "people")]
+    assert found[0].notes == ()
+    assert found[1].notes == ("1 answers are no class of the stimuli ('dgo'): undecided",)
+    models = load(f"recorded:{file}?kind=model", LoadOptions(targets=("cat", "dog")))
+    assert {o.kind for o in models} == {"model"}

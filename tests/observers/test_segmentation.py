@@ -71,11 +71,11 @@ def test_a_module_and_a_function_answer_alike():
     assert len(np.unique(one)) > 1
     assert module.capabilities == {"masks"}
     again = cuebench.wrap(net, task="segmentation", preprocess=PLAIN, labels=names, device="cpu")
-    assert module.fingerprint == again.fingerprint
+    before = module.fingerprint
+    assert before == again.fingerprint
     with torch.no_grad():
         net[0].weight += 1
-    changed = cuebench.wrap(net, task="segmentation", preprocess=PLAIN, labels=names, device="cpu")
-    assert changed.fingerprint != again.fingerprint
+    assert module.fingerprint == again.fingerprint != before  # the module is looked at, not remembered
 
 
 def test_overlapping_windows_average_logits():
@@ -206,3 +206,56 @@ def test_onnx_segmentation(onnx_segmenter):
     (wrong,) = load(onnx_segmenter.partition("&labels")[0] + "&labels=voc21&mean=0&std=1", CPU)
     with pytest.raises(UserError, match="3 logits for each pixel, but its label space 'voc21' has 21"):
         wrong.respond(shown(), ["masks"])
+
+
+def test_half_precision_weights_answer(tmp_path):
+    """Stored as float16, loaded as float32; a user's own half-precision module gets half-precision pixels."""
+    torch, t = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    sizes = {"hidden_sizes": [8] * 4, "depths": [1] * 4, "num_attention_heads": [1] * 4, "decoder_hidden_size": 8}
+    t.SegformerForSemanticSegmentation(t.SegformerConfig(num_labels=4, **sizes)).half().save_pretrained(tmp_path)
+    t.SegformerImageProcessorPil(size={"height": 32, "width": 32}).save_pretrained(tmp_path)
+    (loaded,) = load(f"transformers:{tmp_path}?task=segmentation", CPU)
+    assert loaded.precision == "float32"
+    images = np.zeros((1, 32, 32, 3), np.uint8)
+    assert loaded.respond(Batch([Stimulus("x")], images), ["masks"])["masks"].shape == (1, 32, 32)
+    own = cuebench.wrap(torch.nn.Conv2d(3, 4, 1).half(), task="segmentation", preprocess=Preprocess(32),
+                        labels=list("abcd"), device="cpu")  # fmt: skip
+    assert own.precision == "float16"
+    assert own.respond(Batch([Stimulus("x")], images), ["masks"])["masks"].shape == (1, 32, 32)
+
+
+def test_a_window_that_covers_everything_is_refused_and_a_larger_input_slides(tmp_path):
+    """An ONNX file of fixed size slides over larger images; a window as large as the input would slide nowhere."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("onnxruntime")
+    from cuebench.observers.base import Batch, LoadOptions
+    from cuebench.observers.load import load
+    from cuebench.types import Stimulus
+
+    file = tmp_path / "tiny.onnx"
+    torch.onnx.export(torch.nn.Conv2d(3, 2, 1), torch.zeros(1, 3, 16, 16), file, dynamo=False)
+    options = "task=segmentation&labels=" + str(tmp_path / "two.json")
+    (tmp_path / "two.json").write_text('["a", "b"]')
+    with pytest.raises(UserError, match="covers the whole input of 16×16"):
+        load(f"onnx:{file}?{options}&window=16&stride=8", LoadOptions())
+    with pytest.raises(UserError, match="takes 16×16 pixels, not size=40"):
+        load(f"onnx:{file}?{options}&size=40", LoadOptions())
+    (observer,) = load(f"onnx:{file}?{options}&window=16&stride=8&size=24x40&resize=24x40&crop=false", LoadOptions())
+    images = np.random.default_rng(0).integers(0, 256, (2, 24, 40, 3), dtype=np.uint8)
+    found = observer.respond(Batch([Stimulus("0"), Stimulus("1")], images), ["masks"])["masks"]
+    assert found.shape == (2, 24, 40)
+    assert set(np.unique(found)) <= {0, 1}
+
+
+def test_a_module_can_leave_a_device_and_comes_back(monkeypatch):
+    torch = pytest.importorskip("torch")
+    from cuebench.observers._placed import Placed
+
+    placed = Placed(torch.nn.Conv2d(3, 2, 1), "cpu", "float32", frozen=True)
+    assert placed.memory == 0
+    placed.device = torch.device("meta")  # stands for a GPU: weights that are there cannot be read here
+    assert placed.memory == (3 * 2 + 2) * 4
+    placed.release()
+    assert next(placed.module.parameters()).device.type == "cpu"
+    placed._come_back()
+    assert next(placed.module.parameters()).device.type == "meta"

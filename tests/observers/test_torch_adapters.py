@@ -115,8 +115,9 @@ class TestTimm:
         model = timm.create_model("test_vit")
         torch.save({"state_dict": {f"module.{k}": v for k, v in model.state_dict().items()}}, tmp_path / "mine.pt")
         observer = load(f"timm:test_vit?checkpoint={tmp_path}/mine.pt", CPU)[0]
-        assert "prefix 'module.'" in observer.notes[0]
-        from cuebench.observers._weights import hash_module
+        assert observer.notes[0] == "weights 'state_dict' of the checkpoint"
+        assert "prefix 'module.'" in observer.notes[1]
+        from cuebench.observers._identity import hash_module
 
         assert observer.weights_sha256 == hash_module(model)
 
@@ -161,6 +162,51 @@ class TestCheckpoint:
         assert "assumed" in observer.notes[0]
         assert "size by the user" in observer.preprocess.source
         check_observer(observer)
+
+    @pytest.mark.parametrize(
+        ("name", "size", "resize", "how"),
+        [
+            ("inception_v3", 299, 342, "bilinear"),
+            ("efficientnet_b4", 380, 384, "bicubic"),
+            ("vit_h_14", 518, 518, "bicubic"),
+        ],
+    )
+    def test_the_published_preprocessing_of_an_architecture(self, name, size, resize, how):
+        from cuebench.observers.adapters.checkpoint import _preprocess
+
+        chosen = _preprocess(f"torchvision:{name}", None)
+        assert (chosen.hw[0], chosen.resize, chosen.interpolation, chosen.centre) == (size, resize, how, "down")
+
+    def test_all_that_is_assumed_is_noted(self, tmp_path):
+        from torchvision import models
+
+        torch.save(models.shufflenet_v2_x0_5(num_classes=1000).state_dict(), tmp_path / "net.pt")
+        spec = f"checkpoint:{tmp_path}/net.pt?arch=torchvision:shufflenet_v2_x0_5&preprocess.mean=0.5"
+        (note,) = load(spec, CPU)[0].notes
+        for said in ("size 224", "resize 256", "interpolation bilinear", "centre down", "std (0.229", "IMAGENET1K_V1"):
+            assert said in note
+        assert "mean" not in note
+
+    def test_one_rule_for_several_state_dicts(self, mine, tmp_path):
+        options = self.save(mine)
+        trained = torch.load(mine / "net.pt", weights_only=True)
+        averaged = {f"module.{k}": torch.zeros_like(v) for k, v in trained.items()} | {"n_averaged": torch.tensor(3)}
+        torch.save({"state_dict": trained, "epoch": 3, "state_dict_ema": averaged}, tmp_path / "both.pt")
+        torch.save({"model": trained}, tmp_path / "one.pt")
+
+        def found(file, query=""):
+            observer = load(f"checkpoint:{tmp_path}/{file}?{options}{query}", CPU)[0]
+            return bool(observer.module.head.weight.any()), observer.notes[0]
+
+        ema = "weights 'state_dict_ema' (and not 'state_dict') of the checkpoint"
+        assert found("both.pt") == found("both.pt", "&ema=true") == (False, ema)
+        own = (True, "weights 'state_dict' (and not 'state_dict_ema') of the checkpoint")
+        assert found("both.pt", "&ema=false") == own
+        assert found("one.pt") == found("one.pt", "&ema=no") == (True, "weights 'model' of the checkpoint")
+        with pytest.raises(UserError, match="holds no moving average"):
+            found("one.pt", "&ema=true")
+        with pytest.raises(UserError, match="ema= but no checkpoint="):
+            load("timm:test_vit?weights=random&ema=true", CPU)
 
     def test_all_misfits_at_once(self, mine):
         options = self.save(mine, surplus=torch.ones(1), **{"head.weight": torch.ones(3, 9)})
@@ -229,6 +275,14 @@ class TestPython:
         assert first.preprocess.hw == (24, 24)
         assert first.fingerprint == second.fingerprint
         check_observer(first)
+
+    def test_a_checkpoint_is_noted(self, mine):
+        from cuebench.observers.adapters.python import factory_of
+
+        model = factory_of(f"{mine}/my_models.py:ready")()
+        torch.save({"model": model.state_dict()}, mine / "ready.pt")
+        spec = f"python:{mine}/my_models.py:ready?labels={mine}/labels.json&checkpoint={mine}/ready.pt"
+        assert "weights 'model' of the checkpoint" in load(spec, CPU)[0].notes
 
     def test_a_function(self, mine):
         spec = f"python:{mine}/my_models.py:function?labels={mine}/labels.json&fingerprint=v1"

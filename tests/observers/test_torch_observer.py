@@ -10,6 +10,7 @@ from cuebench.labels import LabelSpace, label_space
 from cuebench.observers.base import Batch, Observer
 from cuebench.observers.conformance import check_observer
 from cuebench.observers.preprocess import Preprocess
+from cuebench.observers.torch_observer import TorchObserver
 from cuebench.observers.wrap import wrap
 from cuebench.types import Stimulus
 
@@ -59,6 +60,83 @@ def test_half_precision_is_close_stored_and_another_key(precision):
     assert not np.array_equal(a, b)
     assert exact.fingerprint != half.fingerprint
     assert exact.weights_sha256 == half.weights_sha256
+
+
+def test_the_precision_is_that_of_the_computation():
+    assert observer(precision="bfloat16").precision == "bfloat16"
+    assert (observer().precision, observer(Net().double()).precision) == ("float32", "float64")
+    function = wrap(lambda x: x, preprocess=SMALL, labels=ABC)
+    assert function.precision == "the function's own"
+
+
+class TestMemory:
+    class Views(torch.nn.Module):
+        """Works with one memory format only."""
+
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.stem = torch.nn.Conv2d(3, 4, 3)
+            self.head = torch.nn.Linear(4 * 14 * 14, 3)
+
+        def forward(self, x):
+            return self.head(self.stem(x).view(len(x), -1))
+
+    def frozen(self, model):
+        return TorchObserver(model, name="x", preprocess=SMALL, labels=ABC, device="cpu", frozen=True)
+
+    def test_channels_last_only_for_models_of_our_own(self):
+        mine, theirs = Net(), Net()
+        mine.load_state_dict(theirs.state_dict())
+        loaded, wrapped = self.frozen(mine), observer(theirs)
+        assert loaded.module.stem.weight.is_contiguous(memory_format=torch.channels_last)
+        assert wrapped.module.stem.weight.is_contiguous()
+        a, b = (o.respond(batch(), ["logits", "features"]) for o in (loaded, wrapped))
+        for column in a:
+            np.testing.assert_allclose(a[column], b[column], atol=1e-5)
+        assert loaded.weights_sha256 == wrapped.weights_sha256
+
+    def test_a_model_that_cannot_falls_back_and_says_so(self):
+        loaded = self.frozen(self.Views())
+        expected = observer(self.Views()).respond(batch(), ["logits"])["logits"]
+        np.testing.assert_allclose(loaded.respond(batch(), ["logits"])["logits"], expected, atol=1e-6)
+        assert "contiguous memory format" in loaded.notes[-1]
+        assert loaded.module.stem.weight.is_contiguous()
+
+    def test_other_errors_are_the_models_own(self):
+        class Broken(self.Views):
+            def forward(self, x):
+                raise RuntimeError("my own mistake")
+
+        with pytest.raises(RuntimeError, match="my own mistake"):
+            self.frozen(Broken()).respond(batch(), ["logits"])
+
+    def test_freed_memory_is_kept_unless_it_is_switched_off(self, monkeypatch):
+        import platform
+
+        from cuebench.observers._device import keep_freed_memory
+
+        keep_freed_memory.cache_clear()
+        assert keep_freed_memory() == (platform.libc_ver()[0] == "glibc")
+        monkeypatch.setenv("CUEBENCH_KEEP_MEMORY", "0")
+        keep_freed_memory.cache_clear()
+        assert not keep_freed_memory()
+        keep_freed_memory.cache_clear()
+
+
+def test_a_module_can_be_trained_after_it_has_answered():
+    class Caches(Net):
+        mask = None
+
+        def forward(self, x):
+            if self.mask is None:
+                self.mask = torch.ones(1)
+            return super().forward(x) * self.mask
+
+    model = Caches()
+    observer(model).respond(batch(), ["logits"])
+    model.train()(torch.rand(2, 3, 16, 16)).sum().backward()
+    assert model.head.weight.grad is not None
 
 
 def test_normalisation_on_the_device_equals_preprocess_bit_for_bit():

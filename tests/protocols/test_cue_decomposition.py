@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -269,6 +270,7 @@ def test_a_data_root_with_two_sets_is_ambiguous(data_root, tmp_path):
 def test_batches_of_a_gpu_make_the_same_pictures(made, photographs, tmp_path, monkeypatch):
     """The path of a GPU, run by the CPU's kernels: batches change no pixel, and what is done is kept."""
     monkeypatch.setattr(shape_files, "on_gpu", lambda device: True)
+    monkeypatch.setitem(shape_files.BACKEND, True, "cpu")
     monkeypatch.setattr("cuebench.stimuli.makers.cue_decomposition.GPU_BATCH", 3)
     again = make("cue_decomposition", tmp_path, source=str(photographs), cues="eed", **QUICK)
     for path in sorted((Path(made.root) / "eed").rglob("*.png")):
@@ -311,3 +313,87 @@ def test_the_command_line_from_images_to_scores(photographs, tmp_path, capsys):
     assert "relative_robustness" in metrics
     assert cli.invoke(["make", "cue_decomposition", "--out", str(tmp_path)]) == 2
     assert "--source DIR" in capsys.readouterr().err.replace("\n", " ")
+
+
+def manifest(home):
+    return {s.condition for s in protocols.get("cue_decomposition").read(home)}
+
+
+def test_a_cue_that_is_added_later_leaves_the_earlier_ones_in_the_set(photographs, tmp_path):
+    first = make("cue_decomposition", tmp_path, source=str(photographs), cues="eed,patch",
+                 conflicts="blend/patch/0.5/0.5", **QUICK)  # fmt: skip
+    before = {s.condition for s in first}
+    make("cue_decomposition", tmp_path, source=str(photographs), cues="diamond", **QUICK)
+    assert manifest(tmp_path) == before | {"diamond"} == {"original", "eed", "patch", "diamond",
+                                                          "conflict/blend/patch/0.5/0.5"}  # fmt: skip
+
+
+def test_a_refused_command_changes_nothing(photographs, tmp_path):
+    make("cue_decomposition", tmp_path, source=str(photographs), cues="eed", **QUICK)
+    files = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    with pytest.raises(UserError, match="eed made with steps=4, now steps=8"):
+        make("cue_decomposition", tmp_path, source=str(photographs), cues="eed", **{**QUICK, "steps": 8})
+    assert files == {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    # Adding another cue does not need the options of the diffusion again.
+    make("cue_decomposition", tmp_path, source=str(photographs), cues="patch", **{**QUICK, "steps": 8})
+    assert json.loads((tmp_path / "cue_decomposition" / "made.json").read_text())["cues"]["eed"]["steps"] == 4
+
+
+def test_a_new_set_with_bad_files_leaves_nothing_behind(photographs, tmp_path):
+    source = tmp_path / "source"
+    shutil.copytree(photographs, source)
+    (source / "dog" / "bad.png").write_bytes(b"\x89PNG no picture")
+    with pytest.raises(UserError):
+        make("cue_decomposition", tmp_path / "d", source=str(source), cues="patch", **QUICK)
+    (source / "dog" / "bad.png").unlink()
+    assert len(make("cue_decomposition", tmp_path / "d", source=str(source), cues="patch", **QUICK)) == 16
+
+
+def test_scores_say_that_the_diffusion_is_not_the_published_one(photographs, tmp_path):
+    made = make("cue_decomposition", tmp_path, source=str(photographs), cues="eed,patch", accuracy=45, **QUICK)
+    assert made.notes == ("eed with 4 steps, published 16,384", "eed by the fast scheme, accuracy=45")
+    found = evaluate(
+        "ideal:shape", "cue_decomposition", data_root=tmp_path, out=tmp_path / "r", workers=0, resamples=100
+    )
+    assert all("eed with 4 steps, published 16,384" in row.note for row in found)
+    other = evaluate("ideal:shape", "corruption_robustness", data_root=tmp_path, out=tmp_path / "c", workers=0,
+                     resamples=100)  # fmt: skip
+    assert not any("eed" in row.note for row in other)
+
+
+def test_a_set_with_a_label_map_of_the_user_s_own_can_be_moved(photographs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("two.json").write_text(json.dumps({"animal": ["cat", "dog"], "thing": ["car", "clock"]}))
+    make("cue_decomposition", Path("d"), source=str(photographs), cues="patch", labels="two.json", **QUICK)
+    Path("two.json").unlink()
+    Path("d").rename("e")
+    found = evaluate("ideal:shape", "cue_decomposition", data_root="e", out="r", workers=0, resamples=100)
+    assert found.value("ideal:shape", "quality_original", "original") == 1
+    assert {s.label for s in protocols.get("cue_decomposition").read(Path("e"))} == {"animal", "thing"}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"classes": "c.json"}, "classes= is for masks"),
+        ({"size": -7}, "size=-7"),
+        ({"cues": "eeed"}, "Did you mean 'eed'"),
+    ],
+)
+def test_options_that_cannot_be_meant(photographs, tmp_path, options, words):
+    with pytest.raises(UserError, match=words) as error:
+        make("cue_decomposition", tmp_path, source=str(photographs), **{**QUICK, "cues": "patch", **options})
+    assert error.value
+    assert not list(tmp_path.iterdir())
+
+
+def test_people_who_answered_the_same_picture_are_averaged(made, data_root, tmp_path):
+    """Three people, of whom one is always right: a third of the pool is right, not the last of them."""
+    lines = ["observer,image,response"]
+    for who in ("one", "two", "three"):
+        lines += [f"{who},{s.id},{s.label if who == 'one' else 'na'}" for s in made if "/" not in s.condition]
+    (tmp_path / "people.csv").write_text("\n".join(lines))
+    found = evaluate(f"recorded:{tmp_path / 'people.csv'}?kind=person", "cue_decomposition", data_root=data_root,
+                     out=tmp_path / "r", workers=0, resamples=100)  # fmt: skip
+    assert found.value("people", "quality_original", "original") == pytest.approx(1 / 3)
+    assert found.value("one", "quality_original", "original") == 1

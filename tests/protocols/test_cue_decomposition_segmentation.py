@@ -302,3 +302,54 @@ def reference_of(shared, chosen):
             hits[k] += (true & said & scored).sum()
             union[k] += ((true | said) & scored).sum()
     return hits / union
+
+
+def test_another_meaning_of_the_masks_is_another_set(tmp_path):
+    source = write_pairs(tmp_path / "pairs", count=2)
+    make("cue_decomposition", tmp_path / "d", source=str(source), cues="voronoi", **QUICK)
+    turned = {**CODES, "classes": CODES["classes"][::-1]}
+    (source / "classes.json").write_text(json.dumps(turned))
+    with pytest.raises(UserError, match="already holds another set: classes was"):
+        make("cue_decomposition", tmp_path / "d", source=str(source), cues="voronoi", **QUICK)
+
+
+def test_a_segmentation_set_goes_on_wherever_it_lies(tmp_path, monkeypatch):
+    source = write_pairs(tmp_path / "pairs", count=2)
+    monkeypatch.chdir(tmp_path)
+    make("cue_decomposition", Path("d"), source=str(source), cues="voronoi", **QUICK)
+    before = {p.relative_to("d"): p.read_bytes() for p in Path("d").rglob("*") if p.is_file()}
+    Path("d").rename("e")
+    make("cue_decomposition", tmp_path / "e", source="pairs", cues="voronoi", **QUICK)
+    assert before == {p.relative_to("e"): p.read_bytes() for p in Path("e").rglob("*") if p.is_file()}
+
+
+def test_a_mask_of_one_bit_is_a_mask(tmp_path):
+    source = write_pairs(tmp_path / "pairs", count=1, values=(0, 1, 1))
+    mask = np.asarray(Image.open(source / "masks" / "0.png")) > 0
+    Image.fromarray(mask).save(source / "masks" / "0.png")
+    codes = {"classes": [{"name": "red", "ids": [0]}, {"name": "other", "ids": [1]}]}
+    (source / "classes.json").write_text(json.dumps(codes))
+    made = make("cue_decomposition", tmp_path / "d", source=str(source), cues="patch", **QUICK)
+    written = np.asarray(Image.open(Path(made.root) / "masks" / "0.png"))
+    assert np.array_equal(written, mask)
+
+
+def test_every_class_has_an_interval_and_its_mean_is_the_miou(data_root, tmp_path):
+    wrong = painter("noisy", lambda x: by_colour(x + np.random.default_rng(0).normal(0, 120, x.shape)))
+    found = evaluate([wrong], "cue_decomposition_segmentation", data_root=data_root, out=tmp_path, resamples=200)
+    own = {r.condition: r for r in found if r.metric == "mean_iou"}
+    classes = [own[f"original/{name}"] for name in NAMES]
+    assert all(r.ci_low < r.value < r.ci_high for r in classes)
+    assert np.mean([r.value for r in classes]) == pytest.approx(found.value("noisy", "quality_original", "original"))
+    assert all("IoU of one class" in r.note for r in classes)
+
+
+@pytest.mark.parametrize(("layout", "mask"), [("cityscapes", "gtFine/val/x/b_gtFine_labelIds.png"),
+                                              ("ade20k", "annotations/validation/b.png")])  # fmt: skip
+def test_a_mask_without_an_image_is_named(tmp_path, layout, mask):
+    image = {"cityscapes": "leftImg8bit/val/x/a_leftImg8bit.png", "ade20k": "images/validation/a.jpg"}[layout]
+    for name in (image, mask, mask.replace("b", "a", 1) if layout == "ade20k" else mask.replace("b_", "a_")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("L", (4, 4)).save(tmp_path / name)
+    with pytest.raises(UserError, match=f"{mask}: has no image"):
+        {"cityscapes": cityscapes, "ade20k": ade20k}[layout].read(tmp_path)

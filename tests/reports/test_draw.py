@@ -74,6 +74,7 @@ def test_options_are_text_of_the_right_kind():
         ("texture_sheet", None, {"columns": "two"}, "expected a int"),
         ("texture_sheet", None, {"colour": "perhaps"}, "expected a bool"),
         ("texture_sheet", None, {"column": "2"}, "Did you mean 'columns'"),
+        ("texture_sheet", None, {"columns": "0"}, "columns is 0"),
     ],
 )
 def test_mistakes(name, run, options, words):

@@ -154,6 +154,14 @@ def test_usual_textures_come_from_clean_images_where_there_are_some():
     assert association({}).usual("shade 7") == ""
 
 
+@pytest.mark.parametrize(("name", "value"), [("fingerprint", "2"), ("preprocess", Preprocess(size=16, resize=18))])
+def test_another_model_of_the_same_name_is_refused(run, name, value):
+    other = Greys()
+    setattr(other, name, value)
+    with pytest.raises(UserError, match="with these weights and this preprocessing"):
+        cb.texture_of(np.full((8, 8, 3), DARK, np.uint8), other, run)
+
+
 def test_wrong_input_of_texture_of(run, tmp_path):
     image = np.zeros((8, 8, 3), np.uint8)
     with pytest.raises(UserError, match="no class 'tabby'"):
@@ -164,7 +172,7 @@ def test_wrong_input_of_texture_of(run, tmp_path):
         cb.texture_of(image, Greys(), Association(np.ones((1, 2)), ("a",), LabelSpace("b", ("x", "y")), {}))
     with pytest.raises(UserError, match="does not fit"):
         Association(np.ones((1, 3)), ("a",), LabelSpace("b", ("x", "y")), {})
-    with pytest.raises(UserError, match="has no table"):
+    with pytest.raises(UserError, match="not a run folder"):
         cb.texture_of(image, Greys(), tmp_path)
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cuebench.errors import UserError
 from cuebench.responses import gather as module
-from cuebench.responses.gather import gather
+from cuebench.responses.gather import Memory, gather
 from cuebench.responses.store import Key, ShardFolder, batches
 from cuebench.types import Stimulus
 
@@ -38,3 +39,41 @@ def test_columns_of_all_shards_in_order(shards: ShardFolder, monkeypatch: pytest
     assert columns["decisions"].tolist() == ["x" * (i + 1) for i in rows]
     assert excluded == {"s2": "broken"}
     assert isinstance(columns["logits"], np.memmap) == (in_memory == 0)
+
+
+def test_all_observers_of_a_score_share_one_memory(shards: ShardFolder) -> None:
+    memory = Memory(9 * (8 + 3 * 8 + 4 * 4) + 10)  # what the columns of one observer take, and a little
+    first, second = (gather(shards, STIMULI, 4, memory)[0] for _ in range(2))
+    assert not any(isinstance(c, np.memmap) for c in first.values())
+    assert all(isinstance(c, np.memmap) for name, c in second.items() if name != "decisions")
+    assert second["logits"].tolist() == first["logits"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ({}, "'logits' is missing"),
+        ({"logits": np.zeros((2, 5), np.float32)}, "float32 5 in one batch, float32 3"),
+        ({"logits": np.zeros((2, 3))}, "float64 3 in one batch"),
+        ({"logits": np.zeros((2, 3), np.float32), "rt": np.zeros(2)}, "'rt' is float64 in one batch, missing"),
+    ],
+)
+def test_shards_of_another_form_are_refused(tmp_path: Path, column: dict, said: str) -> None:
+    made = ShardFolder(tmp_path, "o", Key("w", None, "", "a/1", "", ("logits",)))
+    for start, batch in batches(STIMULI[:4], 2):
+        answers = {"logits": np.zeros((2, 3), np.float32)} if start == 0 else column
+        made.write(batch, {"stimulus": np.arange(2), **answers}, {})
+    with pytest.raises(UserError, match=said):
+        gather(made, STIMULI[:4], 2)
+
+
+def test_a_batch_of_which_nothing_was_shown_has_no_form(tmp_path: Path) -> None:
+    made = ShardFolder(tmp_path, "o", Key("w", None, "", "a/1", "", ("logits",)))
+    nothing = {"stimulus": np.zeros(0, np.int32)}
+    made.write(STIMULI[:2], nothing, {0: "broken", 1: "broken"})
+    made.write(STIMULI[2:4], {"stimulus": np.arange(2), "logits": np.ones((2, 3))}, {})
+    columns, excluded = gather(made, STIMULI[:4], 2)
+    assert columns["logits"].shape == (2, 3)
+    assert list(excluded) == ["s0", "s1"]
+    with pytest.raises(UserError, match="none of the 2 stimuli could be shown; the first: broken"):
+        gather(made, STIMULI[:2], 2)

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cuebench.errors import UserError
-from cuebench.responses.store import Key, ShardFolder, batches
+from cuebench.responses.store import Key, ShardFolder, Shards, batches
 from cuebench.types import Stimulus
 
 KEY = Key("w" * 64, {"size": 224}, "labels", "timm/1", "float32", ("logits",))
@@ -94,6 +95,39 @@ def test_a_damaged_shard_says_what_to_delete(tmp_path: Path) -> None:
     shards.path(BATCH).write_bytes(b"PAR1 but cut")
     with pytest.raises(UserError, match="delete"):
         shards.read(BATCH)
+
+
+def test_a_shard_that_is_cut_short_counts_as_missing(tmp_path: Path) -> None:
+    shards = folder(tmp_path)
+    assert shards.stored(BATCH) is None
+    shards.write(BATCH, {"stimulus": np.arange(2)}, {2: "broken"})
+    assert shards.stored(BATCH) == {2: "broken"}
+    path = shards.path(BATCH)
+    path.write_bytes(path.read_bytes()[:100])
+    assert not shards.has(BATCH)
+
+
+NO_PIXELS = Key("w" * 64, None, "labels", "ideal/1", "", ("logits",))
+
+
+@pytest.mark.parametrize(
+    "change", ["label", "shape", "texture", "shape_source", "texture_source", "path", "condition", "id"]
+)
+def test_without_pixels_a_shard_belongs_to_all_that_is_known(tmp_path: Path, change: str) -> None:
+    other = [*BATCH[:2], replace(BATCH[2], **{change: "another"})]
+    sees, reads = folder(tmp_path), folder(tmp_path, NO_PIXELS)
+    for shards in (sees, reads):
+        shards.write(BATCH, {"stimulus": np.arange(3)}, {})
+    assert sees.has(other)
+    assert not reads.has(other)
+
+
+def test_a_recorded_key_finds_its_shards_again(tmp_path: Path) -> None:
+    for key in (KEY, NO_PIXELS):
+        made = folder(tmp_path, key)
+        assert Shards.of_key(made.folder, key.parts()).path(BATCH) == made.path(BATCH)
+    before = {**NO_PIXELS.parts(), "layout": 1}  # as written when all shards were named by the files alone
+    assert Shards.of_key(tmp_path, before).path(BATCH).name == folder(tmp_path).path(BATCH).name
 
 
 def test_the_same_answers_give_the_same_bytes(tmp_path: Path) -> None:

@@ -192,7 +192,7 @@ def test_mistakes_are_named(data_root: Path, tmp_path: Path, arguments: dict, me
 
 def test_a_file_in_the_way_of_the_run_folder(data_root: Path, tmp_path: Path) -> None:
     (tmp_path / "run").write_text("a file")
-    with pytest.raises(UserError, match="--out"):
+    with pytest.raises(UserError, match=r"(?s)a file of that name is in the way.*choose another"):
         cb.evaluate("ideal:shape", "cue_conflict", data_root=data_root, out=tmp_path / "run")
 
 
@@ -302,3 +302,44 @@ def test_a_limit_draws_whole_images(tmp_path: Path) -> None:
     assert found.partial == ("limited to 12 of 60 stimuli (4 of 20 images)",)
     assert list(found) == [s for s in pictures if s in set(found)]  # in the order of the manifest
     assert {s.image for s in found} != {"0", "1", "2", "3"}
+
+
+def test_a_limit_shows_people_and_models_the_same_images(data_root: Path, tmp_path: Path) -> None:
+    """A recording of more images than lie here: a draw of its own would hardly meet the models'."""
+    from cuebench.protocols.cue_conflict import read
+
+    names = [s.id for s in read(data_root)] + [f"cat{i}-dog{i}" for i in range(10, 200)]
+    lines = ["subject,stimulus,decision,rt", *(f"anna,{n},cat,0.9" for n in names)]
+    (tmp_path / "people.csv").write_text("\n".join(lines))
+    observers = ["ideal:shape", f"recorded:{tmp_path / 'people.csv'}"]
+    found = cb.evaluate(observers, "cue_conflict", data_root=data_root, out=tmp_path / "r", limit=10, resamples=100)
+    counts = {
+        r.observer: r.n + r.n_excluded for r in found if r.metric == "shape_accuracy" and r.condition == "partial"
+    }
+    assert counts == {"ideal:shape": 10, "anna": 10}
+    assert "limited to 10 stimuli of the run" in next(r.note for r in found if r.observer == "anna")
+    assert cb.score(tmp_path / "r", common=True)
+
+
+def test_nothing_in_common_is_said(data_root: Path, tmp_path: Path) -> None:
+    (tmp_path / "other.csv").write_text("subject,stimulus,decision,rt\nanna,cat77-dog77,cat,0.9")
+    observers = ["ideal:shape", f"recorded:{tmp_path / 'other.csv'}"]
+    cb.evaluate(observers, "cue_conflict", data_root=data_root, out=tmp_path / "r", resamples=100)
+    with pytest.raises(UserError, match="no stimulus was shown to all of ideal:shape, anna"):
+        cb.score(tmp_path / "r", common=True)
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("cue_conflict.foo", "unknown option of protocol 'cue_conflict'"),
+        ("population", "no protocol of this run is called 'population'"),
+        ("triplets.draw", "no protocol of this run is called 'triplets'"),
+    ],
+)
+def test_options_without_effect_are_refused(data_root: Path, tmp_path: Path, setting: str, words: str) -> None:
+    cb.evaluate("ideal:shape", "cue_conflict", data_root=data_root, out=tmp_path / "r", resamples=100)
+    with pytest.raises(UserError, match=words):
+        cb.score(tmp_path / "r", settings={setting: "3"})
+    with pytest.raises(UserError, match=words):
+        cb.evaluate("ideal:shape", "cue_conflict", data_root=data_root, out=tmp_path / "q", settings={setting: "3"})

@@ -217,3 +217,20 @@ def test_wrong_options_of_the_maker(tmp_path, options, message):
 def test_wrong_options_of_the_source(options, message):
     with pytest.raises(UserError, match=message):
         novel_object.draw(seed=0, shape="dax", texture="bricks", **options)
+
+
+def test_a_few_objects_are_in_all_conditions_and_say_that_they_are_few(tmp_path):
+    made = make("novel_objects", tmp_path, count=36, shapes="dax,ruk,snee", textures="bricks,striped,dotted")
+    by = {}
+    for s in made:
+        by.setdefault(s.condition, set()).add((s.shape, s.texture))
+    assert len(by) == 9
+    assert set(map(frozenset, by.values())) == {
+        frozenset((a, b) for a in ("dax", "ruk") for b in ("bricks", "striped"))
+    }
+    assert made.partial == ("36 of 81 stimuli",)
+
+
+def test_a_negative_seed_is_refused(tmp_path):
+    with pytest.raises(UserError, match="seed is -1"):
+        make("novel_objects", tmp_path, seed=-1)

@@ -11,6 +11,7 @@ import importlib
 import json
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -65,13 +66,16 @@ def _guarded(command: Callable[..., int | None], *, as_json: bool) -> Callable[.
     """Let a command's return value be the exit status, and end user errors and Ctrl-C with words, not tracebacks."""
     import typer
 
+    from cuebench.cli._json import only_json
     from cuebench.errors import UserError
+    from cuebench.processes import WorkerDied
 
     @functools.wraps(command)
     def call(*arguments: Any, **options: Any) -> None:
         try:
-            status = command(*arguments, **options) or 0
-        except UserError as error:
+            with only_json() if as_json else nullcontext():
+                status = command(*arguments, **options) or 0
+        except (UserError, WorkerDied) as error:
             _print_error(error, as_json=as_json)
             status = 2
         except KeyboardInterrupt:

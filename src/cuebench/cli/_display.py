@@ -40,16 +40,16 @@ class Display:
 
     def _show(self, event: Event) -> None:
         if event.kind in {"failed", "excluded", "notice"}:
+            from rich.text import Text
+
             colour = {"failed": "red", "excluded": "yellow", "notice": "cyan"}[event.kind]
-            self._bar.console.print(f"[{colour}]{event.kind}[/]: ", end="")
-            self._bar.console.print(event.message, markup=False, highlight=False)
+            self._bar.console.print(Text.assemble((event.kind, colour), f": {event.message}"))
         elif event.total:
             name = event.message if event.kind == "batch" else event.kind
             self._bar.update(self._task, completed=event.done, total=event.total, description=name[:36])
 
 
 def _bar() -> Any:
-    from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -59,13 +59,15 @@ def _bar() -> Any:
         TimeRemainingColumn,
     )
 
+    from cuebench.cli._console import plain_console
+
     return Progress(
-        TextColumn("{task.description:36s}"),
+        TextColumn("{task.description:36s}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TextColumn("ETA"),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=plain_console(stderr=True),
         transient=True,
     )

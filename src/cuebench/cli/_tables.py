@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from cuebench.protocols.base import PARTIAL
 from cuebench.types import Score
 
 
@@ -14,10 +15,12 @@ def print_scores(scores: Sequence[Score]) -> None:
 
     Rows of single classes are in the files; a table of hundreds of lines tells nobody anything.
     """
-    from rich.console import Console
+    from rich.text import Text
 
-    console = Console(highlight=False)
-    measured = [s for s in scores if "class=" not in s.condition and math.isfinite(s.value)]
+    from cuebench.cli._console import plain_console
+
+    console = plain_console()
+    measured = [s for s in scores if "class=" not in s.condition and s.metric not in _REASONS]
     for protocol in dict.fromkeys(s.protocol for s in measured):
         own = [s for s in measured if s.protocol == protocol]
         shown, more = _chosen_conditions(own)
@@ -26,13 +29,14 @@ def print_scores(scores: Sequence[Score]) -> None:
             console.print()
         if more:
             console.print(f"{protocol}: {more} more conditions are in scores.json\n", style="dim")
-    for line in (_caption(measured), *_shared_notes(measured)):
-        console.print(line, markup=False, style="dim")
+    for line in (_caption(measured), *_undefined(measured), *_shared_notes(measured)):
+        console.print(line, style="dim")
     for failed in (s for s in scores if s.metric == "failed"):
-        console.print(f"[red]failed[/]: {failed.observer}: ", end="")
-        console.print(failed.note, markup=False)
+        console.print(Text.assemble(("failed", "red"), f": {failed.observer}: {failed.note}"))
 
 
+_REASONS = frozenset({"failed", "not_applicable"})
+"""Rows that hold a reason instead of a number."""
 _MOST = 6
 """Conditions of a protocol that are printed."""
 
@@ -60,7 +64,8 @@ def _headline(scores: Sequence[Score], width: int) -> Any:
     table.add_column("n", justify="right", no_wrap=True)
     for observer, cells in _lines(scores).items():
         shown = [_cell(cells.get(metric, []), interval=metric == metrics[0]) for metric in metrics]
-        table.add_row(observer, *shown, f"{_count(cells):,}")
+        if any(math.isfinite(r.value) for rows in cells.values() for r in rows) or len(_lines(scores)) < _MOST:
+            table.add_row(observer, *shown, f"{_count(cells):,}")
     return table
 
 
@@ -110,9 +115,25 @@ def _caption(scores: Sequence[Score]) -> str:
     return f"[95 % interval], the widest of: {', '.join(kinds)}; all of them are in scores.json" if kinds else ""
 
 
+def _undefined(scores: Sequence[Score]) -> list[str]:
+    """Return which numbers of the main conditions have no value, and why: a line for each reason."""
+    found: dict[tuple[str, str], list[Score]] = {}
+    for s in scores:
+        if not math.isfinite(s.value) and "/" not in s.condition:
+            found.setdefault((s.condition, s.note), []).append(s)
+    lines = []
+    for (condition, note), rows in list(found.items())[:_MOST]:
+        metrics, who = (list(dict.fromkeys(getattr(s, f) for s in rows)) for f in ("metric", "observer"))
+        lines.append(f"– {condition}: no {_some(metrics)} of {_some(who)}: {note or 'undefined'}")
+    return lines
+
+
+def _some(names: Sequence[str], most: int = 3) -> str:
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest
+
+
 def _shared_notes(scores: Sequence[Score]) -> list[str]:
     """Return what makes the run partial, once for each reason."""
-    found = dict.fromkeys(
-        part.strip() for s in scores for part in s.note.split(";") if part.strip().startswith("partial")
-    )
-    return list(found)
+    parts = ((s.protocol, part.strip()) for s in scores for part in s.note.split(";"))
+    return [f"{protocol}: {part}" for protocol, part in dict.fromkeys(parts) if part.startswith(PARTIAL)]

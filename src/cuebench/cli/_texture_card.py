@@ -12,14 +12,17 @@ if TYPE_CHECKING:
 
 def print_card(found: TextureOf, drawn: Path | None) -> None:
     """Print what was found: the texture, the classes tied to it, the prediction, the verdict."""
-    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    console = Console(highlight=False)
-    console.print(f"texture     [bold]{found.texture or 'none'}[/]  (texturedness {found.texturedness:.3f})")
+    from cuebench.cli._console import plain_console
+
+    console = plain_console()
+    texture, likeness = found.texture or "none", f"  (texturedness {found.texturedness:.3f})"
+    console.print(Text.assemble("texture     ", (texture, "bold"), likeness))
     label = f"  · label {found.label}" if found.label else ""
-    console.print(f"prediction  [bold]{found.prediction}[/]  ({found.confidence:.1%}){label}")
-    console.print(f"verdict     {found.verdict}\n", markup=False)
+    console.print(Text.assemble("prediction  ", (found.prediction, "bold"), f"  ({found.confidence:.1%}){label}"))
+    console.print(f"verdict     {found.verdict}\n")
     table = Table(box=None, pad_edge=False)
     for heading in ("textures by cosine", f"classes tied to {found.texture or 'it'}", "predictions"):
         table.add_column(heading)
@@ -28,7 +31,7 @@ def print_card(found: TextureOf, drawn: Path | None) -> None:
         table.add_row(*(_cell(one, k) for one in lists))
     console.print(table)
     if drawn is not None:
-        console.print(f"\ndrawn: {drawn}", markup=False)
+        console.print(f"\ndrawn: {drawn}")
 
 
 def _cell(ties: Sequence[Tie], k: int) -> str:

@@ -32,12 +32,13 @@ def command(
     if as_json:
         print_json({**choice, "means": found.means, "gap": found.gap})
         return
-    from rich.console import Console
     from rich.table import Table
+
+    from cuebench.cli._console import plain_console
 
     table = Table("shape class", measure, "texture class", measure, title=f"a panel of {len(panel)}")
     for (a, x), (b, y) in zip(found.shape.items(), found.texture.items()):
         table.add_row(a, f"{x:.3f}", b, f"{y:.3f}")
     table.add_section()
     table.add_row("mean", f"{found.means[0]:.3f}", "mean", f"{found.means[1]:.3f}")
-    Console(highlight=False).print(table)
+    plain_console().print(table)

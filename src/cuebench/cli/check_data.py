@@ -27,10 +27,11 @@ def command(
     if as_json:
         print_json({"summary": title, "rows": rows})
         return
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
+    from cuebench.cli._console import plain_console
+
+    console = plain_console()
     if rows:
         table = Table(*rows[0])
         for row in rows:

@@ -24,17 +24,19 @@ def command(
     found = compare_runs(run, families)
     if as_json:
         agreement = {pair: c._asdict() for pair, c in found.agreement().items()}
-        data = {"models": found.rows(), "families": found.family_rows(), "agreement": agreement}
+        conditions = {m.protocol: f"{m.metric}@{found.conditions[m.protocol]}" for m in found.measures}
+        data = {"measures": conditions, "models": found.rows(), "families": found.family_rows(), "agreement": agreement}
         print_json(data)
     else:
         _print(found)
 
 
 def _print(found: Comparison) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
+    from cuebench.cli._console import plain_console
+
+    console = plain_console()
     models = Table("model", *(f"{m.title}\n{m.metric}" for m in found.measures), title="More shape is larger")
     for name in found.models:
         models.add_row(name, *(_cell(found, m.protocol, name) for m in found.measures))
@@ -46,9 +48,11 @@ def _print(found: Comparison) -> None:
             cells = [row[p] for p in found.tests]
             families.add_row(row["family"], row["expected"], *(_said(c, row["expected"]) for c in cells))
         console.print(families)
+    for m in found.measures:
+        console.print(f"{m.title}: {m.metric} in {found.conditions[m.protocol]}; intervals: images", style="dim")
     for pair, c in found.agreement().items():
         between = f" [{c.low:.2f}, {c.high:.2f}]" if c.low == c.low else " (too few for an interval)"
-        console.print(f"Kendall's τ, {pair}: {c.value:.2f}{between}, {c.n} models", style="dim", markup=False)
+        console.print(f"Kendall's τ, {pair}: {c.value:.2f}{between}, {c.n} models", style="dim")
 
 
 def _cell(found: Comparison, protocol: str, model: str) -> str:

@@ -33,7 +33,17 @@ def command(
 ) -> int:
     """Apply a cue to a file or folder, or draw all cues of one image (--sheet OUT.png IN.png)."""
     if sheet is not None:
-        return _draw(sheet, name, source, mask=mask, invert_mask=invert_mask, other=other, seed=seed, quiet=quiet)
+        return _draw(
+            sheet,
+            name,
+            source,
+            mask=mask,
+            invert_mask=invert_mask,
+            other=other,
+            seed=seed,
+            quiet=quiet,
+            as_json=as_json,
+        )
     from cuebench.stimuli.apply_cue import apply_cue
 
     with _display(quiet, as_json) as progress:
@@ -112,13 +122,15 @@ def _report(done: Applied, *, quiet: bool, as_json: bool) -> int:
     return 1 if done.failed else 0
 
 
-def _draw(sheet: Path, name: str | None, source: Path | None, *, quiet: bool, **options: Any) -> int:
+def _draw(sheet: Path, name: str | None, source: Path | None, *, quiet: bool, as_json: bool, **options: Any) -> int:
     from cuebench.errors import UserError
     from cuebench.stimuli.sheet import save_sheet
 
     if name is None or source is not None:
         raise UserError("--sheet takes exactly one image", "cuebench cue --sheet OUT.png IN.png")
     problems = save_sheet(Path(name), sheet, **options)
-    if not quiet:
+    if as_json:
+        print_json({"sheet": str(sheet), "failed": problems})
+    elif not quiet:
         print(f"{sheet}: {len(problems)} cues could not be drawn" if problems else str(sheet))
     return 1 if problems else 0

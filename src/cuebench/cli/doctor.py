@@ -29,13 +29,15 @@ def command(
 
 
 def _print(findings: list[Finding]) -> None:
-    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    marks = {"ok": "[green]ok[/]", "missing": "[yellow]missing[/]", "broken": "[red]broken[/]"}
+    from cuebench.cli._console import plain_console
+
+    colours = {"ok": "green", "missing": "yellow", "broken": "red"}
     table = Table(box=None, pad_edge=False)
     for column in ("what", "state", "found", "to mend it"):
         table.add_column(column, overflow="fold")
     for finding in findings:
-        table.add_row(finding.what, marks[finding.status], finding.found, finding.mend)
-    Console(highlight=False).print(table)
+        table.add_row(finding.what, Text(finding.status, colours[finding.status]), finding.found, finding.mend)
+    plain_console().print(table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ from cuebench.cli._json import print_json
 
 
 def command(
-    name: Annotated[str, typer.Argument(help="A metric, a protocol or a cue.")],
+    name: Annotated[str, typer.Argument(help="A metric, a protocol, a cue, a maker or a kind of observer.")],
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Say exactly what a number, an experiment or a cue is: formula, denominator, reference, caveats."""
@@ -19,8 +20,9 @@ def command(
     if as_json:
         print_json(facts)
         return
-    from rich.console import Console
     from rich.table import Table
+
+    from cuebench.cli._console import plain_console
 
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
@@ -28,21 +30,28 @@ def command(
     for key, value in facts.items():
         if value not in ("", [], (), None):
             table.add_row(key.replace("_", " "), _text(value))
-    Console(highlight=False).print(table)
+    plain_console().print(table)
 
 
 def explain(name: str) -> dict[str, Any]:
-    """Return what is known of a metric, a protocol or a cue."""
+    """Return what is known of a part of cuebench."""
     from cuebench import registry
     from cuebench.errors import did_you_mean
 
-    if name in registry.metrics:
-        return asdict(registry.metrics.get(name))
-    if name in registry.protocols:
-        return _protocol(name)
-    if name in registry.cues:
-        return _cue(name)
-    raise did_you_mean("metric, protocol or cue", name, [*registry.metrics, *registry.protocols, *registry.cues])
+    kinds: dict[str, tuple[registry.Registry, Callable[[str], dict[str, Any]]]] = {
+        "metric": (registry.metrics, lambda n: asdict(registry.metrics.get(n))),
+        "protocol": (registry.protocols, _protocol),
+        "cue": (registry.cues, _cue),
+        "maker": (registry.makers, _maker),
+        "observer": (registry.adapters, _observer),
+    }
+    found = {kind: tell(name) for kind, (parts, tell) in kinds.items() if name in parts}
+    if not found:
+        known = sorted({n for parts, _ in kinds.values() for n in parts})
+        raise did_you_mean("metric, protocol, cue, maker or observer", name, known)
+    (_, first), *others = found.items()
+    # texture_association is a metric and a protocol: both are told.
+    return {**first, **{f"{kind}: {key}": value for kind, facts in others for key, value in facts.items()}}
 
 
 def _protocol(name: str) -> dict[str, Any]:
@@ -64,6 +73,31 @@ def _protocol(name: str) -> dict[str, Any]:
         "licence": protocol.citation.licence,
         "bibtex": protocol.citation.bibtex,
     }
+
+
+def _maker(name: str) -> dict[str, Any]:
+    import inspect
+
+    from cuebench import registry
+
+    maker = registry.makers.get(name)
+    return {
+        "name": name,
+        "about": maker.about,
+        "options": [f"{key}={value!r}" for key, value in maker.options.items()],
+        "shown by": maker.protocol or name,
+        "documentation": inspect.getdoc(maker.make) or "",
+    }
+
+
+def _observer(name: str) -> dict[str, Any]:
+    import inspect
+
+    from cuebench import registry
+
+    adapter = registry.adapters.get(name)
+    documentation = inspect.getdoc(registry.adapters.module(name)) or ""
+    return {"name": name, "form": adapter.form, "extra": adapter.extra, "documentation": documentation}
 
 
 def _cue(name: str) -> dict[str, Any]:

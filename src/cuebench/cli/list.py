@@ -34,12 +34,13 @@ def command(
     if as_json:
         print_json(found)
         return
-    from rich.console import Console
     from rich.table import Table
+
+    from cuebench.cli._console import plain_console
 
     table = Table(box=None, pad_edge=False)
     for column in found[0] if found else ():
         table.add_column(column, overflow="fold", no_wrap=column in {"name", "kind"})
     for row in found:
         table.add_row(*row.values())
-    Console(highlight=False).print(table)
+    plain_console().print(table)

@@ -43,7 +43,7 @@ def command(
     if action is Action.list:
         return _list(paper, table, model, metric, as_json=as_json)
     if action is Action.export:
-        return _export_run(runs, out) if runs else _export(out, paper, table, model, metric)
+        return _export_run(runs, out, as_json) if runs else _export(out, paper, table, model, metric, as_json)
     if action is Action.check:
         return _check(paper, everything=everything, as_json=as_json, quiet=quiet)
     if action is Action.place:
@@ -64,25 +64,32 @@ def _list(paper: str, table: str, model: str, metric: str, *, as_json: bool) -> 
     return 0
 
 
-def _export(out: Path | None, paper: str, table: str, model: str, metric: str) -> int:
+def _export(out: Path | None, paper: str, table: str, model: str, metric: str, as_json: bool) -> int:
     from cuebench.errors import UserError
     from cuebench.published import tables
 
     if out is None:
         raise UserError("export needs a file", "cuebench published export --out published.csv")
     found = tables.entries(paper, table, model=model, metric=metric)
-    print(f"{len(found):,} numbers in {tables.export(out, found)}")
+    file = tables.export(out, found)
+    if as_json:
+        print_json({"file": str(file), "numbers": len(found)})
+    else:
+        print(f"{len(found):,} numbers in {file}")
     return 0
 
 
-def _export_run(runs: Sequence[Path], out: Path | None) -> int:
+def _export_run(runs: Sequence[Path], out: Path | None, as_json: bool) -> int:
     from cuebench.errors import UserError
     from cuebench.published.readme_layout import export_readme_layout
 
     if out is None or len(runs) != 1:
         raise UserError("export of a run needs one run and a folder", "cuebench published export runs/mine --out DIR")
-    for path in export_readme_layout(runs[0], out):
-        print(path)
+    files = [str(path) for path in export_readme_layout(runs[0], out)]
+    if as_json:
+        print_json({"files": files})
+    else:
+        print("\n".join(files))
     return 0
 
 
@@ -140,13 +147,13 @@ def _show(rows: Sequence[dict[str, Any]], *, as_json: bool) -> None:
     if as_json:
         print_json(list(rows))
         return
-    from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
+
+    from cuebench.cli._console import plain_console
 
     shown = Table(box=None, pad_edge=False)
     for name in rows[0] if rows else ():
         shown.add_column(name, overflow="fold")
     for row in rows:
-        shown.add_row(*(Text(str(value)) for value in row.values()))
-    Console(highlight=False).print(shown)
+        shown.add_row(*(str(value) for value in row.values()))
+    plain_console().print(shown)

@@ -13,7 +13,7 @@ import numpy as np
 
 from cuebench.cues._check import check_choice, check_number, check_whole
 from cuebench.cues._eed.accuracy import cycles_for
-from cuebench.cues._eed.backends import BACKENDS, backend_for
+from cuebench.cues._eed.backends import BACKENDS, DEVICES, backend_for
 from cuebench.cues._eed.plan import Plan, cycle_plan, explicit_plan
 from cuebench.cues._eed.scheme import Boundary, Diffusivity, Report, Scheme
 from cuebench.cues._image import Array, CueInfo, as_batch
@@ -103,7 +103,7 @@ def eed(
         Stretch the result's range (over all channels) to the full range, as the authors do.
     snapshots : sequence of int, optional
         Rising numbers of steps (at most ``steps``): return the states there, stacked along a new first axis.
-    backend : {"auto", "numba", "torch", "triton"}
+    backend : {"auto", "cpu", "cuda", "numba", "torch", "triton"}
         ``"auto"``: Triton where there is a CUDA device, otherwise Numba, otherwise PyTorch.
     workers : int, optional
         Threads of the Numba backend, one image each; default: one for each core. Results do not depend on it.
@@ -151,7 +151,7 @@ def eed(
     scheme = Scheme(kernel_size, sigma, contrast, alpha, orientation_smoothing, diffusivity, boundary)
     times = _times(steps, time, tau, snapshots, scheme)
     plan = _plan(times, tau, accuracy, cycles, scheme)
-    check_choice("backend", backend, ("auto", *BACKENDS))
+    check_choice("backend", backend, ("auto", *DEVICES, *BACKENDS))
     threads = check_whole("workers", workers) if workers is not None else os.cpu_count() or 1
     batch, layout = as_batch(image)
     planes = np.ascontiguousarray(np.moveaxis(batch, -1, 1), dtype=np.float32) * np.float32(255)

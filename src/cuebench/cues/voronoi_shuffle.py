@@ -24,6 +24,9 @@ CUE = CueInfo(
     levels={"sites": ABLATION_SITES},
 )
 
+TILES = 16
+"""Tiles along a side for finding where a site can have pixels: more find less, and take longer."""
+
 
 def voronoi_shuffle(image: Any, *, sites: int = SITES, mask: Any = None, rng: Rng = 0) -> Any:
     r"""Fill each cell of a random Voronoi diagram with a randomly shifted part of the image.
@@ -83,19 +86,44 @@ def voronoi_shuffle(image: Any, *, sites: int = SITES, mask: Any = None, rng: Rn
 def nearest_site(height: int, width: int, ys: Array, xs: Array) -> Array:
     """Return for each pixel the number of its nearest site; of equally near ones the first.
 
-    The squared distance and the site's number share one integer, so that a running minimum finds both.
+    The squared distance and the site's number share one integer, so that a running minimum finds both. A site is
+    compared in the rectangle only that it can have pixels in.
     """
     count = len(ys)
     dtype = np.int32 if (height**2 + width**2) * count < 2**31 else np.int64
     number: Array = np.arange(count, dtype=dtype)[:, None]
     rows: Array = (((np.arange(height) - ys[:, None]) ** 2).astype(dtype) * count + number)[:, :, None]
     columns: Array = (((np.arange(width) - xs[:, None]) ** 2).astype(dtype) * count)[:, None, :]
-    best = rows[0] + columns[0]
-    distance = np.empty_like(best)
-    for row, column in zip(rows[1:], columns[1:]):
-        np.add(row, column, out=distance)
-        np.minimum(best, distance, out=best)
+    best: Array = np.full((height, width), np.iinfo(dtype).max, dtype)
+    for k, (top, bottom, left, right) in enumerate(_reach(height, width, ys, xs).tolist()):
+        part = best[top:bottom, left:right]
+        np.minimum(part, rows[k, top:bottom] + columns[k, :, left:right], out=part)
     return best % count
+
+
+def _reach(height: int, width: int, ys: Array, xs: Array) -> Array:
+    """Return for each site (top, bottom, left, right) of a rectangle outside which another site is always nearer.
+
+    In a tile no pixel is nearer to a site than the tile's nearest point, and some site is no farther from all its
+    pixels than from the tile's farthest corner.
+    """
+    (near_y, far_y, edges_y), (near_x, far_x, edges_x) = _tiles(height, ys), _tiles(width, xs)
+    least = near_y[:, :, None] + near_x[:, None, :]
+    most = (far_y[:, :, None] + far_x[:, None, :]).min(axis=0)
+    possible = least <= most
+    bounds = []
+    for axis, edges in ((2, edges_y), (1, edges_x)):
+        there = possible.any(axis=axis)
+        bounds += [edges[there.argmax(axis=1)], edges[there.shape[1] - there[:, ::-1].argmax(axis=1)]]
+    return np.stack(bounds, axis=1)
+
+
+def _tiles(length: int, places: Array) -> tuple[Array, Array, Array]:
+    """Return sites × tiles of squared least and greatest distances along one axis, and the edges of the tiles."""
+    edges = np.linspace(0, length, min(TILES, length) + 1).astype(np.int64)
+    first, last = edges[:-1] - places[:, None], edges[1:] - 1 - places[:, None]
+    least = np.maximum(np.maximum(first, -last), 0)
+    return least**2, np.maximum(np.abs(first), np.abs(last)) ** 2, edges
 
 
 def _shifts(cell: Array, count: int, rng: np.random.Generator) -> tuple[Array, Array]:

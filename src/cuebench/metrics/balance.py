@@ -52,6 +52,12 @@ def balance(shape: Mapping[str, float], texture: Mapping[str, float], classes: i
     (['b', 'c'], ['x', 'y'], 0.05)
     """
     one, other = _disjoint(shape, texture)
+    if not shape and not texture:
+        raise UserError(
+            "no class has a value for all observers of the panel",
+            "run refined_bias with models, or choose another --measure (sensitivity, top1, top5) or --condition "
+            "(faithful, native); ideal observers have no native view",
+        )
     if classes < 1 or len(one) < classes or len(other) < classes:
         raise UserError(
             f"cannot choose {classes} classes of each cue from {len(one)} shape and {len(other)} texture classes",

@@ -46,7 +46,13 @@ class Population:
         keep = [m for m in self.shape if m not in names]
         if not keep:
             raise UserError(f"no model is left in population {self.name!r}", f"its members: {', '.join(self.shape)}")
-        return replace(self, shape={m: self.shape[m] for m in keep}, texture={m: self.texture[m] for m in keep})
+        left = [m for m in self.shape if m in names]
+        if not left:
+            return self
+        # Another H is another scale, so it has another name.
+        shape, texture = ({m: of[m] for m in keep} for of in (self.shape, self.texture))
+        source = f"{self.source} without {', '.join(left)}"
+        return replace(self, name=f"{self.name} less {len(left)}", shape=shape, texture=texture, source=source)
 
     @property
     def s(self) -> float:
@@ -64,8 +70,10 @@ class Population:
 
     def described(self) -> str:
         """Return what stands beside a score."""
-        alone = " (one model is its own average: .5 by definition)" if len(self) == 1 else ""
-        return f"H = {self.name}: {len(self)} model{'s' * (len(self) != 1)}{alone}, s = {self.s:.4f}, t = {self.t:.4f}"
+        alone = " (one model is its own average: .5 by definition)" if len(self) == 1 and self.name == RUN else ""
+        said = f" ({self.source})" if " without " in self.source else ""
+        number = f"{len(self)} model{'s' * (len(self) != 1)}"
+        return f"H = {self.name}{said}: {number}{alone}, s = {self.s:.4f}, t = {self.t:.4f}"
 
 
 def fixed(value: float) -> Quality:

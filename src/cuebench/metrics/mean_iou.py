@@ -24,7 +24,9 @@ METRIC = MetricInfo(
         "Dataset-level: not the mean of the images' own IoU, which weighs small images and rare classes otherwise.",
         "A class that neither truth nor answers hold is left out, never counted as 0 or 1.",
         "An answer outside the evaluated classes is an error of the true class and a false alarm of none.",
-        "The interval draws whole images with their confusion matrices.",
+        "The interval draws whole images with their confusion matrices. It is too narrow where classes are in few "
+        "images: with 9 of 19 classes in a twentieth of the images, 95 % intervals covered 84 % of the time for 60 "
+        "images and 91 % for 200 (simulated); with 3 common classes, 95 % for 100.",
     ),
     chance="depends on the sizes of the classes",
     higher_is="segments better",

@@ -6,7 +6,7 @@ and all models of a run with the same draws, so differences and quotients of qua
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from cuebench.errors import UserError
 from cuebench.metrics.intervals import Bootstrap, percentile, undefined, weights
-from cuebench.metrics.mean_iou import mean_iou_of_areas
+from cuebench.metrics.mean_iou import iou_of_areas, mean_iou_of_areas
 from cuebench.metrics.relative_accuracy import resampled_accuracies
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -47,13 +47,14 @@ def accuracies(correct: Array, shown: Array, *, seed: int, resamples: int) -> li
 
     Parameters
     ----------
-    correct, shown : bool arrays images × conditions
-        Whether the picture was answered right, and whether it was answered at all.
+    correct, shown : arrays images × conditions
+        Whether the picture was answered right (or by which share of those who answered it), and whether it was
+        answered at all.
     seed, resamples : int
         Of the bootstrap.
     """
     n = shown.sum(axis=0)
-    right = (correct & shown).sum(axis=0)
+    right = (correct * shown).sum(axis=0)
     draws = _nothing(correct.shape[1]) if len(correct) < 2 else resampled_accuracies(
         correct, shown, seed=seed, resamples=resamples
     )  # fmt: skip
@@ -77,17 +78,35 @@ def mean_ious(areas: Sequence[Array], shown: Array, *, seed: int, resamples: int
     found = []
     for condition, own in enumerate(areas):
         value = mean_iou_of_areas(own.sum(axis=0)[None])[0]
-        draws = np.empty(0) if len(own) < 2 else _drawn_ious(own, seed, resamples)
+        draws = np.empty(0) if len(own) < 2 else _drawn(own, seed, resamples, mean_iou_of_areas)
         found.append(Quality(float(value), draws, int(shown[:, condition].sum())))
     return found
 
 
-def _drawn_ious(areas: Array, seed: int, resamples: int) -> Floats:
+def class_ious(areas: Array, shown: Array, *, seed: int, resamples: int) -> list[Quality]:
+    """Return the IoU of each class in one condition; NaN where truth and answers never hold it.
+
+    Parameters
+    ----------
+    areas : int array images × 3 × classes
+        As in ``mean_ious``.
+    shown : bool array, one value for each image
+        Whether it was answered at all.
+    seed, resamples : int
+        Of the bootstrap over images, the same draws as for the mIoU.
+    """
+    values = iou_of_areas(areas.sum(axis=0)[None])[0]
+    draws = np.empty((0, len(values))) if len(areas) < 2 else _drawn(areas, seed, resamples, iou_of_areas)
+    return [Quality(float(v), draws[:, k], int(shown.sum())) for k, v in enumerate(values)]
+
+
+def _drawn(areas: Array, seed: int, resamples: int, measure: Callable[[Array], Floats]) -> Floats:
+    """Return a measure of the areas of resampled images, one row for each resample."""
     drawn = weights("images", len(areas), seed, resamples)
     flat = areas.reshape(len(areas), -1).astype(np.float64)
     step = max(1, 4_000_000 // max(flat.shape))
     parts = [drawn[i : i + step].astype(np.float64) @ flat for i in range(0, resamples, step)]
-    return np.concatenate([mean_iou_of_areas(p.reshape(-1, *areas.shape[1:])) for p in parts])
+    return np.concatenate([measure(p.reshape(-1, *areas.shape[1:])) for p in parts])
 
 
 def _nothing(conditions: int) -> Floats:

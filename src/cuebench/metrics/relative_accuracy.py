@@ -64,7 +64,7 @@ def resampled_accuracies(correct: Array, present: Array, *, seed: int, resamples
 
     Parameters
     ----------
-    correct, present : bool arrays photographs × conditions
+    correct, present : arrays photographs × conditions
         Whether the picture was answered right, and whether it was shown at all.
     seed, resamples : int
         Of the bootstrap. NaN where a draw has no picture of a condition.
@@ -74,7 +74,7 @@ def resampled_accuracies(correct: Array, present: Array, *, seed: int, resamples
     drawn = weights("images", len(correct), seed, resamples)
     step = max(1, 4_000_000 // max(len(correct), 1))
     out = np.full((resamples, correct.shape[1]), np.nan)
-    both = np.concatenate([(correct & present), present], axis=1).astype(np.float64)
+    both = np.concatenate([correct * present, present], axis=1).astype(np.float64)
     for start in range(0, resamples, step):
         sums = drawn[start : start + step].astype(np.float64) @ both
         right, shown = np.split(sums, 2, axis=1)

@@ -18,7 +18,8 @@ METRIC = MetricInfo(
     reference="Geirhos et al. 2018, Generalisation in humans and deep neural networks, arXiv:1808.08750; "
     "Heinert et al. 2025, Table I",
     caveats=(
-        "The weakest level of every type is counted too: no change but (for classification) the loss of colour.",
+        "The weakest level of every type is counted too: no change but (for classification) the loss of colour, and "
+        "for uniform noise, whose images have a contrast of .3 at every level, the loss of contrast.",
         "The mean over levels depends on which levels were chosen; the published ones are used.",
         "Phase noise as published breaks the symmetry of the spectrum (faithful, counts in the mean); the corrected "
         "one is reported beside it.",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, label_space
+from cuebench.observers._weights import built, fit_file
 from cuebench.observers.base import LoadOptions, Spec
 from cuebench.observers.preprocess import Preprocess
 
@@ -22,6 +23,7 @@ class TorchOptions(NamedTuple):
     random: bool
     seed: int
     checkpoint: str
+    ema: bool | None
     labels: str
     features: str | None
     own: Mapping[str, str]
@@ -29,14 +31,29 @@ class TorchOptions(NamedTuple):
 
 def torch_options(spec: Spec, options: LoadOptions, **own: str) -> TorchOptions:
     """Parse the options of a spec; ``own`` are the adapter's further ones with their defaults."""
-    common = {"name": "", "weights": "", "seed": "", "checkpoint": "", "labels": "", "features": ""}
+    common = {"name": "", "weights": "", "seed": "", "checkpoint": "", "ema": "", "labels": "", "features": ""}
     given = spec.take(**{**common, **own, **_NAMED})
     random = given["weights"] == "random"
     if random and given["checkpoint"]:
         raise UserError(f"observer {spec.text!r} has both weights=random and checkpoint=", "give one of the two")
     seed = whole(spec, "seed", given["seed"]) if given["seed"] else options.seed
+    ema = _truth(spec, "ema", given["ema"]) if given["ema"] else None
+    if ema is not None and not given["checkpoint"] and spec.scheme != "checkpoint":
+        raise UserError(
+            f"observer {spec.text!r} has ema= but no checkpoint=", "ema= chooses among the weights of a file"
+        )
     features = given["features"] or None
-    return TorchOptions(given["name"] or spec.name, random, seed, given["checkpoint"], given["labels"], features, given)
+    return TorchOptions(
+        given["name"] or spec.name, random, seed, given["checkpoint"], ema, given["labels"], features, given
+    )
+
+
+def initialised(make: Callable[[], Any], given: TorchOptions) -> tuple[Any, tuple[str, ...]]:
+    """Build a module with the random weights or the checkpoint that the options ask for, and say so."""
+    model = built(make, given.seed)
+    if given.random:
+        return model, (f"random weights, seed {given.seed}",)
+    return model, fit_file(model, given.checkpoint, given.ema)
 
 
 def only_random(spec: Spec, weights: str) -> None:

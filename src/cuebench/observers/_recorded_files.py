@@ -25,6 +25,7 @@ RAW = ("subj", "session", "trial", "rt", "object_response", "category", "conditi
 RAW_NEEDED = ("subj", "rt", "object_response", "imagename")
 STIMULUS = ("stimulus", "image", "imagename", "id")
 SUBJECT = ("observer", "subject", "subj")
+PEOPLE = ("subject", "subj")
 DECISION = ("decision", "decisions", "response", "prediction")
 LISTS = ("logits", "probabilities", "probs")
 RESERVED = {*RAW, *STIMULUS, *SUBJECT, *DECISION, *LISTS}
@@ -49,7 +50,8 @@ class Recording:
     """The columns of one file, one row for each trial.
 
     ``logits`` are given, or the logarithms of given probabilities, which softmax turns back into them. ``classes`` are
-    the label names where the file has one column for each class.
+    the label names where the file has one column for each class. ``people``: the file names subjects and has no column
+    of response times, which would tell people from the models of the public raw data.
     """
 
     file: Path
@@ -61,6 +63,7 @@ class Recording:
     logits: Floats | None
     classes: tuple[str, ...]
     digest: str
+    people: bool = False
 
     def __len__(self) -> int:
         return len(self.names)
@@ -104,7 +107,7 @@ def files_of(path: Path) -> list[Path]:
     return sorted(found)
 
 
-def read_recording(file: Path, labels: LabelSpace | None, values: str = "") -> Recording:
+def read_recording(file: Path, labels: LabelSpace | None, values: str = "", *, whole: bool = True) -> Recording:
     """Read one file.
 
     Parameters
@@ -115,6 +118,8 @@ def read_recording(file: Path, labels: LabelSpace | None, values: str = "") -> R
         Classes to look for as column names.
     values : str
         ``logits`` or ``probabilities`` says what class columns hold; empty: probabilities where all rows are.
+    whole : bool
+        Where one class has a column, all must have one. False: the file may be about some of the classes.
     """
     table = _table(file)
     if not table.num_rows:
@@ -126,7 +131,7 @@ def read_recording(file: Path, labels: LabelSpace | None, values: str = "") -> R
     if not stimulus:
         raise UserError(f"{file}: no stimulus column ({'/'.join(STIMULUS)}); found {_listing(table)}", _FORMATS)
     decision = "object_response" if is_raw else _first(columns, DECISION)
-    logits, classes = (None, ()) if is_raw else _logits(file, table, labels, values)
+    logits, classes = (None, ()) if is_raw else _logits(file, table, labels, values, whole)
     if not decision and logits is None:
         raise UserError(f"{file}: no logits, probabilities or decision; found {_listing(table)}", _FORMATS)
     subject = _first(columns, SUBJECT)
@@ -140,6 +145,7 @@ def read_recording(file: Path, labels: LabelSpace | None, values: str = "") -> R
         logits=logits,
         classes=classes,
         digest=hashlib.sha256(file.read_bytes()).hexdigest(),
+        people="rt" not in columns and subject in PEOPLE,
     )
 
 
@@ -180,7 +186,7 @@ def _require_columns(file: Path, have: set[str], needed: Sequence[str]) -> None:
 
 
 def _logits(
-    file: Path, table: pa.Table, labels: LabelSpace | None, values: str
+    file: Path, table: pa.Table, labels: LabelSpace | None, values: str, whole: bool
 ) -> tuple[Floats | None, tuple[str, ...]]:
     """Find the scores of the classes in one of the three accepted forms; None where there are only decisions."""
     numbered = [m for m in map(_NUMBERED.match, table.column_names) if m]
@@ -192,13 +198,15 @@ def _logits(
     if listed:
         found = _list_column(file, table, listed)
         return (found if listed == "logits" else _log_probabilities(file, found)), ()
-    columns = _class_columns(file, table, labels)
-    if not columns or labels is None:
+    chosen = _class_columns(table, labels)
+    if not chosen or labels is None:
         return None, ()
-    found = _matrix(file, table, columns)
+    if whole:
+        check_all_classes(file, labels, [labels.names[i] for i in chosen])
+    found = _matrix(file, table, list(chosen.values()))
     if values == "probabilities" or (not values and _are_probabilities(found)):
         found = _log_probabilities(file, found)
-    return found, labels.names
+    return found, tuple(labels.names[i] for i in chosen)
 
 
 def _in_order(file: Path, columns: list[str]) -> list[str]:
@@ -215,20 +223,24 @@ def _in_order(file: Path, columns: list[str]) -> list[str]:
     return [found[i] for i in range(len(found))]
 
 
-def _class_columns(file: Path, table: pa.Table, labels: LabelSpace | None) -> list[str]:
-    """Return one column for each class, in the order of the label space; none where no column is a class."""
+def _class_columns(table: pa.Table, labels: LabelSpace | None) -> dict[int, str]:
+    """Return class → its column, in the order of the label space; none where no column is a class."""
     if labels is None:
-        return []
+        return {}
     free = [c for c in table.column_names if c not in RESERVED]
     found = {i: c for c in free if (i := labels.find(c)) is not None}
-    missing = [n for i, n in enumerate(labels.names) if i not in found]
-    if found and missing:
+    return {i: found[i] for i in sorted(found)}
+
+
+def check_all_classes(file: Path, labels: LabelSpace, found: Sequence[str]) -> None:
+    """Raise where a label space has classes for which a file has no column."""
+    missing = [n for n in labels.names if n not in set(found)]
+    if missing:
         raise UserError(
-            f"{file}: columns for {len(found)} of the {len(labels)} classes of {labels.name!r}; "
+            f"{file}: columns for {len(labels) - len(missing)} of the {len(labels)} classes of {labels.name!r}; "
             f"missing {', '.join(missing[:5])}{' …' * (len(missing) > 5)}",
             "add the columns, or name the label space of this file with ?labels=FILE",
         )
-    return [found[i] for i in sorted(found)]
 
 
 def _matrix(file: Path, table: pa.Table, columns: Sequence[str]) -> Floats:

@@ -8,9 +8,8 @@ from typing import Any
 from cuebench.errors import did_you_mean
 from cuebench.labels import LabelSpace, label_space
 from cuebench.observers import _hub
-from cuebench.observers._options import overridden, space_of, torch_options
+from cuebench.observers._options import initialised, overridden, space_of, torch_options
 from cuebench.observers._segmentation import SEGMENTATION, windows
-from cuebench.observers._weights import built, fit, read_state_dict
 from cuebench.observers.base import LoadOptions, Observer, Spec
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.segment_torch import torch_masks
@@ -36,10 +35,8 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     notes: tuple[str, ...]
     if given.random or given.checkpoint:
         # Without weights_backbone=None torchvision would download those of the backbone.
-        model = built(lambda: models.get_model(spec.body, weights=None, weights_backbone=None,
-                                               num_classes=len(labels)), given.seed)  # fmt: skip
-        state = read_state_dict(given.checkpoint) if given.checkpoint else None
-        notes = fit(model, state, given.checkpoint) if state else (f"random weights, seed {given.seed}",)
+        own = {"weights": None, "weights_backbone": None, "num_classes": len(labels)}
+        model, notes = initialised(lambda: models.get_model(spec.body, **own), given)
     else:
         file = Path(torch.hub.get_dir()) / "checkpoints" / Path(weights.url).name
         model = _hub.fetched(
@@ -51,15 +48,17 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
             cached=file.is_file(),
         )
         notes = (f"weights {weights.name}",)
-    sliding: dict[str, Any] = windows(spec, given.own)
+    preprocess = overridden(_preprocess(weights), spec, given.own)
+    sliding: dict[str, Any] = windows(spec, given.own, preprocess)
     observer = torch_masks(
         model,
         name=given.name,
-        preprocess=overridden(_preprocess(weights), spec, given.own),
+        preprocess=preprocess,
         labels=labels,
         device=options.device,
         precision=options.precision,
         notes=notes,
+        frozen=True,
         **sliding,
     )
     return [observer]

@@ -12,9 +12,8 @@ from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
 from cuebench.observers import _hub
 from cuebench.observers._hf_data import BACKEND
-from cuebench.observers._options import TorchOptions, only_random, overridden, space_of, torch_options
+from cuebench.observers._options import TorchOptions, initialised, only_random, overridden, space_of, torch_options
 from cuebench.observers._segmentation import SEGMENTATION, windows
-from cuebench.observers._weights import built, fit, read_state_dict
 from cuebench.observers.base import LoadOptions, Observer, Spec
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.segment_torch import torch_masks
@@ -37,23 +36,26 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     else:
         parts = _hub.fetched(lambda: _parts(spec.body, given), wanted, offline=options.offline)
     model, processor, notes, tokens = parts
-    sliding: dict[str, Any] = windows(spec, given.own)
+    preprocess = overridden(_preprocess(processor), spec, given.own)
+    sliding: dict[str, Any] = windows(spec, given.own, preprocess)
     observer = torch_masks(
         model,
         name=given.name,
-        preprocess=overridden(_preprocess(processor), spec, given.own),
+        preprocess=preprocess,
         labels=space_of(given.labels) if given.labels else _labels(model.config, spec.body),
         call=_call(model, tokens),
         device=options.device,
         precision=options.precision,
         settings={"image_processor": f"{type(processor).__name__} ({BACKEND})"},
         notes=notes,
+        frozen=True,
         **sliding,
     )
     return [observer]
 
 
 def _parts(source: str, given: TorchOptions) -> tuple[Any, Any, tuple[str, ...], Any]:
+    import torch
     import transformers
 
     transformers.utils.logging.disable_progress_bar()
@@ -65,11 +67,10 @@ def _parts(source: str, given: TorchOptions) -> tuple[Any, Any, tuple[str, ...],
     processor = transformers.AutoImageProcessor.from_pretrained(source, backend=BACKEND)
     tokens = _task_tokens(transformers, source, config) if config.model_type == "oneformer" else None
     if given.random or given.checkpoint:
-        model = built(lambda: kind.from_config(config), given.seed)
-        state = read_state_dict(given.checkpoint) if given.checkpoint else None
-        notes = fit(model, state, given.checkpoint) if state else (f"random weights, seed {given.seed}",)
+        model, notes = initialised(lambda: kind.from_config(config, dtype=torch.float32), given)
         return model, processor, notes, tokens
-    model, report = kind.from_pretrained(source, output_loading_info=True)
+    # Weights that are stored in half precision are computed with as float32, unless the run asks for another one.
+    model, report = kind.from_pretrained(source, dtype=torch.float32, output_loading_info=True)
     missing = sorted(report.get("missing_keys", []))
     if missing:
         raise UserError(f"{source} lacks weights of a segmentation model: {missing[:3]}", "is it a classifier?")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from cuebench.errors import UserError
 from cuebench.observers._options import whole
 from cuebench.observers.base import Spec
+from cuebench.observers.preprocess import Preprocess
 
 SEGMENTATION = {"task": "", "window": "", "stride": ""}
 TASKS = ("", "classification", "segmentation")
@@ -22,6 +23,17 @@ def is_segmentation(spec: Spec, given: Mapping[str, str]) -> bool:
     return segmentation
 
 
-def windows(spec: Spec, given: Mapping[str, str]) -> dict[str, int]:
-    """Return window and stride as numbers; 0: the whole image at once."""
-    return {key: whole(spec, key, given[key]) if given[key] else 0 for key in ("window", "stride")}
+def windows(spec: Spec, given: Mapping[str, str], preprocess: Preprocess) -> dict[str, int]:
+    """Return window and stride as numbers; 0: the whole image at once.
+
+    A window that covers the whole input would slide nowhere: then the input must be made larger first.
+    """
+    found = {key: whole(spec, key, given[key]) if given[key] else 0 for key in ("window", "stride")}
+    height, width = preprocess.hw
+    if found["window"] >= max(height, width):
+        option = "size" if "size" in given else "preprocess.size"
+        raise UserError(
+            f"observer {spec.text!r}: a window of {found['window']} covers the whole input of {height}×{width} pixels",
+            f"say how large images are shown, e.g. {option}=1024x2048, or leave the window out",
+        )
+    return found

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cuebench.errors import UserError, all_problems
 
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-_WRAPPERS = ("state_dict", "model_state_dict", "state_dict_ema", "model_ema", "model", "net", "network", "module")
+_AVERAGED = ("state_dict_ema", "model_ema", "ema_state_dict", "model_ema_state_dict", "ema_model", "ema")
+_TRAINED = ("state_dict", "model_state_dict", "model", "net", "network", "module")
+_AVERAGING_STEPS = "n_averaged"
+"""What torch's AveragedModel adds to the weights; it decides no answer."""
 _PREFIXES = ("module.", "_orig_mod.", "model.", "net.", "network.", "backbone.")
 
 
@@ -27,19 +27,6 @@ def hash_tensors(tensors: Mapping[str, Any]) -> str:
         digest.update(f"{name}|{value.dtype}|{tuple(value.shape)}|".encode())
         digest.update(value.reshape(-1).view(torch.uint8).numpy().data if value.numel() else b"")
     return digest.hexdigest()
-
-
-def hash_module(module: Any) -> str:
-    """Return the hash of a module's state dict and of the buffers that are not in it."""
-    tensors = {k: v for k, v in module.state_dict().items() if hasattr(v, "detach")}
-    tensors.update({f"buffer:{k}": v for k, v in module.named_buffers() if k not in tensors})
-    return hash_tensors(tensors)
-
-
-def hash_structure(module: Any, settings: Mapping[str, Any]) -> str:
-    """Return the hash of what else decides the answers: layers with their arguments, and the settings."""
-    layers = _ADDRESS.sub("", repr(module))
-    return hashlib.sha256((layers + json.dumps(settings, sort_keys=True, default=str)).encode()).hexdigest()
 
 
 def hash_file(path: Path) -> str:
@@ -58,12 +45,27 @@ def existing_file(name: str | Path, what: str) -> Path:
     return path
 
 
-def read_state_dict(file: str | Path) -> dict[str, Any]:
-    """Read the tensors of a ``.safetensors`` or torch checkpoint; code in a pickle is never run."""
+class Weights(NamedTuple):
+    """Named tensors of a checkpoint, and what the record says about where in the file they were."""
+
+    tensors: dict[str, Any]
+    notes: tuple[str, ...] = ()
+
+
+def read_weights(file: str | Path, ema: bool | None = None) -> Weights:
+    """Read the tensors of a ``.safetensors`` or torch checkpoint; code in a pickle is never run.
+
+    Parameters
+    ----------
+    file : path
+        The checkpoint.
+    ema : bool, optional
+        Of a file with several state dicts: take the moving average of the weights, or the weights themselves. Default:
+        the moving average where there is one, because that is what is published and evaluated.
+    """
     path = existing_file(file, "checkpoint")
-    if path.suffix == ".safetensors":
-        return _read_safetensors(path)
-    return _tensors_in(path, _read_torch(path))
+    data = _read_safetensors(path) if path.suffix == ".safetensors" else _read_torch(path)
+    return _weights_in(path, data, ema)
 
 
 def _read_safetensors(path: Path) -> dict[str, Any]:
@@ -101,16 +103,37 @@ def _first_reason(text: str) -> str:
     return (lines or text.splitlines() or ["no reason given"])[0][:200]
 
 
-def _tensors_in(path: Path, data: Any) -> dict[str, Any]:
+def _weights_in(path: Path, data: Any, ema: bool | None) -> Weights:
+    taken: list[str] = []
+    averaged = False
     while isinstance(data, Mapping):
-        inner = next((data[k] for k in _WRAPPERS if isinstance(data.get(k), Mapping)), None)
-        if inner is None:
+        key = _next_key(data, ema)
+        if key is None:
             break
-        data = inner
+        averaged, others = averaged or key in _AVERAGED, [k for k in _state_dicts(data) if k != key]
+        taken.append(f"{key!r}" + f" (and not {', '.join(map(repr, others))})" * bool(others))
+        data = data[key]
     tensors = {str(k): v for k, v in data.items() if hasattr(v, "detach")} if isinstance(data, Mapping) else {}
+    if ema and not averaged:
+        raise UserError(f"{path} holds no moving average of weights", f"leave ema= out; known: {', '.join(_AVERAGED)}")
     if not tensors:
         raise UserError(f"{path} holds no named tensors", "expected a state dict: torch.save(model.state_dict(), FILE)")
-    return tensors
+    return Weights(tensors, (f"weights {' → '.join(taken)} of the checkpoint",) if taken else ())
+
+
+def _state_dicts(data: Mapping[str, Any]) -> list[str]:
+    return [k for k in (*_AVERAGED, *_TRAINED) if isinstance(data.get(k), Mapping)]
+
+
+def _next_key(data: Mapping[str, Any], ema: bool | None) -> str | None:
+    """Return where to look next: the average first, unless the weights themselves are wanted."""
+    return next((k for k in _state_dicts(data) if ema is not False or k not in _AVERAGED), None)
+
+
+def fit_file(module: Any, file: str | Path, ema: bool | None = None) -> tuple[str, ...]:
+    """Load a checkpoint into a module, strictly; return what the record says about it."""
+    weights = read_weights(file, ema)
+    return (*weights.notes, *fit(module, weights.tensors, str(file)))
 
 
 def fit(module: Any, state: Mapping[str, Any], what: str) -> tuple[str, ...]:
@@ -132,6 +155,7 @@ def fit(module: Any, state: Mapping[str, Any], what: str) -> tuple[str, ...]:
 
 def _strip(own: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
     taken: list[str] = []
+    state = {k: v for k, v in state.items() if k != _AVERAGING_STEPS}
     while not set(own) & set(state):
         prefix = next((p for p in _PREFIXES if any(k.startswith(p) for k in state)), None)
         if prefix is None:

@@ -63,11 +63,17 @@ def text_features(encode: Callable[[list[str]], Any], texts: list[str], per_clas
 
 
 def zero_shot_route(embed: Callable[[Any], Any], text: Any, scale: float, bias: float = 0.0) -> Route:
-    """Return the way from pixels to logits and image embeddings."""
+    """Return the way from pixels to logits and image embeddings.
+
+    The head is computed in float32 whatever the precision of the encoder: cosines of one image with a thousand classes
+    lie so close to each other that rounding them to bfloat16 leaves a few dozen different logits.
+    """
+    import torch
 
     def forward(x: Any, want: bool) -> Outputs:
         image = embed(x).float()
-        logits = scale * unit(image) @ text.to(image.device).T + bias
+        with torch.autocast(image.device.type, enabled=False):
+            logits = scale * unit(image) @ text.to(image.device).T + bias
         return Outputs(logits, image if want else None)
 
     return Route(forward, "image embedding")

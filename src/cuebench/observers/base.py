@@ -70,6 +70,13 @@ class Observer(Protocol):
         What the logits stand for; None where there are only features or decisions in the stimuli's own classes.
     capabilities : frozenset of str
         Subset of ``logits``, ``features``, ``masks``, ``decisions``.
+
+    Notes
+    -----
+    What an observer may offer besides: ``precision`` (what it computes with; part of the cache's key); ``memory``
+    (bytes on the device) with ``release()`` (go to the main memory until the next answer), so that observers which do
+    not fit the device together take turns; ``check_shown(stimuli)``, which raises where it cannot answer any of them;
+    ``notes``, which stand in the record; ``loaded_by`` (adapter and version, set by ``load``).
     """
 
     @property
@@ -124,7 +131,8 @@ class Spec:
         if not colon or not rest:
             raise UserError(f"observer {text!r} has no source", "write SOURCE:NAME, e.g. timm:resnet50.a1_in1k")
         body, _, query = rest.partition("?")
-        return cls(text, scheme, body, dict(parse_qsl(query, keep_blank_values=True)))
+        # A plus is a plus (a folder may be called c++), not the space of a web form.
+        return cls(text, scheme, body, dict(parse_qsl(query.replace("+", "%2B"), keep_blank_values=True)))
 
     @property
     def name(self) -> str:

@@ -27,7 +27,12 @@ def load(spec: str, options: LoadOptions | None = None) -> list[Observer]:
     parsed = Spec.parse(spec)
     adapter: Adapter = adapters.get(parsed.scheme)
     require(f"observer {spec!r}", adapter.extra, adapter.packages)
-    return adapter.load(parsed, options or LoadOptions())
+    found = adapter.load(parsed, options or LoadOptions())
+    for observer in found:
+        # A suite loads its members by their own adapters, whose versions count.
+        if not getattr(observer, "loaded_by", ""):
+            object.__setattr__(observer, "loaded_by", f"{parsed.scheme}/{adapter.version}")
+    return found
 
 
 def missing_packages(adapter: Adapter) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
+from cuebench.observers._placed import Placed
 from cuebench.observers.base import Answers, Batch
 from cuebench.observers.preprocess import Preprocess
 from cuebench.types import Capability, ObserverKind
@@ -16,6 +17,8 @@ from cuebench.types import Capability, ObserverKind
 Array = np.ndarray[Any, np.dtype[Any]]
 Forward = Callable[[Array], Any]
 """float32 N×3×H×W → logits N×classes×h×w (an array or a tensor), or class numbers N×h×w."""
+FUNCTIONS_OWN = "the function's own"
+"""Precision of what cuebench cannot look into."""
 ROOM = 64_000_000
 """Numbers of logits that are held at once: 256 MB."""
 
@@ -27,8 +30,10 @@ class MaskObserver:
     ----------
     forward : callable
         See ``Forward``. Logits that are coarser than the input are enlarged bilinearly before the arg max.
-    name, fingerprint : str
-        Public name; what identifies the answers in the cache.
+    name : str
+        Public name.
+    fingerprint : str or callable
+        What identifies the answers in the cache; a function is asked each time, for a model that may still change.
     preprocess : Preprocess
         Geometry is done by the engine, normalisation here.
     labels : LabelSpace
@@ -37,6 +42,10 @@ class MaskObserver:
         Sliding window of this side and step: logits of overlapping windows are averaged. 0: the whole image at once.
     notes : sequence of str
         What the record of the run says about this observer.
+    precision : str
+        What it computes with.
+    placed : Placed, optional
+        The module behind ``forward``, where there is one: it can leave the device for others.
     """
 
     kind: ObserverKind = "model"
@@ -47,20 +56,38 @@ class MaskObserver:
         forward: Forward,
         *,
         name: str,
-        fingerprint: str,
+        fingerprint: str | Callable[[], str],
         preprocess: Preprocess,
         labels: LabelSpace,
         window: int = 0,
         stride: int = 0,
         notes: Sequence[str] = (),
+        precision: str = FUNCTIONS_OWN,
+        placed: Placed | None = None,
     ) -> None:
         check_window(name, window, stride)
         self.forward, self.name, self.preprocess, self.labels = forward, name, preprocess, labels
         self.window, self.stride = window, stride or window
-        # Windows change the answers, so they are part of what identifies them.
-        self.fingerprint = f"{fingerprint}|window {window}/{self.stride}" if window else fingerprint
+        self.precision, self._identity, self._placed = precision, fingerprint, placed
         slid = (f"sliding window {window}, stride {self.stride}",) if window else ()
         self.notes: tuple[str, ...] = (*notes, *slid)
+
+    @property
+    def fingerprint(self) -> str:
+        """What identifies the answers in the cache."""
+        own = self._identity if isinstance(self._identity, str) else self._identity()
+        # Windows change the answers.
+        return f"{own}|window {self.window}/{self.stride}" if self.window else own
+
+    @property
+    def memory(self) -> int:
+        """Bytes that the weights take on a device of their own; 0 where they do not or are not known."""
+        return self._placed.memory if self._placed else 0
+
+    def release(self) -> None:
+        """Make room on the device until the next answer."""
+        if self._placed:
+            self._placed.release()
 
     def respond(self, batch: Batch, needs: Sequence[Capability]) -> Answers:
         """Answer a batch with class numbers, N×H×W at the size of the input."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,8 +9,8 @@ import numpy as np
 
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
-from cuebench.observers._device import autocast, check_precision, pick_device
-from cuebench.observers._weights import hash_module, hash_structure
+from cuebench.observers._identity import Identity
+from cuebench.observers._placed import Placed
 from cuebench.observers.masks import MaskObserver
 from cuebench.observers.preprocess import Preprocess
 
@@ -29,6 +28,7 @@ def torch_masks(
     window: int = 0,
     stride: int = 0,
     notes: Sequence[str] = (),
+    frozen: bool = False,
 ) -> MaskObserver:
     """Return the observer of a segmentation module.
 
@@ -45,29 +45,30 @@ def torch_masks(
         Where and how it runs.
     settings : mapping, optional
         Whatever else changes an answer; part of the fingerprint.
+    frozen : bool
+        The module is nobody else's and cannot change any more; see ``TorchObserver``.
     """
     import torch
 
-    place, check = pick_device(device), check_precision(precision)
-    module = module.to(place).eval()
-    run = call or module
     own = {"precision": precision, **(settings or {})}
-    identity = hashlib.sha256((hash_module(module) + hash_structure(module, own)).encode()).hexdigest()
+    identity = Identity(module, frozen=frozen, named="fingerprint" in own)
+    placed = Placed(module, device, precision, frozen=frozen)
+    run = call or module
 
     def forward(pixels: np.ndarray[Any, Any]) -> Any:
-        module.eval()  # the caller may have trained it since
-        with torch.inference_mode(), autocast(place, check):
-            return scores(run(torch.from_numpy(pixels).to(place)), name)
+        return placed.run(lambda x: scores(run(x), name), torch.from_numpy(pixels))
 
     return MaskObserver(
         forward,
         name=name,
-        fingerprint=identity,
+        fingerprint=lambda: identity.fingerprint(own),
         preprocess=preprocess,
         labels=labels,
         window=window,
         stride=stride,
-        notes=notes,
+        notes=(*notes, *identity.notes),
+        precision=placed.precision,
+        placed=placed,
     )
 
 

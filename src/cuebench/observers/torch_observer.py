@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,9 +10,9 @@ import numpy as np
 
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
-from cuebench.observers._device import autocast, check_precision, pick_device
-from cuebench.observers._features import Route, as_rows, route
-from cuebench.observers._weights import hash_module, hash_structure
+from cuebench.observers._features import Outputs, Route, as_rows, route
+from cuebench.observers._identity import Identity
+from cuebench.observers._placed import Placed
 from cuebench.observers.base import Answers, Batch
 from cuebench.observers.layers import ALL, blocks, check_layers, watching
 from cuebench.observers.preprocess import Preprocess
@@ -26,6 +26,8 @@ class TorchObserver:
     ----------
     module : nn.Module
         Takes float N×3×H×W, returns logits N×classes. It is moved to the device and kept in evaluation mode.
+        What of it cannot be hashed gets a fingerprint that holds for this object only, unless ``settings`` name one
+        (``fingerprint``).
     name : str
         Public name.
     preprocess : Preprocess
@@ -43,7 +45,8 @@ class TorchObserver:
     notes : sequence of str
         What the record of the run says about this observer.
     frozen : bool
-        The weights cannot change any more, so their hash is taken once. Otherwise it is taken whenever it is asked for.
+        The module is nobody else's and cannot change any more, so its hash is taken once. Otherwise it is taken
+        whenever it is asked for.
     """
 
     kind: ObserverKind = "model"
@@ -64,29 +67,56 @@ class TorchObserver:
         frozen: bool = False,
     ) -> None:
         self.name, self.preprocess, self.labels = name, preprocess, labels
-        self.device, self.precision = pick_device(device), check_precision(precision)
         self.way = way or route(module, None if labels is None else len(labels), features)
-        self.module = module.to(self.device).eval()
         self.settings = {"precision": precision, "features": self.way.features, **(settings or {})}
+        # Before the module moves: hashing reads all weights, which would have to come back from the device.
+        self._identity = Identity(module, frozen=frozen, named="fingerprint" in self.settings)
+        self._placed = Placed(module, device, precision, frozen=frozen)
         missing = () if self.way.features else ("no features: no classifier layer found; name one with features=LAYER",)
-        self.notes: tuple[str, ...] = (*notes, *missing)
+        self._notes: tuple[str, ...] = (*notes, *missing)
         self.read: tuple[str, ...] = ()
-        self._dtype = next((p.dtype for p in module.parameters() if p.is_floating_point()), None)
-        self._weights = hash_module(module) if frozen else ""
+
+    @property
+    def module(self) -> Any:
+        """The module, on its device."""
+        return self._placed.module
+
+    @property
+    def device(self) -> Any:
+        """Where it runs."""
+        return self._placed.device
+
+    @property
+    def precision(self) -> str:
+        """What it computes with."""
+        return self._placed.precision
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the record of the run says about this observer."""
+        return (*self._notes, *self._identity.notes, *self._placed.notes)
 
     @property
     def weights_sha256(self) -> str:
         """Hash of the weights alone: every name, dtype, shape and byte of the state dict and the buffers."""
-        return self._weights or hash_module(self.module)
+        return self._identity.weights
+
+    @property
+    def memory(self) -> int:
+        """Bytes that the weights take on a device of their own; 0 in the main memory."""
+        return self._placed.memory
+
+    def release(self) -> None:
+        """Make room on the device until the next answer."""
+        self._placed.release()
 
     @property
     def fingerprint(self) -> str:
-        """Hash of the weights, the layers and the settings: all that decides the answers to the same pixels.
+        """Hash of the weights, the layers, the code and the settings: all that decides the answers to the same pixels.
 
         Reads all weights of a module that could still be trained; ask once for a run, not for every batch.
         """
-        both = self.weights_sha256 + hash_structure(self.module, self.settings)
-        return hashlib.sha256(both.encode()).hexdigest()
+        return self._identity.fingerprint(self.settings)
 
     @property
     def capabilities(self) -> frozenset[Capability]:
@@ -101,38 +131,38 @@ class TorchObserver:
     def reading(self, names: Sequence[str]) -> TorchObserver:
         """Answer also with ``features:NAME`` for each layer (``all``: every block), averaged over positions.
 
-        One pass over a blank image finds out which layers take part; with ``all`` the others are noted, a layer that
-        was named must take part.
+        The answer is another observer that shares the module. One pass over a blank image finds out which layers take
+        part; with ``all`` the others are noted, a layer that was named must take part.
         """
-        import torch
-
         wanted = blocks(self.module) if list(names) == [ALL] else list(dict.fromkeys(names))
         check_layers(self.module, wanted)
         blank = np.zeros((1, *self.preprocess.hw, 3), np.uint8)
-        self.module.eval()
-        with torch.inference_mode(), autocast(self.device, self.precision), watching(self.module, wanted) as seen:
-            self.way.forward(self.pixels(blank), True)
+        with watching(self.module, wanted) as seen:
+            self._forward(blank, True)
         idle = [name for name in wanted if name not in seen]
         if idle and list(names) != [ALL]:
             raise UserError(f"layers of {self.name!r} that take no part in the forward pass: {', '.join(idle)}")
-        self.read = tuple(seen)  # in the order of the forward pass
-        self.settings = {**self.settings, "layers": list(self.read)}
-        self.notes = (*self.notes, f"no part in the forward pass: {', '.join(idle)}") if idle else self.notes
-        return self
+        note = (f"no part in the forward pass: {', '.join(idle)}",) if idle else ()
+        reader = self.told({"layers": list(seen)}, note)  # in the order of the forward pass
+        reader.read = tuple(seen)
+        return reader
+
+    def told(self, settings: Mapping[str, Any], notes: Sequence[str] = ()) -> TorchObserver:
+        """Return an observer that shares the module and knows more about it: further settings and notes."""
+        other = copy.copy(self)
+        other.settings, other._notes = {**self.settings, **settings}, (*self._notes, *notes)
+        return other
 
     def respond(self, batch: Batch, needs: Sequence[Capability]) -> Answers:
         """Answer a batch with one forward pass."""
-        import torch
-
         unable = [n for n in needs if n not in self.capabilities]
         if unable:
             raise UserError(f"observer {self.name!r} cannot give {', '.join(unable)}", "; ".join(self.notes))
         if batch.images is None:
             raise UserError(f"observer {self.name!r} needs pixels, and the batch has no images")
-        self.module.eval()  # the caller may have trained it since
         layers = self.read if "features" in needs else ()
-        with torch.inference_mode(), autocast(self.device, self.precision), watching(self.module, layers) as seen:
-            logits, features = self.way.forward(self.pixels(batch.images), "features" in needs)
+        with watching(self.module, layers) as seen:
+            logits, features = self._forward(batch.images, "features" in needs)
         answers: dict[str, np.ndarray[Any, Any]] = {}
         if "logits" in needs:
             answers["logits"] = self._checked(_numpy(logits))
@@ -140,6 +170,9 @@ class TorchObserver:
             answers["features"] = _numpy(features)
             answers.update({f"features:{name}": _numpy(as_rows(seen[name])) for name in layers})
         return answers
+
+    def _forward(self, images: np.ndarray[Any, np.dtype[np.uint8]], features: bool) -> Outputs:
+        return self._placed.run(lambda x: self.way.forward(x, features), self.pixels(images))
 
     def pixels(self, images: np.ndarray[Any, np.dtype[np.uint8]]) -> Any:
         """Return the normalised input N×3×H×W on the device: ``Preprocess.normalise``, step by step."""
@@ -149,8 +182,7 @@ class TorchObserver:
         x = torch.from_numpy(writable).to(self.device).permute(0, 3, 1, 2).to(torch.float32)
         mean = torch.tensor(self.preprocess.mean, dtype=torch.float32, device=self.device).view(1, 3, 1, 1)
         std = torch.tensor(self.preprocess.std, dtype=torch.float32, device=self.device).view(1, 3, 1, 1)
-        x = x.mul(self.preprocess.scale).sub(mean).div(std).contiguous()
-        return x if self._dtype is None or self.precision != "float32" else x.to(self._dtype)
+        return x.mul(self.preprocess.scale).sub(mean).div(std)
 
     def _checked(self, logits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if self.labels is not None:

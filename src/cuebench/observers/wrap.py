@@ -12,6 +12,7 @@ import numpy as np
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, label_space
 from cuebench.observers.base import Answers, Batch, Observer
+from cuebench.observers.masks import FUNCTIONS_OWN, MaskObserver
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch_observer import TorchObserver, check_logits
 from cuebench.types import Capability, ObserverKind
@@ -50,6 +51,7 @@ class CallableObserver:
     ) -> None:
         self.function, self.name, self.fingerprint = function, name, fingerprint
         self.preprocess, self.labels, self.notes = preprocess, labels, tuple(notes)
+        self.precision = FUNCTIONS_OWN
         self._as_tensor: bool | None = None
 
     def respond(self, batch: Batch, needs: Sequence[Capability]) -> Answers:
@@ -116,7 +118,8 @@ def wrap(
         Public name. Default: the name of the class or function.
     fingerprint : str, optional
         For a function: what identifies its weights in the cache. Without one the answers are never found again, because
-        two functions of one name can be different. (A module is identified by its weights.)
+        two functions of one name can be different. A module is identified by its weights, attributes and code; where
+        not all of that can be hashed, this stands for the rest.
     features : str, optional
         Name of the layer whose output is wanted as features. Default: what the classifier reads.
     device, precision : str
@@ -180,8 +183,6 @@ def _wrap_masks(
         settings = {"fingerprint": fingerprint} if fingerprint else {}
         return torch_masks(model, name=name, preprocess=preprocess, labels=space, device=device, precision=precision,
                            settings=settings, window=window, stride=stride)  # fmt: skip
-    from cuebench.observers.masks import MaskObserver
-
     notes = () if fingerprint else ("no fingerprint= was given: answers of this function are not found again later",)
     unique = fingerprint or f"unknown-{secrets.token_hex(16)}"
     return MaskObserver(model, name=name, fingerprint=unique, preprocess=preprocess, labels=space, window=window,
@@ -257,7 +258,7 @@ def _is_module(model: Any) -> bool:
 def _with_tensor(function: Callable[[Any], Any], pixels: np.ndarray[Any, Any]) -> Any:
     import torch
 
-    with torch.inference_mode():
+    with torch.no_grad():  # inference tensors would stay in a network that the function belongs to
         return function(torch.from_numpy(pixels))
 
 

@@ -30,7 +30,7 @@ class Table(NamedTuple):
     conditions: list[str]
     shown: Array
     values: Array
-    """What was stored for each picture; 0 where it was not shown."""
+    """What was stored for each picture, the mean where several answered it; 0 where it was not shown."""
 
 
 def reduce(stimuli: StimulusSet, labels: LabelSpace | None) -> Reduce:
@@ -40,7 +40,9 @@ def reduce(stimuli: StimulusSet, labels: LabelSpace | None) -> Reduce:
     def answered(columns: Mapping[str, Array], shown: Sequence[Stimulus]) -> dict[str, Array]:
         if "logits" not in columns:
             names = targets.names if targets else labels.names if labels else ()
-            return {ANSWER: decisions.named(columns["decisions"], names).astype(np.int32)}
+            # People who answered with names to a set without a label map: the names themselves are kept.
+            return {ANSWER: decisions.named(columns["decisions"], names).astype(np.int32) if names
+                    else columns["decisions"].astype(np.str_)}  # fmt: skip
         if targets is None or labels is None:
             return {ANSWER: columns["logits"].argmax(axis=1).astype(np.int32)}
         return {ANSWER: decisions.partial_space(columns["logits"], targets.resolve(labels)).astype(np.int32)}
@@ -68,7 +70,10 @@ def truth(responses: Responses, field: str = "label") -> Array:
 
 def right(responses: Responses, field: str = "label") -> Array:
     """Return for each row whether the answer is its class."""
-    return np.asarray(responses.columns[ANSWER] == truth(responses, field))
+    answers = responses.columns[ANSWER]
+    if answers.dtype.kind in "OU":
+        return np.asarray(answers.astype(np.str_) == responses.truth(field).astype(np.str_))
+    return np.asarray(answers == truth(responses, field))
 
 
 def table(responses: Responses, values: Array, conditions: Sequence[str]) -> Table:
@@ -82,12 +87,15 @@ def table(responses: Responses, values: Array, conditions: Sequence[str]) -> Tab
     images = sorted({s.image for s in kept})
     row = {name: i for i, name in enumerate(images)}
     column = {name: i for i, name in enumerate(conditions)}
-    shown = np.zeros((len(images), len(conditions)), bool)
-    cells = np.zeros((len(images), len(conditions), *values.shape[1:]), values.dtype)
+    answers = np.zeros((len(images), len(conditions)), np.int64)
+    cells = np.zeros((len(images), len(conditions), *values.shape[1:]), np.result_type(values.dtype, np.int64))
     stimuli = responses.stimuli.stimuli
     for at, position in enumerate(responses.stimulus):
         stimulus = stimuli[position]
         if stimulus.condition in column:
             where = row[stimulus.image], column[stimulus.condition]
-            shown[where], cells[where] = True, values[at]
-    return Table(images, list(conditions), shown, cells)
+            answers[where] += 1
+            cells[where] += values[at]
+    several = answers.max(initial=0) > 1  # people pooled: each picture counts once, by the share that was right
+    means = cells / np.maximum(answers, 1).reshape(*answers.shape, *[1] * (values.ndim - 1)) if several else cells
+    return Table(images, list(conditions), answers > 0, means)

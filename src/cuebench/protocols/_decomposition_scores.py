@@ -10,14 +10,23 @@ from cuebench.metrics.cue_decomposition import Population
 from cuebench.metrics.quality import Quality
 from cuebench.metrics.robustness_cd import robustness_cd
 from cuebench.metrics.shape_bias_cd import shape_bias_cd
-from cuebench.protocols._populations import BOTH, populations
-from cuebench.protocols.base import ScoreOptions, partial_notes
+from cuebench.protocols._populations import BOTH, check_name, populations
+from cuebench.protocols.base import Protocol, ScoreOptions, partial_notes
 from cuebench.responses.table import Responses
 from cuebench.stimuli.decomposition.cue_list import ORIGINAL, SHAPE, keeps
 from cuebench.types import Score
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+OPTIONS = {"population": BOTH, "leave_out": ""}
+"""What ``--set cue_decomposition.NAME=VALUE`` can change: the population H, and models that are no members of it."""
+
+
+def checked(protocol: Protocol, settings: Mapping[str, str]) -> Protocol:
+    """Return the protocol; a population that does not exist fails here, before anything is spent."""
+    check_name(ScoreOptions(settings=settings).of(protocol.name, **OPTIONS)["population"])
+    return protocol
 
 
 @dataclass(frozen=True)
@@ -38,7 +47,8 @@ class Measured:
         stimuli = self.responses.stimuli
         unreadable = f"{len(self.responses.excluded):,} unreadable" if self.responses.excluded else ""
         partial = "".join(partial_notes(stimuli.partial))
-        return "; ".join(n for n in (self.measure, *more, unreadable, partial, *self.responses.notes) if n)
+        found = (self.measure, *more, unreadable, partial, *stimuli.notes, *self.responses.notes)
+        return "; ".join(n for n in found if n)
 
 
 @dataclass(frozen=True)
@@ -63,7 +73,7 @@ class Decomposition:
 
     def populations(self, texture: str) -> list[Population]:
         """Return the populations of one pair of cues, as the options want them."""
-        given = self.options.of(self.protocol, population=BOTH, leave_out="")
+        given = self.options.of(self.protocol, **OPTIONS)
         models = [one for one in self.observers if one.responses.kind == "model"] or list(self.observers)
         run = {one.name: one.qualities for one in models}
         left = [name.strip() for name in given["leave_out"].split(",") if name.strip()]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from cuebench.errors import UserError, did_you_mean
+from cuebench.errors import UserError, all_problems, did_you_mean
 from cuebench.metrics.cue_decomposition import RUN, Population, fixed
 from cuebench.metrics.quality import Quality
 
@@ -54,11 +55,25 @@ def populations(
     else:
         raise did_you_mean("population", wanted, [RUN, BOTH, *names, "FILE.json"])
     there = [p for p in found if p is not None]
+    if not there and wanted not in {BOTH, RUN}:
+        raise UserError(
+            f"population {wanted!r} has no models with {shape} and {texture} on {dataset!r}",
+            f"choose another: {', '.join([RUN, BOTH, *names])} or a file that has them",
+        )
     known = {m for p in there for m in p.shape} | set(run)
     missing = [name for name in left_out if name not in known]
     if missing:
         raise did_you_mean("model to leave out of the population:", missing[0], known)
     return [p.without(set(left_out)) for p in there]
+
+
+def check_name(wanted: str) -> None:
+    """Refuse a population that does not exist."""
+    if Path(wanted).suffix == ".json":
+        if not Path(wanted).expanduser().is_file():
+            raise UserError(f"population file {wanted} does not exist", "docs/files.md shows one")
+    elif wanted not in (known := [RUN, BOTH, *published()]):
+        raise did_you_mean("population", wanted, [*known, "FILE.json"])
 
 
 def published() -> dict[str, Path]:
@@ -88,13 +103,23 @@ def _frozen(name: str, path: Path, dataset: str, shape: str, texture: str) -> Po
     }
     if not models:
         return None
+    bad = [f"{m}: {cue} is {q[cue]!r}" for m, q in models.items() for cue in (shape, texture) if not _is_share(q[cue])]
+    if bad:
+        raise all_problems(f"population file {path}", bad, "qualities are numbers between 0 and 1")
     by_shape, by_texture = ({m: fixed(q[cue]) for m, q in models.items()} for cue in (shape, texture))
     return Population(name, by_shape, by_texture, str(path.name))
 
 
+def _is_share(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
+
+
 def _of_run(shape: str, texture: str, run: Mapping[str, Mapping[str, Quality]]) -> Population | None:
-    own = {m: q for m, q in run.items() if {shape, texture} <= set(q)}
+    """Return the models that have both qualities; one without would make S_cd of all others undefined."""
+    own = {m: q for m, q in run.items() if all(cue in q and math.isfinite(q[cue].value) for cue in (shape, texture))}
     if not own:
         return None
     by_shape, by_texture = ({m: q[cue] for m, q in own.items()} for cue in (shape, texture))
-    return Population(RUN, by_shape, by_texture, "the models of this run")
+    without = [m for m in run if m not in own]
+    said = f" without {', '.join(without)}, which lack a quality" if without else ""
+    return Population(RUN, by_shape, by_texture, f"the models of this run{said}")

@@ -176,7 +176,7 @@ def _novel(data_root: Path | None, background: str) -> StimulusSet:
     if made is not None and made.is_file():
         found = read_manifest(made)
         stimuli = tuple(replace(s, path=f"novel_objects/{s.path}") for s in found)
-        return replace(found, stimuli=stimuli, root=str(data_root), expected=len(stimuli))
+        return replace(found, stimuli=stimuli, root=str(data_root))
     return novel_objects(novel_object.SHAPES, novel_object.TEXTURES, background=background)
 
 

@@ -57,7 +57,7 @@ PARTIAL = "partial set: "
 
 def partial_notes(reasons: Sequence[str]) -> list[str]:
     """Return the note that a part of a set was used, with the reasons; nothing for the whole set."""
-    return [PARTIAL + "; ".join(reasons)] if reasons else []
+    return [PARTIAL + ", ".join(reasons)] if reasons else []
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,10 @@ class Protocol:
         Label space that ideal observers answer in, where the protocol ranks in a larger one than its own classes.
     reduce : callable, optional
         ``reduce(stimuli, label space) -> Reduce``: what is stored instead of the answers themselves, where those are
-        too large to keep (a mask of every image) and the scores need only a summary (its confusion matrix).
+        too large to keep (a mask of every image) and the scores need only a summary (its confusion matrix). It sees
+        stimuli without their truth, which a stored summary must not depend on.
+    options : mapping of str to str
+        What ``--set NAME.OPTION=…`` can change, and the defaults; any other option is refused before anything is spent.
     configure : callable, optional
         ``configure(settings of the run) -> Protocol``: the same protocol, as ``--set NAME.OPTION=…`` asks for it.
     standalone : callable, optional
@@ -109,9 +112,9 @@ class Protocol:
     check: Callable[[LabelSpace, StimulusSet], list[str]] | None = None
     reference: tuple[Reference, ...] = ()
     metrics: tuple[str, ...] = ()
-    superseded_by: str = ""
     answers_in: str = ""
     reduce: Callable[[StimulusSet, LabelSpace | None], Reduce] | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
     configure: Callable[[Mapping[str, str]], Protocol] | None = None
     standalone: Callable[[], StimulusSet] | None = None
     baselines: bool = False

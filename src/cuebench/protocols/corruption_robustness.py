@@ -45,7 +45,8 @@ def read(data_root: Path) -> StimulusSet:
     planned = corruptions(keep_colour=_segmentation(images))
     stimuli = tuple(c.stimulus(s, before) for s in images for c in planned)
     partial = tuple(p.replace("stimuli", "images") for p in images.partial)
-    return replace(images, name=NAME, stimuli=stimuli, expected=images.expected * len(planned), partial=partial)
+    return replace(images, name=NAME, stimuli=stimuli, expected=images.expected * len(planned), partial=partial,
+                   notes=())  # fmt: skip  # how cues were made is nothing to originals
 
 
 def _segmentation(stimuli: StimulusSet) -> bool:

@@ -311,7 +311,8 @@ def _consistency_rows(trials: Trials, people: Sequence[Trials], options: ScoreOp
     total = len(trials.responses.stimuli)
     aligned = sum(s.shape == s.texture for s in trials.responses.stimuli)
     note = f"mean of κ over {mean.defined} {'pairs of people' if pooled else 'people'}"
-    note += f" (undefined for {mean.undefined}: expected agreement is 1)" if mean.undefined else ""
+    why = "expected agreement is 1" if n else "no image was seen by both"
+    note += f" (undefined for {mean.undefined}: {why})" if mean.undefined else ""
     note += f"; {aligned:,} aligned, {total - aligned - n:,} not seen by both of {total:,}"
     return [_row(trials, "partial", "error_consistency", Estimate(mean.value, n, boot), total, note)]
 

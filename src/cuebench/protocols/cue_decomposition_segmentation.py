@@ -6,16 +6,16 @@ Of every picture the confusion matrix is stored, never the logits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cuebench.errors import UserError
 from cuebench.labels import label_map
-from cuebench.metrics.mean_iou import iou_of_areas
-from cuebench.metrics.quality import mean_ious
+from cuebench.metrics.quality import class_ious, mean_ious
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols import _correctness, _masks
-from cuebench.protocols._decomposition_scores import Decomposition, Measured
+from cuebench.protocols._correctness import Table
+from cuebench.protocols._decomposition_scores import OPTIONS, Decomposition, Measured, checked
 from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
 from cuebench.protocols.cue_decomposition import CITATION, correlations
 from cuebench.responses.table import Responses
@@ -35,36 +35,48 @@ def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
     """Return mIoU on originals and cues, S_cd and R_cd of every observer, and the IoU of every class."""
     if not responses:
         raise UserError(f"no answers to score for {NAME}")
-    measured = [_measured(r, options) for r in responses]
+    tables = [_table(r) for r in responses]
+    measured = [_measured(r, t, options) for r, t in zip(responses, tables)]
     whole = Decomposition(NAME, VERSION, responses[0].stimuli.name, measured, options)
     rows = whole.rows()
     summary = correlations(rows, options)
-    rows += [row for r in responses for row in _class_rows(r)]
+    rows += [row for one, t in zip(measured, tables) for row in _class_rows(one, t, options)]
     return Result(rows, {"population": whole.population_table(), "correlations": summary})
 
 
-def _measured(responses: Responses, options: ScoreOptions) -> Measured:
+def _table(responses: Responses) -> Table:
     conditions = list(dict.fromkeys(s.condition for s in responses.stimuli))
-    found = _correctness.table(responses, _masks.areas(responses), conditions)
-    by_condition = [found.values[:, i] for i in range(len(conditions))]
+    return _correctness.table(responses, _masks.areas(responses), conditions)
+
+
+def _measured(responses: Responses, found: Table, options: ScoreOptions) -> Measured:
+    by_condition = [found.values[:, i] for i in range(len(found.conditions))]
     own = mean_ious(by_condition, found.shown, seed=options.seed, resamples=options.resamples)
-    return Measured(responses, dict(zip(conditions, own)), f"mIoU on {len(found.images):,} images")
+    return Measured(responses, dict(zip(found.conditions, own)), f"mIoU on {len(found.images):,} images")
 
 
-def _class_rows(responses: Responses) -> Iterator[Score]:
+def _class_rows(one: Measured, found: Table, options: ScoreOptions) -> Iterator[Score]:
     """Yield the IoU of every class in every condition, over all images."""
-    names = label_map(responses.stimuli.targets).names
-    condition, areas = responses.truth("condition"), _masks.areas(responses)
-    for name in dict.fromkeys(condition.tolist()):
-        own = areas[condition == name]
-        total = sum(s.condition == name for s in responses.stimuli)
-        for label, value in zip(names, iou_of_areas(own.sum(axis=0)[None])[0]):
-            note = "one class; no interval" if value == value else "the class occurs in neither truth nor answers"
-            yield Score(NAME, VERSION, responses.observer, f"{name}/{label}", "mean_iou", float(value),
-                        n=len(own), n_excluded=total - len(own), note=note)  # fmt: skip
+    names = label_map(one.responses.stimuli.targets).names
+    for i, condition in enumerate(found.conditions):
+        shown = found.shown[:, i]
+        own = class_ious(found.values[:, i], shown, seed=options.seed, resamples=options.resamples)
+        total = sum(s.condition == condition for s in one.responses.stimuli)
+        for label, quality in zip(names, own):
+            boot = quality.interval()
+            absent = "" if quality.value == quality.value else "the class occurs in neither truth nor answers"
+            yield Score(NAME, VERSION, one.name, f"{condition}/{label}", "mean_iou", quality.value,
+                        boot.interval.low, boot.interval.high, boot.interval.kind, quality.n, total - quality.n,
+                        one.note("IoU of one class", absent, boot.note))  # fmt: skip
 
 
 _TABLE = "Heinert et al. 2025, Table III"
+
+
+def configure(settings: Mapping[str, str]) -> Protocol:
+    """Return the protocol; wrong settings fail here, before anything is spent."""
+    return checked(PROTOCOL, settings)
+
 
 PROTOCOL = Protocol(
     name=NAME,
@@ -76,6 +88,8 @@ PROTOCOL = Protocol(
     score=score,
     check=_masks.check,
     reduce=_masks.reduce,
+    options=OPTIONS,
+    configure=configure,
     metrics=("quality_original", "quality_shape", "quality_texture", "shape_bias_cd", "robustness_cd", "mean_iou"),
     reference=(
         Reference("SegFormer MiT-b4", "quality_original", "original", 0.819, f"{_TABLE}, Cityscapes"),

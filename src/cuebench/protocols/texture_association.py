@@ -53,6 +53,12 @@ def _textures(root: Path) -> StimulusSet:
     return procedural()
 
 
+def drawn() -> StimulusSet:
+    """Return what can be shown without any file: procedural textures."""
+    found = procedural()
+    return replace(found, name=f"{NAME} ({found.name})")
+
+
 def procedural(variants: int = VARIANTS) -> StimulusSet:
     """Return the textures that cuebench draws itself, without files; every prefix of a class is the same set."""
     stimuli = [
@@ -131,6 +137,7 @@ PROTOCOL = Protocol(
     title="Texture association: TAV, TID and dominant textures on real images",
     needs=(("logits",),),
     read=read,
+    standalone=drawn,
     views=(View("weights", lambda own: own),),
     score=score,
     check=check,

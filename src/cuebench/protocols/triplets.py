@@ -96,6 +96,7 @@ PROTOCOL = Protocol(
     score=score,
     metrics=("triplet_shape_bias", "triplet_bias_gain"),
     reference=(Reference("ResNet-50, ImageNet", "triplet_shape_bias", "experiment1/alpha=0.0", 0.02, _PAPER),),
+    options=SETTINGS,
     configure=configure,
     standalone=partial(read_experiments, None, list(EXPERIMENTS), explicit=False),
     baselines=True,

@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 
 from cuebench.errors import UserError
-from cuebench.reports.texture_of import TextureOf, texture_of
+from cuebench.files import make_folder
+from cuebench.observers.base import Observer
+from cuebench.reports.texture_of import TextureOf, answers_of, one_model, texture_of
 from cuebench.responses.events import OnEvent
 from cuebench.stimuli.render import decode
 from cuebench.types import Stimulus
@@ -27,7 +29,7 @@ def explain_image(
     top: int = 5,
     on_event: OnEvent | None = None,
 ) -> TextureOf:
-    """Explain an image; the answers to textures are kept in ``run`` and asked for only once.
+    """Explain an image; the answers to textures are kept in ``run`` and asked for once for the same weights.
 
     Parameters
     ----------
@@ -36,8 +38,8 @@ def explain_image(
     observer : str
         A model, ``SOURCE:NAME``.
     run : path
-        Run folder of ``texture_association``, or a folder for such runs, one for each model. Where there are no answers
-        of this model, they are collected first.
+        Run folder of ``texture_association``, or a folder for such runs, one for each model. In the latter, answers
+        that are missing, or that were given with other weights, are collected first.
     data_root : path, optional
         Where textures and photographs lie; default: the folder of the run, in which there are none, so that textures
         are drawn.
@@ -54,10 +56,14 @@ def explain_image(
     if not path.is_file():
         raise UserError(f"no image {path}", "give the path of an image file")
     picture = decode(path.parent, Stimulus(path.name, path.name))
-    folder = _place(Path(run).expanduser(), observer)
-    if not _measured(folder, observer):
-        _measure(folder, observer, data_root, on_event)
-    found = texture_of(picture, observer, folder, label=label, top=top)
+    model = one_model(observer)
+    given = Path(run).expanduser()
+    folder = _place(given, observer)
+    if not _measured(folder, model):
+        if folder == given:
+            raise _not_of_this_model(given, observer)
+        _measure(folder, model, data_root, on_event)
+    found = texture_of(picture, model, folder, label=label, top=top)
     if draw is not None:
         from cuebench.reports.figures.texture_of import texture_of as card
 
@@ -72,28 +78,29 @@ def _place(folder: Path, observer: str) -> Path:
     return folder / re.sub(r"[^A-Za-z0-9._-]+", "_", observer).strip("_")[-80:]
 
 
-def _measured(folder: Path, observer: str) -> bool:
+def _not_of_this_model(folder: Path, observer: str) -> UserError:
+    return UserError(
+        f"{folder} is a run without finished answers of {observer} with these weights and this preprocessing",
+        f"finish it: cuebench run -p {PROTOCOL} -o {observer} --out {folder}; or choose another --run",
+    )
+
+
+def _measured(folder: Path, model: Observer) -> bool:
     from cuebench.runs.record import RunRecord
 
-    if not (folder / "run.json").is_file():
+    if not (folder / "run.json").is_file() or RunRecord.read(folder).status != "complete":
         return False
-    record = RunRecord.read(folder)
-    there = any(job.protocol == PROTOCOL and observer in (job.spec, job.observer) for job in record.jobs)
-    return record.status == "complete" and there
+    return answers_of(model, folder) is not None
 
 
-def _measure(folder: Path, observer: str, data_root: str | Path | None, on_event: OnEvent | None) -> None:
+def _measure(folder: Path, model: Observer, data_root: str | Path | None, on_event: OnEvent | None) -> None:
+    """Show textures to the model; answers of earlier weights stay in the folder, under their own key."""
     from cuebench.runs.evaluate import evaluate
 
-    if (folder / "run.json").is_file():
-        raise UserError(
-            f"{folder} is a run without finished answers of {observer}",
-            f"finish it: cuebench run -p {PROTOCOL} -o {observer} --out {folder}; or choose another --run",
-        )
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     limit = 0 if data_root else DRAWN
     done = evaluate(
-        observer, PROTOCOL, data_root=data_root or folder, out=folder, resamples=200, limit=limit, on_event=on_event
+        model, PROTOCOL, data_root=data_root or folder, out=folder, resamples=200, limit=limit, on_event=on_event
     )
     if done.failures:
-        raise UserError(f"{observer} could not be measured on textures: {done.failures[0]}")
+        raise UserError(f"{model.name} could not be measured on textures: {done.failures[0]}")

@@ -68,8 +68,10 @@ def read_families(path: str | Path) -> Families:
             for name, f in data["families"].items()
         )
         families = Families(str(data["baseline"]), members)
+    except FileNotFoundError:
+        raise UserError(f"family file {path} does not exist", "docs/files.md shows one") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"family file {path}: {error!r}", "expected: see `cuebench.reports.families`") from None
+        raise UserError(f"family file {path}: {error!r}", "docs/files.md shows one") from None
     problems = [f"family {f.name!r} has no models" for f in members if not f.models]
     problems += [
         f"family {f.name!r}: expected {f.expected!r}; one of {', '.join(DIRECTIONS)}"

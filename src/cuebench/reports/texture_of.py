@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -127,8 +128,10 @@ def texture_of(
     -------
     TextureOf
     """
-    model = _observer(observer)
-    association = tav if isinstance(tav, Association) else association_of(tav, model.name)
+    if top < 1:
+        raise UserError(f"top is {top}", "how many textures, ties and predictions to list: 1 or more")
+    model = one_model(observer)
+    association = tav if isinstance(tav, Association) else _association_in(tav, model)
     space = model.labels
     if space is None or len(space) != len(association.labels) or space.names != association.labels.names:
         raise UserError(
@@ -200,6 +203,34 @@ def association_of(run: str | Path, observer: str) -> Association:
     return Association(tav, textures, label_space(names), _dominant(run, name))
 
 
+def _association_in(run: str | Path, model: Observer) -> Association:
+    """Read the matrix of this very model: another one of the same name has other ties."""
+    known = answers_of(model, run)
+    if known is None:
+        raise UserError(
+            f"{run} holds no answers of {model.name} with these weights and this preprocessing",
+            "a TAV belongs to one model: make it with cuebench run -p texture_association -o …; a function without "
+            "weights to hash needs wrap(…, fingerprint=…)",
+        )
+    return association_of(run, known)
+
+
+def answers_of(model: Observer, run: str | Path) -> str | None:
+    """Return under which name a run holds the answers of this very model to textures; None where it does not.
+
+    Names prove nothing: weights and preprocessing are compared.
+    """
+    from cuebench.runs.record import RunRecord
+
+    look = model.preprocess
+    wanted = (model.fingerprint, None if look is None else json.loads(json.dumps(look.describe())))
+    for job in RunRecord.read(Path(run).expanduser()).jobs:
+        found = (job.key.get("weights"), job.key.get("preprocess"))
+        if job.protocol == "texture_association" and not job.baseline_of and found == wanted:
+            return job.observer
+    return None
+
+
 def _dominant(run: str | Path, observer: str) -> dict[str, str]:
     from cuebench.reports.figures._data import rows
 
@@ -209,7 +240,8 @@ def _dominant(run: str | Path, observer: str) -> dict[str, str]:
     return {r["label"]: r["texture"] for r in usual if r["observer"] == observer}
 
 
-def _observer(observer: str | Observer) -> Observer:
+def one_model(observer: str | Observer) -> Observer:
+    """Load a model, or take it as it is; it must be one, and have logits."""
     from cuebench.observers.load import load
 
     found = load(observer, LoadOptions()) if isinstance(observer, str) else [observer]

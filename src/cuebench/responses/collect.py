@@ -7,70 +7,27 @@ disk is whole batches, and the same command goes on behind them.
 
 from __future__ import annotations
 
-import traceback
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from typing import NamedTuple
 
-import numpy as np
-
-from cuebench.errors import UserError, all_problems
-from cuebench.observers.base import Answers, Batch, Observer
-from cuebench.observers.preprocess import Geometry, Preprocess
-from cuebench.responses.events import Event, OnEvent
-from cuebench.responses.store import ShardFolder, batches
-from cuebench.responses.table import Reduce
-from cuebench.responses.workers import DecodePool, Pixels, Rendered, Task
-from cuebench.types import Capability, Failure, Stimulus, StimulusSet
+from cuebench.observers.preprocess import Geometry
+from cuebench.responses.answers import Columns, Pieces, answer, answer_one
+from cuebench.responses.device import Device
+from cuebench.responses.events import OnEvent
+from cuebench.responses.job import Job, Progress
+from cuebench.responses.pictures import BatchPictures, first_picture
+from cuebench.responses.store import batches
+from cuebench.responses.unreadable import Tally
+from cuebench.responses.workers import DecodePool, Pixels
+from cuebench.types import Stimulus, StimulusSet
 
 PREFETCH = 3
 """Batches decoded ahead of the slowest observer; bounds the memory."""
 
-
-@dataclass(frozen=True, eq=False)
-class Job:
-    """One observer, one stimulus set, one way of showing it."""
-
-    protocol: str
-    observer: Observer
-    stimuli: StimulusSet
-    needs: tuple[Capability, ...]
-    shards: ShardFolder
-    preprocess: Preprocess | None = None
-    view: str = ""
-    reduce: Reduce | None = None
-
-    @property
-    def geometry(self) -> Geometry | None:
-        """What the workers must make for this observer; None where it looks at no pixels."""
-        return self.preprocess.geometry if self.preprocess else None
-
-
-@dataclass
-class Progress:
-    """What the engine has done so far, and whom it tells."""
-
-    on_event: OnEvent
-    total: int = 0
-    done: int = 0
-    failures: list[Failure] = field(default_factory=list)
-    unreadable: dict[str, str] = field(default_factory=dict)
-
-    def tell(self, kind: Any, message: str = "", **fields: Any) -> None:
-        """Send an event."""
-        self.on_event(Event(kind, message, self.done, self.total, fields))
-
-    def fail(self, job: Job, error: Exception) -> None:
-        """Note a failed observer: the others go on."""
-        reason = error.message if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
-        trace = "" if isinstance(error, UserError) else "".join(traceback.format_exception(error))
-        hint = error.hint if isinstance(error, UserError) else ""
-        failure = Failure(job.observer.name, reason, job.protocol, {"traceback": trace, "hint": hint})
-        self.failures.append(failure)
-        self.tell("failed", f"{job.observer.name}: {reason}", observer=job.observer.name, reason=reason)
+__all__ = ["Job", "Progress", "collect"]
 
 
 def collect(
@@ -80,6 +37,8 @@ def collect(
     batch_size: int = 32,
     allow_unreadable: float = 0.01,
     on_event: OnEvent,
+    progress: Progress | None = None,
+    device: Device | None = None,
 ) -> Progress:
     """Answer everything that is not yet stored.
 
@@ -96,13 +55,24 @@ def collect(
         Share of a stimulus set that may be unreadable before the run stops.
     on_event : callable
         Told of progress.
+    progress : Progress, optional
+        Where to note what was done: for a caller that wants to know it when an error ends the run.
+    device : Device, optional
+        Who is on the device already; observers that do not fit together are asked in turns.
     """
-    progress = Progress(on_event, total=sum(len(job.stimuli) for job in jobs))
+    progress = progress or Progress(on_event)
+    progress.total = sum(len(job.stimuli) for job in jobs)
     progress.tell("start", f"{progress.total:,} answers to collect")
-    alive = [job for job in jobs if _opened(job, batch_size, pool, progress)]
-    pieces = _Pieces(batch_size)
-    for _, shared in groupby(sorted(alive, key=_set_of), key=_set_of):
-        _stream(list(shared), pool, batch_size, allow_unreadable, progress, pieces)
+    shared = _Shared(batch_size, progress, Pieces(batch_size), device or Device())
+    streams = []
+    for _, own in groupby(sorted(jobs, key=_set_of), key=_set_of):
+        jobs_of_set = list(own)
+        tally = Tally(jobs_of_set[0].stimuli, allow_unreadable, progress)
+        streams.append(_Stream.survey(jobs_of_set, tally, shared))
+    for stream in streams:
+        stream.probe()
+    for stream in streams:
+        stream.run(pool)
     return progress
 
 
@@ -110,230 +80,123 @@ def _set_of(job: Job) -> str:
     return f"{job.stimuli.root}|{job.stimuli.fingerprint}"
 
 
-def _opened(job: Job, batch_size: int, pool: DecodePool, progress: Progress) -> bool:
-    """Make the job's folder and try one stimulus before anything is spent; False: the observer failed."""
-    job.shards.open()
-    if all(job.shards.has(batch) for _, batch in batches(job.stimuli.stimuli, batch_size)):
-        return True
-    try:
-        _probe(job, pool)
-    except Exception as error:  # noqa: BLE001 - a broken model is a row of the result, the others go on
-        progress.fail(job, error)
-        progress.total -= len(job.stimuli)
-        return False
-    progress.tell("probe", f"{job.observer.name} answers", observer=job.observer.name)
-    return True
+class _Waiting(NamedTuple):
+    """A batch that is being decoded, and who waits for it."""
+
+    start: int
+    batch: Sequence[Stimulus]
+    jobs: list[Job]
+    pictures: BatchPictures
 
 
-def _probe(job: Job, pool: DecodePool) -> None:
-    if job.geometry is None:
-        return
-    pixels = np.zeros((1, *job.geometry.size, 3), dtype=np.uint8)
-    shown = job.stimuli.stimuli[:1]
-    _reduced(job, _check(job, job.observer.respond(Batch(shown, pixels), job.needs), 1), shown)
+class _Shared(NamedTuple):
+    """What the streams of all stimulus sets have in common."""
+
+    batch_size: int
+    progress: Progress
+    pieces: Pieces
+    device: Device
 
 
-def _stream(
-    jobs: list[Job],
-    pool: DecodePool,
-    batch_size: int,
-    allow_unreadable: float,
-    progress: Progress,
-    pieces: _Pieces,
-) -> None:
-    """Run all jobs of one stimulus set over its batches, decoding ahead."""
-    stimuli = jobs[0].stimuli
-    waiting: deque[tuple[int, Sequence[Stimulus], list[Job], _Pictures]] = deque()
-    limit = allow_unreadable * len(stimuli)
-    for start, batch in batches(stimuli.stimuli, batch_size):
-        todo = [job for job in jobs if not job.shards.has(batch)]
-        _skip_stored(jobs, todo, batch, progress)
-        if todo:
-            waiting.append((start, batch, todo, _Pictures.request(pool, stimuli.root, batch, todo)))
-        if len(waiting) > PREFETCH:
-            _serve(*waiting.popleft(), jobs, limit, progress, pieces)
-    while waiting:
-        _serve(*waiting.popleft(), jobs, limit, progress, pieces)
+@dataclass
+class _Stream:
+    """All jobs of one stimulus set."""
 
-
-def _skip_stored(jobs: list[Job], todo: list[Job], batch: Sequence[Stimulus], progress: Progress) -> None:
-    stored = len(jobs) - len(todo)
-    if stored:
-        progress.done += stored * len(batch)
-        progress.tell("batch", "already stored")
-
-
-def _serve(
-    start: int,
-    batch: Sequence[Stimulus],
-    todo: list[Job],
-    pictures: _Pictures,
-    jobs: list[Job],
-    limit: float,
-    progress: Progress,
-    pieces: _Pieces,
-) -> None:
-    """Let every waiting observer answer one batch."""
-    errors = pictures.errors()
-    _note_unreadable(batch, errors, limit, len(jobs[0].stimuli), progress)
-    for job in todo:
-        if job not in jobs:
-            continue
-        own_errors = errors if job.geometry else {}
-        try:
-            columns = _answer(job, batch, pictures, own_errors, pieces)
-        except Exception as error:  # noqa: BLE001 - a broken model is a row of the result, the others go on
-            jobs.remove(job)
-            progress.total -= len(job.stimuli) - start
-            progress.fail(job, error)
-            continue
-        job.shards.write(batch, columns, own_errors)
-        progress.done += len(batch)
-        progress.tell("batch", job.observer.name, observer=job.observer.name)
-
-
-def _note_unreadable(
-    batch: Sequence[Stimulus], errors: Mapping[int, str], limit: float, size: int, progress: Progress
-) -> None:
-    for position, why in errors.items():
-        if batch[position].id not in progress.unreadable:
-            progress.unreadable[batch[position].id] = why
-            progress.tell("excluded", why, stimulus=batch[position].id)
-    if len(progress.unreadable) > limit and progress.unreadable:
-        title = f"too many unreadable stimuli (more than {limit / size:.0%} of {size:,})"
-        hint = (
-            "mend the files, or allow them with --allow-unreadable 0.05 (a share); they are then excluded and counted"
-        )
-        raise all_problems(title, progress.unreadable.values(), hint)
-
-
-def _answer(
-    job: Job, batch: Sequence[Stimulus], pictures: _Pictures, errors: Mapping[int, str], pieces: _Pieces
-) -> dict[str, np.ndarray[Any, Any]]:
-    """Return the columns of a shard, with the column ``stimulus`` = position in the batch."""
-    shown = [i for i in range(len(batch)) if i not in errors]
-    images = pictures.of(job.geometry, shown) if job.geometry else None
-    parts = list(_in_pieces(job, [batch[i] for i in shown], images, pieces))
-    joined = _join(parts)
-    rows = joined.pop("stimulus")
-    return {"stimulus": np.array(shown, dtype=np.int32)[rows.astype(np.intp)], **joined}
-
-
-def _in_pieces(
-    job: Job, stimuli: list[Stimulus], images: Pixels | None, pieces: _Pieces
-) -> Iterator[dict[str, np.ndarray[Any, Any]]]:
-    """Answer in pieces that fit the memory: halve on out-of-memory, and remember for the next batch."""
-    start = 0
-    while start < len(stimuli) or not start:
-        size = pieces[job.observer.name]
-        piece = stimuli[start : start + size]
-        pixels = None if images is None else images[start : start + size]
-        try:
-            answers = job.observer.respond(Batch(piece, pixels), job.needs) if piece else {}
-        except (MemoryError, RuntimeError) as error:
-            if len(piece) == 1 or not _out_of_memory(error):
-                raise
-            pieces[job.observer.name] = len(piece) // 2
-            _release_memory()
-            continue
-        yield _reduced(job, _check(job, answers, len(piece), offset=start), piece, offset=start)
-        start += max(len(piece), 1)
-
-
-class _Pieces(dict[str, int]):
-    """Observer → how many stimuli it is shown at once: the batch size until it runs out of memory."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__()
-        self._most = most
-
-    def __missing__(self, observer: str) -> int:
-        return self._most
-
-
-def _out_of_memory(error: Exception) -> bool:
-    return isinstance(error, MemoryError) or "out of memory" in str(error).lower()
-
-
-def _release_memory() -> None:
-    import sys
-
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
-        torch.cuda.empty_cache()
-
-
-def _check(job: Job, answers: Answers, count: int, offset: int = 0) -> dict[str, np.ndarray[Any, Any]]:
-    """Refuse answers that are not what was asked for; add the column ``stimulus`` where each row is one stimulus."""
-    columns = {name: np.asarray(values) for name, values in answers.items()}
-    missing = [n for n in job.needs if n not in columns] if count else []
-    if missing:
-        raise UserError(f"{job.observer.name} answered without {', '.join(missing)}; it gave {', '.join(columns)}")
-    columns.setdefault("stimulus", np.arange(count, dtype=np.int32))
-    lengths = {name: len(values) for name, values in columns.items()}
-    if len(set(lengths.values())) > 1:
-        raise UserError(
-            f"{job.observer.name} answered with columns of different length: {lengths}, for {count} stimuli"
-        )
-    for name in [n for n in columns if n.partition(":")[0] in ("logits", "features")]:
-        if not np.isfinite(columns[name]).all():
-            raise UserError(
-                f"{job.observer.name} answered with NaN or infinite {name}",
-                "check its preprocessing and precision (--precision float32)",
-            )
-    columns["stimulus"] = columns["stimulus"] + offset
-    return columns
-
-
-def _reduced(
-    job: Job, columns: dict[str, np.ndarray[Any, Any]], piece: Sequence[Stimulus], offset: int = 0
-) -> dict[str, np.ndarray[Any, Any]]:
-    """Replace answers by the summary that the protocol keeps of them."""
-    if job.reduce is None or not piece:
-        return columns
-    rows = columns.pop("stimulus")
-    shown = [piece[i] for i in rows - offset]
-    return {**job.reduce(columns, shown), "stimulus": rows}
-
-
-def _join(parts: list[dict[str, np.ndarray[Any, Any]]]) -> dict[str, np.ndarray[Any, Any]]:
-    return {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
-
-
-class _Pictures:
-    """The decoded images of one batch, for every geometry that is wanted of them."""
-
-    def __init__(self, geometries: tuple[Geometry, ...], futures: list[tuple[list[int], Future[Rendered]]]) -> None:
-        self._geometries = geometries
-        self._futures = futures
-        self._made: dict[int, list[Pixels] | str] | None = None
+    stimuli: StimulusSet
+    jobs: list[Job]
+    tally: Tally
+    shared: _Shared
+    missing: dict[Job, set[int]] = field(default_factory=dict)
+    """Job → where the batches begin that it has not answered."""
+    firsts: dict[Geometry, tuple[Stimulus, Pixels] | None] = field(default_factory=dict)
+    """Geometry → the picture to probe with."""
 
     @classmethod
-    def request(cls, pool: DecodePool, root: str, batch: Sequence[Stimulus], jobs: Sequence[Job]) -> _Pictures:
-        """Start decoding: one task for each file, whatever is made of it."""
-        geometries = tuple(dict.fromkeys(job.geometry for job in jobs if job.geometry))
-        if not geometries:
-            return cls((), [])
-        files: dict[str, list[int]] = {}
-        for position, stimulus in enumerate(batch):
-            files.setdefault(stimulus.path or stimulus.id, []).append(position)
-        tasks = ((where, Task(root, tuple(batch[i] for i in where), geometries)) for where in files.values())
-        return cls(geometries, [(where, pool.decode(task)) for where, task in tasks])
+    def survey(cls, jobs: list[Job], tally: Tally, shared: _Shared) -> _Stream:
+        """Look what is stored, and which stimuli could not be shown then; too many of them end the run at once."""
+        stream = cls(jobs[0].stimuli, jobs, tally, shared)
+        for job in jobs:
+            job.shards.open()
+            stream.missing[job] = set(stream._not_stored(job))
+        tally.check()
+        return stream
 
-    def _wait(self) -> dict[int, list[Pixels] | str]:
-        if self._made is None:
-            self._made = {}
-            for positions, future in self._futures:
-                self._made.update(zip(positions, future.result()))
-        return self._made
+    def _not_stored(self, job: Job) -> Iterator[int]:
+        for start, batch in batches(self.stimuli.stimuli, self.shared.batch_size):
+            errors = job.shards.stored(batch)
+            if errors is None:
+                yield start
+            else:
+                self.tally.note(batch, errors)
 
-    def errors(self) -> dict[int, str]:
-        """Return position → reason for what could not be decoded."""
-        return {i: made for i, made in sorted(self._wait().items()) if isinstance(made, str)}
+    def probe(self) -> None:
+        """Show every observer one stimulus before anything is spent; those that fail are done with."""
+        for job in [job for job in self.jobs if self.missing[job]]:
+            try:
+                self._try(job)
+            except Exception as error:  # noqa: BLE001 - a broken model is a row of the result, the others go on
+                self._drop(job, 0, error)
+            else:
+                self.shared.progress.tell("probe", f"{job.observer.name} answers", observer=job.observer.name)
 
-    def of(self, geometry: Geometry, positions: Sequence[int]) -> Pixels:
-        """Return the images at these positions as one array N×H×W×3."""
-        column = self._geometries.index(geometry)
-        made = self._wait()
-        arrays = [pixels[column] for i in positions if not isinstance(pixels := made[i], str)]
-        return np.stack(arrays) if arrays else np.zeros((0, *geometry.size, 3), dtype=np.uint8)
+    def _try(self, job: Job) -> None:
+        if job.geometry is None:
+            return
+        if job.geometry not in self.firsts:
+            self.firsts[job.geometry] = first_picture(self.stimuli, job.geometry)
+        found = self.firsts[job.geometry]
+        if found:
+            self.shared.device.admit(job.observer)
+            answer_one(job, *found)
+
+    def _drop(self, job: Job, start: int, error: Exception) -> None:
+        self.jobs.remove(job)
+        self.shared.progress.total -= len(job.stimuli) - start
+        self.shared.progress.fail(job, error)
+
+    def run(self, pool: DecodePool) -> None:
+        """Serve all jobs: together where they fit the device, else group by group."""
+        for group in self.shared.device.groups(self.jobs):
+            self._run(group, pool)
+
+    def _run(self, group: list[Job], pool: DecodePool) -> None:
+        """Serve all batches, decoding ahead."""
+        waiting: deque[_Waiting] = deque()
+        for start, batch in batches(self.stimuli.stimuli, self.shared.batch_size):
+            alive = [job for job in group if job in self.jobs]
+            jobs = [job for job in alive if start in self.missing[job]]
+            self._skip_stored(len(alive) - len(jobs), batch)
+            if jobs:
+                geometries = [job.geometry for job in jobs]
+                pictures = BatchPictures.request(pool, self.stimuli.root, batch, geometries)
+                waiting.append(_Waiting(start, batch, jobs, pictures))
+            if len(waiting) > PREFETCH:
+                self._serve(waiting.popleft())
+        while waiting:
+            self._serve(waiting.popleft())
+
+    def _skip_stored(self, stored: int, batch: Sequence[Stimulus]) -> None:
+        if stored:
+            self.shared.progress.done += stored * len(batch)
+            self.shared.progress.tell("batch", "already stored")
+
+    def _serve(self, one: _Waiting) -> None:
+        """Let every waiting observer answer one batch."""
+        errors = one.pictures.unreadable()
+        self.tally.note(one.batch, errors)
+        self.tally.check()
+        for job in [job for job in one.jobs if job in self.jobs]:
+            hidden = errors if job.geometry else {}
+            try:
+                columns = self._answer(job, one, hidden)
+            except Exception as error:  # noqa: BLE001 - a broken model is a row of the result, the others go on
+                self._drop(job, one.start, error)
+                continue
+            job.shards.write(one.batch, columns, hidden)
+            self.shared.progress.done += len(one.batch)
+            self.shared.progress.tell("batch", job.observer.name, observer=job.observer.name)
+
+    def _answer(self, job: Job, one: _Waiting, hidden: Collection[int]) -> Columns:
+        images = one.pictures.of(job.geometry) if job.geometry else None
+        self.shared.device.admit(job.observer)
+        return answer(job, one.batch, hidden, images, self.shared.pieces)

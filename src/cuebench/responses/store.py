@@ -4,9 +4,10 @@
     responses/<observer>--<key>/<shard>.parquet       the answers to one batch
 
 *key* hashes what makes an observer answer as it does: weights, preprocessing, label space, adapter version, precision,
-kinds of answer. *shard* hashes the stimuli of one batch, in order. So a shard that exists is right, a shard that is
-missing is to be made, and there is no index that could disagree with the files. Shards are written to a temporary file
-and renamed.
+kinds of answer. *shard* hashes the stimuli of one batch, in order: the pixels for an observer that looks at them, all
+that is known of the stimuli for one that does not (an ideal observer reads the truth, a recording the names). So a
+shard that exists is right, a shard that is missing or cut short is to be made, and there is no index that could
+disagree with the files. Shards are written to a temporary file and renamed.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from cuebench.types import Stimulus
 
 LAYOUT = 1
 """Version of the shard schema; part of every key."""
+LAYOUT_BY_TRUTH = 2
+"""The same for observers without pixels, whose shards were named by the files alone in layout 1."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Key:
     def parts(self) -> dict[str, Any]:
         """Return the parts as a JSON-ready record."""
         return {
-            "layout": LAYOUT,
+            "layout": LAYOUT_BY_TRUTH if self.preprocess is None else LAYOUT,
             "weights": self.weights,
             "preprocess": None if self.preprocess is None else dict(self.preprocess),
             "labels": self.labels,
@@ -61,19 +64,41 @@ class Key:
 
 
 class Shards:
-    """The shards of one folder, whoever answered."""
+    """The shards of one folder, whoever answered.
 
-    def __init__(self, folder: Path) -> None:
+    Parameters
+    ----------
+    folder : Path
+        Where they lie.
+    by_truth : bool
+        Whether they are named by all that is known of the stimuli, not by their pixels alone.
+    """
+
+    def __init__(self, folder: Path, *, by_truth: bool = False) -> None:
         self.folder = folder
+        self.by_truth = by_truth
+
+    @classmethod
+    def of_key(cls, folder: Path, parts: Mapping[str, Any]) -> Shards:
+        """Return the shards that a recorded key (``Key.parts``) belongs to, of this or an earlier layout."""
+        return cls(folder, by_truth=parts.get("layout") == LAYOUT_BY_TRUTH)
 
     def path(self, batch: Sequence[Stimulus]) -> Path:
         """Return the file that holds the answers to exactly these stimuli in this order."""
-        name = hashlib.sha256("\n".join(s.key for s in batch).encode()).hexdigest()[:24]
-        return self.folder / f"{name}.parquet"
+        names = [s.everything for s in batch] if self.by_truth else [s.key for s in batch]
+        return self.folder / f"{_digest(names)}.parquet"
 
     def has(self, batch: Sequence[Stimulus]) -> bool:
-        """Tell whether the batch was answered."""
-        return self.path(batch).is_file()
+        """Tell whether the batch was answered, and the file is not cut short."""
+        return self.stored(batch) is not None
+
+    def stored(self, batch: Sequence[Stimulus]) -> dict[int, str] | None:
+        """Return the errors of a stored batch, from the end of its file alone; None where it is missing or damaged."""
+        try:
+            with pq.ParquetFile(self.path(batch)) as file:
+                return _errors(file.schema_arrow)
+        except (pa.ArrowException, OSError, ValueError):
+            return None
 
     def write(
         self, batch: Sequence[Stimulus], columns: Mapping[str, np.ndarray[Any, Any]], errors: Mapping[int, str]
@@ -81,7 +106,8 @@ class Shards:
         """Store the answers to a batch; ``errors`` names the positions that could not be shown, and why."""
         table = _to_table(columns, errors)
         sink = pa.BufferOutputStream()
-        pq.write_table(table, sink, compression="zstd")
+        # Logits hardly ever repeat: a dictionary of them costs most of the time and makes the file larger.
+        pq.write_table(table, sink, compression="zstd", use_dictionary=False)
         write_atomic(self.path(batch), sink.getvalue().to_pybytes())
 
     def read(self, batch: Sequence[Stimulus]) -> tuple[dict[str, np.ndarray[Any, Any]], dict[int, str]]:
@@ -92,10 +118,10 @@ class Shards:
                 f"no stored answers in {path.parent.name} for a batch of this run", "run the same command again"
             )
         try:
-            table = pq.read_table(path)
-        except (pa.ArrowInvalid, OSError) as error:
+            with pq.ParquetFile(path) as file:
+                return _from_table(file.read(use_threads=False))
+        except (pa.ArrowException, OSError, ValueError) as error:
             raise UserError(f"{path} is damaged: {error}", f"delete {path} and run the same command again") from None
-        return _from_table(table)
 
 
 class ShardFolder(Shards):
@@ -103,12 +129,16 @@ class ShardFolder(Shards):
 
     def __init__(self, root: Path, observer: str, key: Key) -> None:
         slug = re.sub(r"[^A-Za-z0-9._-]+", "_", observer).strip("_")[:60]
-        super().__init__(root / f"{slug}--{key.digest[:16]}")
+        super().__init__(root / f"{slug}--{key.digest[:16]}", by_truth=key.preprocess is None)
         self.key = key
 
     def open(self) -> None:
         """Make the folder and write its key for people to read."""
         write_json(self.folder / "key.json", self.key.parts())
+
+
+def _digest(names: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()[:24]
 
 
 def batches(stimuli: Sequence[Stimulus], size: int) -> Iterator[tuple[int, Sequence[Stimulus]]]:
@@ -141,9 +171,13 @@ def _to_arrow(values: np.ndarray[Any, Any]) -> pa.Array:
 
 
 def _from_table(table: pa.Table) -> tuple[dict[str, np.ndarray[Any, Any]], dict[int, str]]:
-    facts = json.loads((table.schema.metadata or {}).get(b"cuebench.errors", b"{}"))
     columns = {name: _from_arrow(table.column(name).combine_chunks()) for name in table.column_names}
-    return columns, {int(k): v for k, v in facts.items()}
+    return columns, _errors(table.schema)
+
+
+def _errors(schema: pa.Schema) -> dict[int, str]:
+    facts = json.loads((schema.metadata or {}).get(b"cuebench.errors", b"{}"))
+    return {int(k): v for k, v in facts.items()}
 
 
 def _from_arrow(column: pa.Array) -> np.ndarray[Any, Any]:

@@ -69,6 +69,8 @@ class RunRecord:
     skipped: list[Failure] = field(default_factory=list)
     unreadable: dict[str, str] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
+    scored: dict[str, Any] = field(default_factory=dict)
+    """What the scores in this folder were made with: seed, resamples, settings, common."""
     images_decoded: int = 0
     started: str = ""
     finished: str = ""
@@ -80,23 +82,50 @@ class RunRecord:
 
     @classmethod
     def read(cls, out: Path) -> RunRecord:
-        """Read ``run.json``; a folder without one, or one of a later cuebench, is an error that says so."""
-        path = out / "run.json"
-        if not path.is_file():
-            raise UserError(f"{out} is not a run folder: it has no run.json", "make one with: cuebench run … --out DIR")
+        """Read ``run.json``; a folder without one, a damaged one or one of a later cuebench is an error that says so.
+
+        Raises
+        ------
+        DamagedRecord
+            Where the file is cut short, or lacks what this version writes.
+        """
+        body = _body(out)
         try:
-            body = json.loads(path.read_text("utf-8"))
-        except ValueError as error:
-            raise UserError(f"{path} is damaged: {error}", "run the same command again") from None
-        if body.get("format") != FORMAT:
-            raise UserError(f"{path} has format {body.get('format')}; this cuebench reads {FORMAT}", "upgrade cuebench")
-        known = {name: body[name] for name in cls.__dataclass_fields__}
-        known["jobs"] = [
-            JobRecord(**{**job, "needs": tuple(job["needs"]), "notes": tuple(job["notes"])}) for job in known["jobs"]
-        ]
-        for name in ("failures", "skipped"):
-            known[name] = [Failure(**f) for f in known[name]]
-        return cls(**known)
+            known = {name: body[name] for name in cls.__dataclass_fields__ if name in body}
+            known["jobs"] = [JobRecord.parse(job) for job in known["jobs"]]
+            for name in ("failures", "skipped"):
+                known[name] = [Failure(**f) for f in known[name]]
+            return cls(**known)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise DamagedRecord(f"{out / 'run.json'} is damaged or of an older cuebench: {error}", _AGAIN) from None
+
+
+class DamagedRecord(UserError):
+    """A ``run.json`` that cannot be read: no record for whoever scores, and none in the way of whoever runs again."""
+
+
+_AGAIN = "run the same command again: the answers are kept"
+
+
+def _body(out: Path) -> dict[str, Any]:
+    path = out / "run.json"
+    if not path.is_file():
+        raise UserError(f"{out} is not a run folder: it has no run.json", "make one with: cuebench run … --out DIR")
+    try:
+        body = json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise DamagedRecord(f"{path} is damaged: {error}", _AGAIN) from None
+    written = body.get("format") if isinstance(body, dict) else None
+    if isinstance(written, int) and written > FORMAT:
+        raise UserError(f"{path} has format {written}; this cuebench reads {FORMAT}", "upgrade cuebench")
+    if written != FORMAT:
+        raise DamagedRecord(f"{path} has format {written}; this cuebench reads {FORMAT}", _AGAIN)
+    return dict(body)
+
+
+def note_scored(out: Path, scored: Mapping[str, Any], failures: Sequence[Failure]) -> None:
+    """Write into ``run.json`` how it was scored, and what failed; all else stays as the run left it."""
+    write_json(out / "run.json", {**_body(out), "scored": dict(scored), "failures": [asdict(f) for f in failures]})
 
 
 def environment() -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cuebench.errors import UserError
-from cuebench.files import json_text, write_atomic
+from cuebench.files import disk_errors, json_text, write_atomic
 from cuebench.types import Score
 
 _ARROW = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
@@ -29,6 +29,15 @@ def write_scores(out: Path, scores: Sequence[Score], tables: Mapping[str, pa.Tab
     write_atomic(out / "scores.json", scores_json(scores).encode())
     for name, table in tables.items():
         write_atomic(out / "tables" / f"{name}.parquet", parquet_bytes(table))
+
+
+def remove_other_tables(out: Path, keep: Collection[str], protocols: Iterable[str]) -> None:
+    """Delete the tables that an earlier scoring wrote and this one did not; files of other names are not ours."""
+    for protocol in protocols:
+        for path in (out / "tables").glob(f"{protocol}.*.parquet"):
+            if path.stem not in keep:
+                with disk_errors(path):
+                    path.unlink(missing_ok=True)
 
 
 def read_scores(out: Path) -> list[Score]:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
 from cuebench.protocols.base import Protocol, Result, ScoreOptions
 from cuebench.registry import protocols
-from cuebench.responses.gather import gather
+from cuebench.responses.gather import Memory, gather
 from cuebench.responses.store import Shards
 from cuebench.responses.table import Responses
-from cuebench.runs.record import JobRecord, RunRecord
-from cuebench.runs.results import write_scores
+from cuebench.runs.record import JobRecord, RunRecord, locked, note_scored
+from cuebench.runs.results import remove_other_tables, write_scores
+from cuebench.runs.sources import check_settings
 from cuebench.stimuli.manifest import read_manifest
 from cuebench.types import Failure, Score, StimulusSet
 
@@ -47,26 +49,80 @@ def score(
     """
     folder = Path(run).expanduser()
     record = RunRecord.read(folder)
-    options = ScoreOptions(
+    given = record.arguments
+    choice = Choice(
         seed=record.seed if seed is None else seed,
-        resamples=record.arguments["resamples"] if resamples is None else resamples,
-        settings={**record.arguments.get("settings", {}), **(settings or {})},
+        resamples=int(given.get("resamples", 10_000)) if resamples is None else resamples,
+        settings={**given.get("settings", {}), **(settings or {})},
+        common=bool(given.get("common", False)) if common is None else common,
     )
-    shared = record.arguments["common"] if common is None else common
-    names = list(dict.fromkeys(job.protocol for job in record.jobs))
-    results = [_scored(protocols.get(name), record, folder, options, shared) for name in names]
-    rows = [row for result in results for row in result.scores]
-    rows += [_unmeasured(f, "not_applicable") for f in record.skipped]
-    rows += [_unmeasured(f, "failed") for f in record.failures]
-    tables = {f"{n}.{key}": table for n, result in zip(names, results) for key, table in result.tables.items()}
-    write_scores(folder, rows, tables)
+    with locked(folder):
+        rows, failures = score_run(folder, record, choice)
+        note_scored(folder, vars(choice), failures)
     return rows
 
 
-def _scored(protocol: Protocol, record: RunRecord, folder: Path, options: ScoreOptions, common: bool) -> Result:
+@dataclass(frozen=True)
+class Choice:
+    """What a user can choose when scoring; kept in ``run.json`` as ``scored``."""
+
+    seed: int
+    resamples: int
+    settings: Mapping[str, str]
+    common: bool
+
+    def __post_init__(self) -> None:
+        check_numbers(self.seed, self.resamples)
+
+
+def check_numbers(seed: int, resamples: int) -> None:
+    """Refuse numbers that no interval can be made with."""
+    if seed < 0:
+        raise UserError(f"seed must be 0 or more; got {seed}")
+    if resamples < 100:
+        raise UserError(f"resamples must be 100 or more for a 95 % interval; got {resamples}")
+
+
+def score_run(folder: Path, record: RunRecord, choice: Choice) -> tuple[list[Score], list[Failure]]:
+    """Score a run folder that nobody else writes to; return the rows, and everything that failed.
+
+    An observer whose answers cannot be read is a failure of its own; the others are scored.
+    """
+    options = ScoreOptions(choice.seed, choice.resamples, choice.settings)
+    names = list(dict.fromkeys(job.protocol for job in record.jobs))
+    check_settings(names, choice.settings)
+    # What failed at an earlier scoring may have been mended.
+    failures = [f for f in record.failures if not f.details.get("scoring")]
+    results = [_scored(protocols.get(name), record, folder, options, choice.common, failures) for name in names]
+    rows = [row for result in results for row in result.scores]
+    rows += [_unmeasured(f, "not_applicable") for f in record.skipped]
+    rows += [_unmeasured(f, "failed") for f in failures]
+    tables = {f"{n}.{key}": table for n, result in zip(names, results) for key, table in result.tables.items()}
+    write_scores(folder, rows, tables)
+    remove_other_tables(folder, tables, protocols)
+    return rows, failures
+
+
+def _scored(
+    protocol: Protocol,
+    record: RunRecord,
+    folder: Path,
+    options: ScoreOptions,
+    common: bool,
+    failures: list[Failure],
+) -> Result:
     jobs = [job for job in record.jobs if job.protocol == protocol.name]
     manifests = {name: _manifest(folder / "stimuli", name) for name in dict.fromkeys(j.stimuli for j in jobs)}
-    responses = [read_responses(folder, job, manifests[job.stimuli], record.batch_size) for job in jobs]
+    memory = Memory()  # one for all observers: they are scored together
+    responses = []
+    for job in jobs:
+        try:
+            responses.append(read_responses(folder, job, manifests[job.stimuli], record.batch_size, memory))
+        except UserError as error:
+            details = {"hint": error.hint, "scoring": True}
+            failures.append(Failure(job.observer, error.message, job.protocol, details))
+    if not responses:
+        return Result([])
     return protocol.score(_restricted(responses) if common else responses, options)
 
 
@@ -76,9 +132,12 @@ def _manifest(place: Path, name: str) -> StimulusSet:
     return replace(stimuli, targets=str(place / stimuli.targets)) if Path(stimuli.targets).suffix else stimuli
 
 
-def read_responses(folder: Path, job: JobRecord, stimuli: StimulusSet, batch_size: int) -> Responses:
+def read_responses(
+    folder: Path, job: JobRecord, stimuli: StimulusSet, batch_size: int, memory: Memory | None = None
+) -> Responses:
     """Read the stored answers of one observer."""
-    columns, excluded = gather(Shards(folder / "responses" / job.folder), stimuli.stimuli, batch_size)
+    shards = Shards.of_key(folder / "responses" / job.folder, job.key)
+    columns, excluded = gather(shards, stimuli.stimuli, batch_size, memory)
     return Responses(
         observer=job.observer,
         kind=job.kind,  # type: ignore[arg-type]
@@ -102,6 +161,9 @@ def _space(job: JobRecord) -> LabelSpace | None:
 def _restricted(responses: Sequence[Responses]) -> list[Responses]:
     """Keep the stimuli that every observer was asked about, so that all scores speak of the same images."""
     shared = set.intersection(*({s.id for s in r.stimuli} for r in responses))
+    if not shared:
+        who = ", ".join(r.observer for r in responses)
+        raise UserError(f"no stimulus was shown to all of {who}", "score without --common (--all)")
     return [_kept(r, shared) for r in responses]
 
 

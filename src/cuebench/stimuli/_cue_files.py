@@ -157,7 +157,8 @@ def read_labels(path: Path) -> Array:
     picture = _open(path)
     if picture.mode not in {"1", "L", "P", "I", "I;16"}:
         raise UserError(f"{path} has {picture.mode} pixels", "accepted as a label mask: grey levels or a palette")
-    return np.asarray(picture)
+    values = np.asarray(picture)
+    return values.astype(np.uint8) if values.dtype == bool else values
 
 
 def read_mask(path: Path, *, invert: bool) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +17,8 @@ from cuebench.stimuli.made import changes
 
 MANIFEST = "cue.json"
 """Name of the file in the target folder that says how it was made."""
+_UNRECORDED = frozenset({"backend", "workers"})
+"""Options that decide where a cue is computed, not what it is."""
 
 Progress = Callable[[int, int, str], None]
 """``progress(done, total, message)``; the message is empty, or names a file that failed and why."""
@@ -93,12 +96,15 @@ def apply_cue(
     if seed < 0:
         raise UserError(f"seed is {seed}", "accepted: a whole number ≥ 0")
     jobs = plan(name, Path(source), Path(target), options, seed, mask, invert_mask, other)
+    new = False
     if Path(source).is_dir():
-        recipe = {"cue": name, "options": options, "seed": seed, "mask": _text(mask), "other": _text(other)}
-        recipe["invert_mask"] = invert_mask
+        recipe = recipe_of(name, options, seed, Path(target), mask=mask, other=other, invert_mask=invert_mask)
+        new = not (Path(target) / MANIFEST).exists()
         claim_folder(Path(target), recipe, jobs, fresh=fresh)
     todo = [job for job in jobs if fresh or not Path(source).is_dir() or not job.is_done()]
     failed = _run(todo, workers, len(jobs) - len(todo), len(jobs), progress)
+    if new and len(failed) == len(jobs):  # nothing was made: a corrected command must not meet this one's claim
+        (Path(target) / MANIFEST).unlink()
     _all_failed_alike(failed, len(jobs))
     return Applied(Path(target), len(todo) - len(failed), len(jobs) - len(todo), failed)
 
@@ -112,6 +118,22 @@ def _run(todo: list[Job], workers: int, kept: int, total: int, progress: Progres
             failed[str(job.source)] = reason
         report(done, total, f"{job.source}: {reason}" if reason else "")
     return failed
+
+
+def recipe_of(
+    name: str,
+    options: Mapping[str, Any],
+    seed: int,
+    target: Path,
+    *,
+    mask: str | Path | None = None,
+    other: str | Path | None = None,
+    invert_mask: bool = False,
+) -> dict[str, Any]:
+    """Return what ``cue.json`` says; other folders are named as seen from the target, so that all may move together."""
+    kept = {key: value for key, value in options.items() if key not in _UNRECORDED}
+    places = {key: _seen_from(target, path) for key, path in (("mask", mask), ("other", other))}
+    return {"cue": name, "options": kept, "seed": seed, **places, "invert_mask": invert_mask}
 
 
 def claim_folder(folder: Path, recipe: Mapping[str, Any], jobs: list[Job], *, fresh: bool = False) -> None:
@@ -144,5 +166,10 @@ def _all_failed_alike(failed: Mapping[str, str], total: int) -> None:
         raise UserError(f"all {total} files failed: {reasons.pop()}")
 
 
-def _text(path: str | Path | None) -> str | None:
-    return None if path is None else str(path)
+def _seen_from(target: Path, path: str | Path | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        return Path(os.path.relpath(Path(path).resolve(), target.resolve())).as_posix()
+    except ValueError:  # another drive of Windows
+        return Path(path).resolve().as_posix()

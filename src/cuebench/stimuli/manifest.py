@@ -1,8 +1,8 @@
 """A stimulus set as a Parquet file: one row for each stimulus, set-level facts in the key-value metadata.
 
 Columns are the fields of :class:`cuebench.types.Stimulus`; the metadata key ``cuebench.stimulus_set`` holds a JSON
-object with ``name``, ``root``, ``expected``, ``partial``, ``targets`` and the version of this schema. The same set
-gives the same bytes.
+object with ``name``, ``root``, ``expected``, ``partial``, ``targets``, ``notes`` and the version of this schema. The
+same set gives the same bytes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def to_bytes(stimuli: StimulusSet) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    facts = {f: getattr(stimuli, f) for f in ("name", "root", "expected", "partial", "targets")}
+    facts = {f: getattr(stimuli, f) for f in ("name", "root", "expected", "partial", "targets", "notes")}
     metadata = {KEY: json.dumps({"version": SCHEMA_VERSION, **facts}, sort_keys=True).encode()}
     columns = {c: [getattr(s, c) for s in stimuli] for c in COLUMNS}
     sink = pa.BufferOutputStream()
@@ -78,6 +78,7 @@ def read_manifest(path: Path, root: Path | None = None) -> StimulusSet:
         expected=facts["expected"],
         partial=tuple(facts["partial"]),
         targets=facts["targets"],
+        notes=tuple(facts.get("notes", ())),
     )
     return replace(found, root=str(root)) if root is not None else found
 

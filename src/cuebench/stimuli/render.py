@@ -11,6 +11,7 @@ Random steps draw from the stimulus' own seed, so a picture never depends on whi
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 from collections.abc import Iterator
@@ -24,11 +25,29 @@ from PIL import Image
 
 from cuebench.errors import UserError
 from cuebench.registry import cues, sources
+from cuebench.stimuli._rgb import to_rgb
 from cuebench.types import Stimulus
 
 
 class Unreadable(UserError):
-    """A stimulus whose file cannot be decoded: excluded from the scores, counted and shown."""
+    """A stimulus whose file cannot be decoded: excluded from the scores, counted and shown.
+
+    Parameters
+    ----------
+    message, hint : str
+        As of every ``UserError``.
+    transient : bool
+        The file could not be *read* (it is missing, the disk or the memory failed): the next time it may be there.
+        False: its contents are at fault, and stay so.
+    """
+
+    def __init__(self, message: str, hint: str = "", transient: bool = False) -> None:
+        self.transient = transient
+        super().__init__(message, hint)
+
+    def __reduce__(self) -> tuple[type[Unreadable], tuple[str, str, bool]]:  # type: ignore[override]
+        """Keep all parts when the error crosses a process border."""
+        return type(self), (self.message, self.hint, self.transient)
 
 
 def decode(root: str | Path, stimulus: Stimulus) -> Image.Image:
@@ -68,9 +87,9 @@ def _open(root: Path, path: str) -> Image.Image:
     try:
         with Image.open(root / path) as image:
             image.load()
-            return image.convert("RGB")
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise Unreadable(f"{path}: {_reason(error)}") from None
+            return to_rgb(image)
+    except Exception as error:  # noqa: BLE001 - damaged files make Pillow's many decoders raise anything
+        raise Unreadable(f"{path}: {_reason(error)}", transient=_may_pass(error)) from None
 
 
 def steps(recipe: str, root: str | Path = "") -> Iterator[tuple[str, dict[str, Any]]]:
@@ -100,7 +119,17 @@ def _black(root: Path, text: str) -> np.ndarray[Any, Any]:
     return plane == 0
 
 
+def _may_pass(error: Exception) -> bool:
+    """Tell whether the system failed, not the contents: Pillow's own errors about contents have no number."""
+    if isinstance(error, MemoryError):
+        return True
+    # Damaged contents make a decoder jump to places that no file has, which the system calls an invalid argument.
+    return isinstance(error, OSError) and error.errno not in (None, errno.EINVAL, errno.EOVERFLOW)
+
+
 def _reason(error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
         return "the file is missing"
+    if _may_pass(error):
+        return f"cannot be read ({type(error).__name__}: {getattr(error, 'strerror', None) or error})"
     return f"cannot be decoded ({type(error).__name__}: {str(error).partition(' <_io')[0]})"

@@ -10,23 +10,25 @@ from typing import cast
 from cuebench.cues._eed.scheme import Array, Backend, Scheme
 from cuebench.errors import MissingExtra
 
+DEVICES = ("cpu", "cuda")
+"""Names that stand for the fastest backend on that device."""
 BACKENDS = {"numba": "numba_batch", "torch": "torch_batch", "triton": "triton_batch"}
 
 
 def backend_for(name: str, batch: Array, scheme: Scheme) -> Backend:
-    """Return the backend of that name; ``"auto"``: the fastest that is here and can do it."""
-    if name == "auto":
-        name = _fastest(batch, scheme)
+    """Return the backend of that name; ``auto``, ``cpu``, ``cuda``: the fastest that is here (there) and can do it."""
+    if name in {"auto", *DEVICES}:
+        name = _fastest(batch, scheme, name)
     return cast(Backend, importlib.import_module(f"cuebench.cues._eed.{BACKENDS[name]}"))
 
 
-def _fastest(batch: Array, scheme: Scheme) -> str:
-    if _cuda_is_here():
+def _fastest(batch: Array, scheme: Scheme, device: str) -> str:
+    if device != "cpu" and _cuda_is_here():
         from cuebench.cues._eed import triton_batch
 
         if triton_batch.supports(scheme):
             return "triton"
-    if find_spec("numba"):
+    if device != "cuda" and find_spec("numba"):
         from cuebench.cues._eed import numba_batch
 
         if numba_batch.supports(batch):

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cuebench.errors import did_you_mean
-from cuebench.observers._options import only_random, overridden, space_of, torch_options
-from cuebench.observers._weights import built, fit, read_state_dict
+from cuebench.observers._options import initialised, only_random, overridden, space_of, torch_options
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.observers.load import require
 from cuebench.observers.preprocess import Preprocess
@@ -27,10 +26,8 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
         raise did_you_mean("lite model", spec.body, _SIZES)
     given = torch_options(spec, options)
     only_random(spec, given.own["weights"])
-    model = built(lambda: _module(spec.body), given.seed)
-    notes: tuple[str, ...] = (f"random weights, seed {given.seed}",)
-    if not given.random:
-        notes = fit(model, read_state_dict(given.checkpoint or _weights_file(spec)), spec.body)
+    wanted = given if given.random or given.checkpoint else given._replace(checkpoint=str(_weights_file(spec)))
+    model, notes = initialised(lambda: _module(spec.body), wanted)
     observer = TorchObserver(
         model,
         name=given.name,

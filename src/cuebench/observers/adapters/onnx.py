@@ -25,6 +25,7 @@ from cuebench.observers.preprocess import Preprocess, imagenet_usual
 from cuebench.observers.torch_observer import check_logits
 from cuebench.types import Capability, ObserverKind
 
+CUDA = "CUDAExecutionProvider"
 _DTYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64}
 
 
@@ -43,6 +44,7 @@ class OnnxObserver:
         self.settings = {"output": self._output(given["output"]), "features": given["features"]}
         if given["features"]:
             self._output(given["features"])
+        self.precision = "the file's own"
         if options.precision != "float32":
             self.notes = (*self.notes, f"precision {options.precision} ignored: the file fixes its own")
         self.fingerprint = hashlib.sha256(f"{_hash(path)}{sorted(self.settings.items())}".encode()).hexdigest()
@@ -110,6 +112,7 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     observer = OnnxObserver(existing_file(spec.body, "ONNX file"), given, spec, options)
     if not is_segmentation(spec, given):
         return [observer]
+    sliding: dict[str, Any] = windows(spec, given, observer.preprocess)
     masks = MaskObserver(
         observer.scores,
         name=observer.name,
@@ -117,7 +120,8 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
         preprocess=observer.preprocess,
         labels=observer.labels,
         notes=observer.notes,
-        **windows(spec, given),
+        precision=observer.precision,
+        **sliding,
     )
     return [masks]
 
@@ -126,14 +130,22 @@ def _session(path: Path, device: str) -> Any:
     import onnxruntime
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
-    able = onnxruntime.get_available_providers()
-    wanted = [p for p in ("CUDAExecutionProvider",) if p in able and device != "cpu"]
-    if device.startswith("cuda") and not wanted:
-        raise UserError("this onnxruntime has no CUDA provider", "pip install onnxruntime-gpu, or use --device cpu")
+    wanted = _providers(device, onnxruntime.get_available_providers())
     try:
-        return onnxruntime.InferenceSession(str(path), providers=[*wanted, "CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(str(path), providers=wanted)
     except (state.Fail, state.InvalidProtobuf, state.InvalidGraph, state.NoSuchFile, state.NotImplemented) as error:
         raise UserError(f"{path} cannot be loaded by onnxruntime: {str(error).splitlines()[0]}") from None
+
+
+def _providers(device: str, able: Sequence[str]) -> list[Any]:
+    """Return where onnxruntime shall run a file: ``cuda:1`` is the second card; on a Mac's ``mps`` it uses the CPU."""
+    kind, _, number = device.partition(":")
+    if kind not in {"auto", "cpu", "cuda", "mps"} or (number and not number.isdecimal()):
+        raise UserError(f"unknown device {device!r}", "one of auto, cpu, cuda, cuda:N, mps")
+    if kind == "cuda" and CUDA not in able:
+        raise UserError("this onnxruntime has no CUDA provider", "pip install onnxruntime-gpu, or use --device cpu")
+    card = (CUDA, {"device_id": number}) if number else CUDA
+    return [*([card] if kind in {"auto", "cuda"} and CUDA in able else []), "CPUExecutionProvider"]
 
 
 def _layout(shape: Sequence[Any], path: Path) -> str:
@@ -154,8 +166,10 @@ def _preprocess(
     result = overridden(base, spec, {"resize": "", **given}, prefix="")
     if given["size"] and not given["resize"]:
         result = overridden(result, spec, {"resize": str(round(min(result.hw) * 8 / 7))}, prefix="")
-    if fixed and result.hw != sides:
-        raise UserError(f"{spec.body} takes {sides[0]}×{sides[1]} pixels, not size={given['size']}", "leave size= out")
+    # A window is what the network is shown, the size what the images are shown in.
+    if fixed and result.hw != sides and given.get("window") != str(sides[0]):
+        hint = f"leave size= out, or slide: window={sides[0]}" if given["task"] else "leave size= out"
+        raise UserError(f"{spec.body} takes {sides[0]}×{sides[1]} pixels, not size={given['size']}", hint)
     assumed = [key for key in ("mean", "std", "resize") if not given[key]] + (
         [] if fixed or given["size"] else ["size"]
     )

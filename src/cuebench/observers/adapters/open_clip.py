@@ -17,7 +17,7 @@ from cuebench.observers._features import Route
 from cuebench.observers._options import TorchOptions, overridden, space_of, torch_options
 from cuebench.observers._torchvision import import_torchvision
 from cuebench.observers._verify import same_input
-from cuebench.observers._weights import built, fit, read_state_dict
+from cuebench.observers._weights import built, fit_file
 from cuebench.observers._zero_shot import prompts, read_templates, text_features, token_hash, zero_shot_route
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.observers.preprocess import Preprocess
@@ -103,7 +103,7 @@ def _parts(name: str, tag: str, given: TorchOptions) -> Parts:
     if given.random:
         notes = (f"random weights, seed {given.seed}",)
     if given.checkpoint:
-        notes = fit(model, read_state_dict(given.checkpoint), given.checkpoint)
+        notes = fit_file(model, given.checkpoint, given.ema)
     return Parts(model, open_clip.get_tokenizer(name), notes)
 
 

@@ -15,8 +15,10 @@ from typing import Any
 
 from cuebench.errors import UserError, did_you_mean
 from cuebench.observers._options import PREPROCESS, TorchOptions, only_random, overridden, torch_options
+from cuebench.observers._weights import hash_file
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.observers.preprocess import Preprocess, imagenet_usual
+from cuebench.observers.torch_observer import TorchObserver
 from cuebench.observers.wrap import is_observer, own_preprocess, wrap
 
 
@@ -27,10 +29,11 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     model = _made(factory_of(spec.body), given)
     if is_observer(model):
         return [model]
+    notes: tuple[str, ...] = ()
     if given.checkpoint:
-        from cuebench.observers._weights import fit, read_state_dict
+        from cuebench.observers._weights import fit_file
 
-        fit(model, read_state_dict(given.checkpoint), given.checkpoint)
+        notes = fit_file(model, given.checkpoint, given.ema)
     observer = wrap(
         model,
         preprocess=_preprocess(spec, given, model),
@@ -41,7 +44,15 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
         device=options.device,
         precision=options.precision,
     )
-    return [observer]
+    # Of a plain function the answers are not known by its file alone: its weights may lie anywhere.
+    return [observer.told(source_of(spec.body), notes) if isinstance(observer, TorchObserver) else observer]
+
+
+def source_of(body: str) -> dict[str, str]:
+    """Return the hash of the file that the factory is named in, for the fingerprint."""
+    where = body.rpartition(":")[0]
+    file = where if where.endswith(".py") else getattr(sys.modules.get(where), "__file__", None)
+    return {"source": hash_file(Path(file).expanduser())} if file else {}
 
 
 def factory_of(body: str) -> Callable[[], Any]:

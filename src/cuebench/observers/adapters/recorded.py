@@ -3,28 +3,38 @@
 Two formats. The public raw data of people and models, ``subj,session,trial,rt,object_response,category,condition,
 imagename``; and predictions: a column ``stimulus`` (or ``image``, ``imagename``, ``id``) with ``logit_0…``,
 ``prob_0…``, a list column ``logits``, one column for each class, or ``decision``; optional ``observer`` (or
-``subject``) and ``rt``. Each subject is an observer. A subject with a finite response time is a person; several people
-are also pooled as the observer ``people``, which has several rows for a stimulus.
+``subject``) and ``rt``. Each subject is an observer. A subject with a finite response time is a person, and so is one
+in a column ``subject`` or ``subj`` of a file without the column ``rt``; several people are also pooled as the observer
+``people``, which has several rows for a stimulus.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
 from cuebench.errors import UserError, all_problems
-from cuebench.labels import LabelSpace, label_space
-from cuebench.observers._recorded_files import NO_ANSWER, Recording, files_of, read_recording, stimulus_key
+from cuebench.labels import LabelMap, LabelSpace, label_space
+from cuebench.observers._recorded_files import (
+    NO_ANSWER,
+    Recording,
+    check_all_classes,
+    files_of,
+    read_recording,
+    stimulus_key,
+)
 from cuebench.observers.base import Adapter, Answers, Batch, LoadOptions, Observer, Spec
 from cuebench.types import Capability, ObserverKind, Stimulus
 
 POOLED = "people"
+Naming = Literal["user", "columns", "order"]
+"""What says which classes logits stand for: the user, the columns of the file, or their number and order."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,9 @@ class RecordedObserver:
     names: tuple[str, ...]
     columns: Mapping[str, np.ndarray[Any, Any]]
     preprocess: None = None
+    file: Path | None = None
+    naming: Naming = "user"
+    notes: tuple[str, ...] = ()
 
     @property
     def capabilities(self) -> frozenset[Capability]:
@@ -55,6 +68,42 @@ class RecordedObserver:
         for key in rows:
             short.setdefault(key.rpartition("/")[2], []).append(key)
         return {s: rows[keys[0]] for s, keys in short.items() if len(keys) == 1} | rows
+
+    def among(self, targets: Sequence[str], members: LabelMap | None = None, space: str = "") -> RecordedObserver:
+        """Return the same observer; logits that nobody named stand for the classes of one protocol's stimuli.
+
+        Parameters
+        ----------
+        targets : sequence of str
+            The classes.
+        members : LabelMap, optional
+            What each of them is made of in a larger label space: the recorded one may be that.
+        space : str
+            Not used: what was recorded is in one label space.
+
+        Raises
+        ------
+        UserError
+            The logits are not those of these classes.
+        """
+        if self.naming == "user" or self.labels is None or self.file is None:
+            return self
+        if self.naming == "order":
+            size = len(self.labels)
+            return replace(self, labels=_guess(size, tuple(targets)) or _raise_unnamed(self.file, size))
+        if members is None or members.resolve(self.labels).uncovered:
+            known = [n for n in targets if self.labels.find(n) is not None]
+            check_all_classes(self.file, LabelSpace("targets", tuple(targets)), known)
+        return self
+
+    def check_shown(self, stimuli: Sequence[Stimulus]) -> None:
+        """Raise where nothing of what was recorded is among the stimuli."""
+        if stimuli and not any(self._find(s) for s in stimuli):
+            raise UserError(
+                f"{self.name} has answered none of the {len(stimuli):,} stimuli: it was shown "
+                f"{', '.join(map(repr, self.stimulus_names()[:3]))} …, and these are {stimuli[0].id!r} …",
+                "names must agree but for folders and endings; is it the recording of another experiment?",
+            )
 
     def stimulus_names(self) -> Sequence[str]:
         """Return the names of the images as recorded, each once, in the order of the file."""
@@ -86,28 +135,35 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     _check_choice(spec, "values", chosen["values"], ("logits", "probabilities"))
     named = label_space(chosen["labels"]) if chosen["labels"] else None
     classes = named or (LabelSpace("targets", options.targets) if options.targets else None)
-    recordings = [read_recording(f, classes, chosen["values"]) for f in files_of(Path(spec.body).expanduser())]
+    # The targets are those of all protocols of the run; the file may be about one of them.
+    files, whole = files_of(Path(spec.body).expanduser()), named is not None
+    recordings = [read_recording(f, classes, chosen["values"], whole=whole) for f in files]
     _check_one_format(spec, recordings)
     _check_repeats(recordings)
     if named is None:
         _check_known_responses(spec, recordings, options.targets)
-    labels = _labels_of(spec, recordings, named, options.targets)
+    labels = _labels_of(recordings, named, options.targets)
     subjects = sorted({str(s) for r in recordings for s in r.subjects})
     if chosen["name"] and len(subjects) > 1:
         raise UserError(f"observer {spec.text!r}: ?name= but {len(subjects)} subjects", "leave ?name= out")
-    observers = [_observer(s, recordings, labels, chosen) for s in subjects]
+    observers = [_observer(s, recordings, labels, chosen, classes) for s in subjects]
     people = [o.name for o in observers if o.kind == "person"]
     pool = [_pooled(people, observers)] if len(people) > 1 else []
     return [*observers, *pool]
 
 
 def _observer(
-    subject: str, recordings: Sequence[Recording], labels: LabelSpace | None, chosen: Mapping[str, str]
+    subject: str,
+    recordings: Sequence[Recording],
+    labels: LabelSpace | None,
+    chosen: Mapping[str, str],
+    classes: LabelSpace | None,
 ) -> RecordedObserver:
     own = [(r, np.flatnonzero(r.subjects == subject)) for r in recordings if subject in r.subjects]
     names = tuple(str(n) for r, rows in own for n in r.names[rows])
     rt = np.concatenate([r.rt[rows] for r, rows in own])
-    is_person = chosen["kind"] == "person" or (not chosen["kind"] and bool(np.isfinite(rt).any()))
+    seems_one = bool(np.isfinite(rt).any()) or all(r.people for r, _ in own)
+    is_person = chosen["kind"] == "person" or (not chosen["kind"] and seems_one)
     columns: dict[str, np.ndarray[Any, Any]] = {"rt": rt} if is_person else {}
     for name in ("logits", "decisions"):
         parts = [getattr(r, name) for r, _ in own]
@@ -124,7 +180,22 @@ def _observer(
         labels=labels,
         names=names,
         columns=columns,
+        file=own[0][0].file,
+        naming="user" if chosen["labels"] else "columns" if own[0][0].classes else "order",
+        notes=_unknown_words(columns, classes),
     )
+
+
+def _unknown_words(columns: Mapping[str, np.ndarray[Any, Any]], classes: LabelSpace | None) -> tuple[str, ...]:
+    """Say which answers are no class: they count as undecided, but may be slips of the pen."""
+    if classes is None or "decisions" not in columns or "logits" in columns:
+        return ()
+    words, counts = np.unique(columns["decisions"].astype(np.str_), return_counts=True)
+    found = {str(w): int(n) for w, n in zip(words, counts) if w != NO_ANSWER and classes.find(str(w)) is None}
+    if not found:
+        return ()
+    shown = ", ".join(map(repr, list(found)[:3])) + (" …" if len(found) > 3 else "")
+    return (f"{sum(found.values()):,} answers are no class of the stimuli ({shown}): undecided",)
 
 
 def _pooled(people: Sequence[str], observers: Sequence[RecordedObserver]) -> RecordedObserver:
@@ -141,26 +212,28 @@ def _pooled(people: Sequence[str], observers: Sequence[RecordedObserver]) -> Rec
         labels=own[0].labels,
         names=tuple(n for o in own for n in o.names),
         columns=columns,
+        file=own[0].file,
+        naming=own[0].naming,
     )
 
 
 def _labels_of(
-    spec: Spec, recordings: Sequence[Recording], named: LabelSpace | None, targets: tuple[str, ...]
+    recordings: Sequence[Recording], named: LabelSpace | None, targets: tuple[str, ...]
 ) -> LabelSpace | None:
     """Return what the logits stand for: what the user says, the column names, or the one space of that size."""
-    sizes = {r.logits.shape[1]: r for r in recordings if r.logits is not None}
-    if not sizes:
+    kinds = {(r.logits.shape[1], r.classes): r for r in recordings if r.logits is not None}
+    if not kinds:
         return named
-    if len(sizes) > 1:
-        (a, first), (b, second) = list(sizes.items())[:2]
-        raise UserError(f"{first.file} has {a} logits, {second.file} has {b}", "give each model its own spec")
-    size, recording = next(iter(sizes.items()))
-    space = named or (LabelSpace("targets", recording.classes) if recording.classes else _guess(size, targets))
+    if len(kinds) > 1:
+        ((a, _), first), ((b, _), second) = list(kinds.items())[:2]
+        other = f"{b}" if a != b else f"{b} of other classes"
+        raise UserError(f"{first.file} has {a} logits, {second.file} has {other}", "give each model its own spec")
+    (size, columns), recording = next(iter(kinds.items()))
+    space = named or (LabelSpace("targets", columns) if columns else _guess(size, targets))
+    if space is None and size < len(targets):
+        space = LabelSpace(f"{size} unnamed classes", tuple(f"logit_{i}" for i in range(size)))  # of one protocol
     if space is None:
-        raise UserError(
-            f"{recording.file}: {size} logits, but nothing says which classes they are",
-            f"name the label space: {spec.text}?labels=FILE.json (or imagenet1k)",
-        )
+        _raise_unnamed(recording.file, size)
     if len(space) != size:
         raise UserError(
             f"{recording.file}: {size} logits in each row, but the label space {space.name!r} has {len(space)} classes",
@@ -174,6 +247,13 @@ def _guess(size: int, targets: tuple[str, ...]) -> LabelSpace | None:
     if size == len(targets):
         return LabelSpace("targets", targets)
     return label_space("imagenet1k") if size == 1000 else None
+
+
+def _raise_unnamed(file: Path, size: int) -> NoReturn:
+    raise UserError(
+        f"{file}: {size} logits, but nothing says which classes they are",
+        f"name the label space: recorded:{file}?labels=FILE.json (or imagenet1k)",
+    )
 
 
 def _check_choice(spec: Spec, option: str, value: str, accepted: Sequence[str]) -> None:

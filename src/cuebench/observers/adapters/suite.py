@@ -208,9 +208,9 @@ def _filtered(path: Path, keep: str) -> Path:
         return target
     from safetensors.torch import save
 
-    from cuebench.observers._weights import read_state_dict
+    from cuebench.observers._weights import read_weights
 
-    state = read_state_dict(path)
+    state = read_weights(path).tensors
     if keep.startswith("!"):
         own = {k: v for k, v in state.items() if keep[1:] not in k}
     else:

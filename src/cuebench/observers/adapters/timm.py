@@ -11,10 +11,18 @@ from typing import Any
 
 from cuebench.errors import UserError, did_you_mean
 from cuebench.observers import _hub
-from cuebench.observers._options import TorchOptions, only_random, overridden, space_of, torch_options, truth
+from cuebench.observers._options import (
+    TorchOptions,
+    initialised,
+    only_random,
+    overridden,
+    space_of,
+    torch_options,
+    truth,
+)
 from cuebench.observers._timm_data import label_space_of, preprocess_of
 from cuebench.observers._torchvision import import_torchvision
-from cuebench.observers._weights import built, fit, read_state_dict
+from cuebench.observers._weights import built
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.observers.torch_observer import TorchObserver
 
@@ -46,10 +54,7 @@ def module_of(name: str, given: TorchOptions, offline: bool) -> tuple[Any, tuple
     if not name.startswith(("hf-hub:", "local-dir:")):
         check_name(name)
     if given.random or given.checkpoint:
-        model = built(lambda: timm.create_model(name, pretrained=False), given.seed)
-        if given.random:
-            return model, (f"random weights, seed {given.seed}",)
-        return model, fit(model, read_state_dict(given.checkpoint), given.checkpoint)
+        return initialised(lambda: timm.create_model(name, pretrained=False), given)
     return _hub.fetched(
         lambda: built(lambda: timm.create_model(name, pretrained=True), 0),
         f"weights of timm:{name} ({_where(name)})",

@@ -12,11 +12,10 @@ from typing import Any
 from cuebench.errors import did_you_mean
 from cuebench.labels import LabelSpace, label_space
 from cuebench.observers import _hub, _segment_torchvision
-from cuebench.observers._options import TorchOptions, overridden, space_of, torch_options
+from cuebench.observers._options import TorchOptions, initialised, overridden, space_of, torch_options
 from cuebench.observers._segmentation import SEGMENTATION, is_segmentation
 from cuebench.observers._torchvision import import_torchvision
 from cuebench.observers._verify import same_input
-from cuebench.observers._weights import built, fit, read_state_dict
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch_observer import TorchObserver
@@ -51,10 +50,7 @@ def module_of(name: str, given: TorchOptions, weights: Any, offline: bool) -> tu
     check_name(name)
     if given.random or given.checkpoint:
         # GoogLeNet and Inception have extra heads for training, which a published state dict may lack.
-        model = built(lambda: models.get_model(name, weights=None), given.seed)
-        if given.random:
-            return model, (f"random weights, seed {given.seed}",)
-        return model, fit(model, read_state_dict(given.checkpoint), given.checkpoint)
+        return initialised(lambda: models.get_model(name, weights=None), given)
     file = _cache_folder() / Path(weights.url).name
     return _hub.fetched(
         lambda: models.get_model(name, weights=weights),

@@ -16,10 +16,9 @@ from cuebench.observers import _hub, _segment_transformers
 from cuebench.observers._device import pick_device
 from cuebench.observers._features import Route, route
 from cuebench.observers._hf_data import BACKEND, label_space_of, preprocess_of
-from cuebench.observers._options import TorchOptions, only_random, overridden, space_of, torch_options
+from cuebench.observers._options import TorchOptions, initialised, only_random, overridden, space_of, torch_options
 from cuebench.observers._segmentation import SEGMENTATION, is_segmentation
 from cuebench.observers._torchvision import import_torchvision
-from cuebench.observers._weights import built, fit, read_state_dict
 from cuebench.observers._zero_shot import prompts, read_templates, text_features, token_hash, zero_shot_route
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.observers.torch_observer import TorchObserver
@@ -85,10 +84,7 @@ def _model(kind: Any, source: str, config: Any, given: TorchOptions) -> tuple[An
     import torch
 
     if given.random or given.checkpoint:
-        model = built(lambda: kind.from_config(config, dtype=torch.float32), given.seed)
-        if given.random:
-            return model, (f"random weights, seed {given.seed}",)
-        return model, fit(model, read_state_dict(given.checkpoint), given.checkpoint)
+        return initialised(lambda: kind.from_config(config, dtype=torch.float32), given)
     model, info = kind.from_pretrained(source, dtype=torch.float32, output_loading_info=True)
     # transformers fills what the file lacks with random numbers and only warns: a head that was never trained.
     lacking = [*info["missing_keys"], *(str(m) for m in info.get("mismatched_keys", ()))]

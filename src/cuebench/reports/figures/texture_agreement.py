@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+from cuebench.errors import UserError
 from cuebench.reports.figures._data import scores
 from cuebench.reports.figures._svg import FAINT, INK, SERIES, SOFT, Drawing, short_name
 from cuebench.types import Score
@@ -42,6 +43,8 @@ def texture_agreement(run: str | Path) -> Drawing:
     found = {(s.observer, s.condition): s for m in ("texture_dominance", "texture_agreement") for s in scores(run, m)}
     observers = list(dict.fromkeys(o for o, _ in found))
     panels = {t: c for t, c in _PANELS.items() if any((o, x) in found for o in observers for x in c)}
+    if not panels:
+        raise UserError(f"{run} has no answers to labelled photographs", "give the run a data root with imagenet_val")
     page = Drawing(_LEFT + _WIDTH + 40, _TOP + len(panels) * (_HIGH + 92))
     page.title = "What the usual texture of a class is worth"
     page.text(20, 30, page.title, 17, bold=True)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from PIL import Image
 
+from cuebench.errors import UserError
 from cuebench.reports.figures._svg import SOFT, Drawing
 from cuebench.stimuli.sources.texture import draw
 from cuebench.stimuli.textures import names
@@ -28,6 +29,8 @@ def texture_sheet(*, variant: int = 0, columns: int = 10, colour: bool = True, t
     textures : sequence of str
         Only these; default: all.
     """
+    if columns < 1:
+        raise UserError(f"columns is {columns}", "tiles in a row: 1 or more")
     shown = list(textures) or names()
     rows = -(-len(shown) // columns)
     wide = min(columns, len(shown)) * (_TILE + _GAP) + 2 * 20 - _GAP

@@ -14,9 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from cuebench.errors import UserError
+from cuebench.files import write_atomic, write_json
 from cuebench.registry import cues
 from cuebench.stimuli.decomposition.cue_list import Part
 from cuebench.stimuli.decomposition.originals import MASKS
+from cuebench.stimuli.decomposition.sources import Source
 from cuebench.stimuli.hashing import hash_files
 from cuebench.stimuli.made import MADE
 from cuebench.stimuli.manifest import read_manifest
@@ -57,6 +59,18 @@ def _mask(part: Part, stimulus: Stimulus) -> str:
     return f"{part.name}/{MASKS}/{stimulus.id}.png" if moved else f"{MASKS}/{stimulus.id}.png"
 
 
+def write_labels(home: Path, source: Source) -> str:
+    """Write what the labels or masks mean beside the stimuli; return what the manifest calls it."""
+    if source.classes:
+        write_json(home / LABELS, source.classes.label_map())
+        return LABELS
+    if not Path(source.targets).suffix:
+        return source.targets  # a map that ships with cuebench, or none
+    given = Path(source.targets).expanduser()
+    write_atomic(home / f"labels{given.suffix}", given.read_bytes())
+    return f"labels{given.suffix}"
+
+
 def read_set(home: Path, make: str) -> StimulusSet:
     """Read a set that the maker ``cue_decomposition`` made."""
     path = home / MANIFEST
@@ -67,4 +81,4 @@ def read_set(home: Path, make: str) -> StimulusSet:
             "run the same `cuebench make` command again" if unfinished else make,
         )
     found = read_manifest(path, root=home)
-    return replace(found, targets=str(home / found.targets)) if found.targets.endswith(".json") else found
+    return replace(found, targets=str(home / found.targets)) if Path(found.targets).suffix else found

@@ -69,6 +69,15 @@ def write_originals(
         raise all_problems(f"{images.root}", problems, "mend or remove these files, or correct the classes file")
 
 
+def cut(images: StimulusSet, stimulus: Stimulus, size: int, resize: int) -> Array:
+    """Return one image as it will be written."""
+    try:
+        pixels = np.asarray(decode(Path(images.root), stimulus))
+    except Unreadable as error:
+        raise UserError(error.message, "mend or remove the file") from None
+    return square(pixels, size=size, resize=resize) if size else pixels
+
+
 def target(home: Path, stimulus: Stimulus, part: str = ORIGINAL) -> Path:
     """Return the file of one image in one part of the set."""
     return home / part / f"{stimulus.id}.png"
@@ -93,8 +102,9 @@ def _write(stimulus: Stimulus, root: Path, home: Path, size: int, resize: int, c
             both = f"{pixels.shape[1]}×{pixels.shape[0]}, its mask {mask.shape[1]}×{mask.shape[0]}"
             return f"{stimulus.path} is {both}"
         if unknown := classes.unknown(mask):
-            known = ", ".join(str(v) for v in sorted({*classes.ids, *classes.ignore})[:40])
-            return f"{stimulus.mask} holds unknown ids {unknown[:8]}; known: {known}"
+            known = sorted({*classes.ids, *classes.ignore})
+            shown = ", ".join(map(str, known[:40])) + (f" … {known[-1]}" if len(known) > 40 else "")
+            return f"{stimulus.mask} holds unknown ids {unknown[:8]}; known: {shown}"
         write_image(target(home, stimulus, MASKS), _cut_mask(classes.positions(mask), size, resize))
     write_image(target(home, stimulus), square(pixels, size=size, resize=resize) if size else pixels)
     return ""

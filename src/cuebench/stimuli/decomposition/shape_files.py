@@ -17,7 +17,11 @@ from cuebench.stimuli._cue_files import Job, read_image, write_image
 
 LONGEST = 24 * 3600.0
 """Seconds that a run may take without being asked for by name."""
+BACKEND = {True: "cuda", False: "cpu"}
+"""On a GPU or not → the backend of ``eed``."""
 _MARKS = 4
+WAITING = 4
+"""Batches of images that may wait for others of their size."""
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -48,14 +52,16 @@ def seconds_for(pixels: Array, options: Mapping[str, Any]) -> float:
 
 
 def check_duration(
-    jobs: Sequence[Job], options: Mapping[str, Any], workers: int, longest: float = LONGEST, batch: int = 1
+    pixels: Array, number: int, options: Mapping[str, Any], workers: int, longest: float = LONGEST, batch: int = 1
 ) -> float:
     """Return the estimate in seconds; refuse what would take longer than a day, before anything is spent.
 
     Parameters
     ----------
-    jobs : sequence of Job
-        What is still to do.
+    pixels : array
+        A typical image.
+    number : int
+        Images that are still to do.
     options : mapping
         Of ``eed``.
     workers : int
@@ -65,16 +71,14 @@ def check_duration(
     batch : int
         Images that are diffused together (on a GPU); the pace is measured on so many.
     """
-    if not jobs:
+    if not number:
         return 0.0
-    sample = max(jobs[:: max(1, len(jobs) // 16)], key=lambda job: job.source.stat().st_size)
-    pixels = read_image(sample.source)
     shown = np.repeat(pixels[None], batch, axis=0) if batch > 1 else pixels
-    estimate = seconds_for(shown, options) * len(jobs) / (max(1, min(workers, len(jobs))) * batch)
+    estimate = seconds_for(shown, options) * number / (max(1, min(workers, number)) * batch)
     if estimate > longest:
         size = f"{pixels.shape[1]}×{pixels.shape[0]}"
         raise UserError(
-            f"edge-enhancing diffusion of {len(jobs):,} images ({size}) would take about {duration(estimate)} here "
+            f"edge-enhancing diffusion of {number:,} images ({size}) would take about {duration(estimate)} here "
             f"({workers} at once, {dict(options) or 'as published'})",
             "use the fast scheme (--set accuracy=45), fewer images (--count N), a machine with a GPU, or more workers; "
             "--set hours=0 starts it all the same",
@@ -133,6 +137,8 @@ def diffuse_batches(
         groups.setdefault(pixels.shape, []).append((job.target, pixels))
         if len(groups[pixels.shape]) == size:
             flush(pixels.shape)
+        elif sum(map(len, groups.values())) > WAITING * size:  # many sizes: bound what waits in memory
+            flush(max(groups, key=lambda shape: len(groups[shape])))
     for shape in list(groups):
         flush(shape)
 

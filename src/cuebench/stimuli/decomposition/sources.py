@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -44,6 +45,20 @@ class Source:
         """What ``made.json`` says of it: by content, so that the data may move."""
         return {"layout": self.layout, "images": len(self.images), "fingerprint": self.images.fingerprint[:16]}
 
+    @property
+    def coding(self) -> dict[str, Any]:
+        """What ``made.json`` says of the meaning of masks or labels: another meaning is another set."""
+        if self.classes:
+            own = self.classes
+            ids = {str(value): own.names[position] for value, position in sorted(own.ids.items())}
+            members = {name: list(own.members[name]) for name in own.names}
+            # The order of the names is the coding of the masks that are written.
+            return {"classes": {"names": list(own.names), "ids": ids, "ignore": sorted(own.ignore), "members": members}}
+        if not self.targets:
+            return {}
+        targets = label_files.label_map(self.targets).targets
+        return {"labels": {name: [str(m) for m in members] for name, members in targets.items()}}
+
 
 def read_source(place: str, layout: str, *, classes: str, labels: str, count: int, seed: int) -> Source:
     """Read the source data set in any known layout.
@@ -67,6 +82,10 @@ def read_source(place: str, layout: str, *, classes: str, labels: str, count: in
         raise did_you_mean("layout", layout, LAYOUTS)
     if count < 0:
         raise UserError(f"count is {count}", "a number of images, or 0 for all")
+    if layout == "image_folder" and classes:
+        raise UserError(f"classes={classes}: {root} is a folder of labelled images", "classes= is for masks")
+    if layout != "image_folder" and labels:
+        raise UserError(f"labels={labels}: {root} has masks", "labels= is for labelled images; use classes= for masks")
     if layout == "image_folder":
         images, targets = _mapped(image_folder.read(root), labels)
         return Source(layout, _drawn(images, count, seed), None, targets)

@@ -65,6 +65,8 @@ def make(
         The maker's own options; unknown ones are refused with the nearest known one.
     """
     maker: Maker = makers.get(name)
+    if seed < 0:
+        raise UserError(f"seed is {seed}", "accepted: a whole number ≥ 0")
     chosen = dict(maker.options) | {k: _option(maker, k, v) for k, v in options.items()}
     return maker.make(Path(out).expanduser(), seed=seed, count=count, progress=progress, **chosen)
 

@@ -7,6 +7,7 @@ is needed to make the stimuli. Every file is written whole or not at all; the sa
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,12 +17,13 @@ from cuebench.cues.eed import STEPS_CLASSIFICATION, STEPS_SEGMENTATION
 from cuebench.errors import UserError, all_problems
 from cuebench.files import write_json
 from cuebench.stimuli._cue_files import plan
-from cuebench.stimuli.apply_cue import apply_cue, claim_folder
+from cuebench.stimuli.apply_cue import apply_cue, claim_folder, recipe_of
 from cuebench.stimuli.decomposition import conflicts as mixing
 from cuebench.stimuli.decomposition import folder, shape_files
-from cuebench.stimuli.decomposition.cue_list import RESIDUAL, SHAPE, Part, parse
-from cuebench.stimuli.decomposition.originals import MASKS, write_originals, write_residuals
+from cuebench.stimuli.decomposition.cue_list import RESIDUAL, SHAPE, Part
+from cuebench.stimuli.decomposition.originals import MASKS, cut, write_originals, write_residuals
 from cuebench.stimuli.decomposition.sources import Source, read_source
+from cuebench.stimuli.decomposition.wanted import Wanted, wanted
 from cuebench.stimuli.made import MADE, claim
 from cuebench.stimuli.makers.base import Maker, Progress
 from cuebench.stimuli.manifest import write_manifest
@@ -121,24 +123,49 @@ def make(
     """
     found = read_source(source, layout, classes=classes, labels=labels, count=count, seed=seed)
     home = out / (folder.SEGMENTATION if found.classes else folder.CLASSIFICATION)
-    candidates = mixing.parse(conflicts)
-    if candidates and found.classes:
+    if conflicts and found.classes:
         raise UserError("cue-conflict candidates need one class for each image", "leave out conflicts= for masks")
-    parts = parse(",".join([cues, *([SHAPE] * bool(candidates)), *(c.texture for c in candidates)]),
-                  _eed_options(steps, accuracy, bool(found.classes)))  # fmt: skip
+    if min(size, resize) < -1:
+        raise UserError(f"size={size}, resize={resize}", "pixels; 0: as they are; -1: the published sizes")
     size = found.size if size < 0 else size
     resize = (found.resize if resize < 0 else resize) if size else 0
     record = {"maker": "cue_decomposition", "version": folder.VERSION, "source": found.described, "seed": seed,
-              "count": count, "size": size, "resize": resize}  # fmt: skip
+              "count": count, "size": size, "resize": resize, **found.coding}  # fmt: skip
     before = claim(home, record, list(home.iterdir()) if home.is_dir() else [])  # cues may be added later
-    made = {**before, **record, "cuebench": __version__, "cues": {**before.get("cues", {}), **_described(parts)}}
-    write_json(home / MADE, made)
-    told = _Told(progress, len(found.images) * len(parts))
+    whole = wanted(cues, conflicts, _eed_options(steps, accuracy, bool(found.classes)), before)
+    told = _Told(progress, len(found.images) * len(whole.parts))
     work = _Work(home, found, seed, workers, device, hours * 3600 or math.inf, told)
-    write_originals(found.images, home, size, resize, found.classes, told)
-    for part in sorted(parts[1:], key=lambda p: p.name not in {SHAPE}):  # EED first: it may be refused as too long
+    _check_duration(work, whole.parts, size, resize)
+    write_json(home / MADE, {**record, "cuebench": __version__, **whole.described()})
+    _write_originals(work, size, resize, new=not before)
+    for part in sorted(whole.parts[1:], key=lambda p: p.name not in {SHAPE}):
         _make_part(part, work)
-    return _finish(work, parts, candidates)
+    return _finish(work, whole)
+
+
+def _check_duration(work: _Work, parts: list[Part], size: int, resize: int) -> None:
+    """Refuse a diffusion that would take too long, before anything is written."""
+    images = work.source.images.stimuli
+    shape = next((p for p in parts if p.name == SHAPE), None)
+    todo = [s for s in images if not (work.home / SHAPE / f"{s.id}.png").is_file()]
+    if shape is None or not todo:
+        return
+    gpu = shape_files.on_gpu(work.device)
+    sample = max(todo[:: max(1, len(todo) // 16)], key=lambda s: s.width * s.height)
+    batch, at_once = (min(GPU_BATCH, len(todo)), 1) if gpu else (1, shape_files.cores(work.workers))
+    options = {**(shape.options or {}), "backend": shape_files.BACKEND[gpu]}
+    pixels = cut(work.source.images, sample, size, resize)
+    shape_files.check_duration(pixels, len(todo), options, at_once, work.longest, batch)
+
+
+def _write_originals(work: _Work, size: int, resize: int, *, new: bool) -> None:
+    """Write the originals; a new set with bad files leaves nothing behind, so that mended files can be used."""
+    try:
+        write_originals(work.source.images, work.home, size, resize, work.source.classes, work.progress)
+    except UserError:
+        if new:
+            shutil.rmtree(work.home)
+        raise
 
 
 class _Told:
@@ -161,18 +188,18 @@ def _eed_options(steps: int, accuracy: float, segmentation: bool) -> dict[str, A
     return {**options, "accuracy": accuracy} if accuracy else options
 
 
-def _described(parts: list[Part]) -> dict[str, Any]:
-    return {p.name: {"cue": p.cue or p.name, "of": p.source, **(p.options or {})} for p in parts[1:]}
-
-
 def _make_part(part: Part, work: _Work) -> None:
     if part.name == RESIDUAL:
         write_residuals(work.ids, work.home, SHAPE, RESIDUAL)
         return
     options = dict(part.options or {})
     place, target = work.home / part.source, work.home / part.name
-    if part.name == SHAPE and _shape_on_gpu(options, place, target, work):
-        return
+    if part.name == SHAPE:
+        gpu = shape_files.on_gpu(work.device)
+        options["backend"] = shape_files.BACKEND[gpu]
+        if gpu:
+            _diffuse_on_gpu(options, place, target, work)
+            return
     mask = work.home / MASKS if work.source.classes and part.name != SHAPE else None
     told = work.progress
     done = apply_cue(part.cue, place, target, options=options, seed=work.seed, workers=work.workers, mask=mask,
@@ -181,39 +208,36 @@ def _make_part(part: Part, work: _Work) -> None:
         raise all_problems(f"{part.name}", [f"{name}: {why}" for name, why in done.failed.items()])
 
 
-def _shape_on_gpu(options: Mapping[str, Any], place: Path, target: Path, work: _Work) -> bool:
-    """Make the EED pictures on a GPU, True; or check that the CPU can do it within the time, False."""
+def _diffuse_on_gpu(options: Mapping[str, Any], place: Path, target: Path, work: _Work) -> None:
     jobs = plan("eed", place, target, options, work.seed, None, False, None)
-    todo = [job for job in jobs if not job.is_done()]
-    gpu = shape_files.on_gpu(work.device)
-    batch = min(GPU_BATCH, len(todo)) if gpu else 1
-    shape_files.check_duration(
-        todo, options, 1 if gpu else shape_files.cores(work.workers), work.longest, max(batch, 1)
-    )
-    if gpu:
-        recipe = {"cue": "eed", "options": dict(options), "seed": work.seed, "mask": None, "other": None}
-        claim_folder(target, {**recipe, "invert_mask": False}, jobs)
-        shape_files.diffuse_batches(todo, options, GPU_BATCH, work.progress)
-    return gpu
+    claim_folder(target, recipe_of("eed", options, work.seed, target), jobs)
+    shape_files.diffuse_batches([job for job in jobs if not job.is_done()], options, GPU_BATCH, work.progress)
 
 
-def _finish(work: _Work, parts: list[Part], candidates: tuple[mixing.Candidate, ...]) -> StimulusSet:
+def _finish(work: _Work, whole: Wanted) -> StimulusSet:
     """Write the manifest of everything that the folder now holds."""
     images = work.source.images.stimuli
-    made = {part.name: folder.part_stimuli(part, images, work.home) for part in parts}
+    made = {part.name: folder.part_stimuli(part, images, work.home) for part in whole.parts}
     stimuli = [s for pictures in made.values() for s in pictures]
-    if candidates:
-        stimuli += mixing.stimuli(candidates, made[SHAPE], made, work.seed)
-    targets = work.source.targets
-    if work.source.classes:
-        write_json(work.home / folder.LABELS, work.source.classes.label_map())
-        targets = folder.LABELS
+    if whole.candidates:
+        stimuli += mixing.stimuli(whole.candidates, made[SHAPE], made, work.seed)
     name = work.source.classes.dataset if work.source.classes else folder.CLASSIFICATION
-    partial = work.source.images.partial
     # A manifest must not depend on where it lies, so that the same command gives the same bytes anywhere.
-    written = StimulusSet(name, tuple(sorted(stimuli, key=lambda s: s.id)), "", 0, partial, targets)
+    written = StimulusSet(name, tuple(sorted(stimuli, key=lambda s: s.id)), "", 0, work.source.images.partial,
+                          folder.write_labels(work.home, work.source), _departures(whole, work.source))  # fmt: skip
     write_manifest(written, work.home / folder.MANIFEST)
     return folder.read_set(work.home, "")
+
+
+def _departures(whole: Wanted, source: Source) -> tuple[str, ...]:
+    """Say where the diffusion is not the published one: scores must not be read without it."""
+    options = next((p.options or {} for p in whole.parts if p.name == SHAPE), {})
+    published = STEPS_SEGMENTATION if source.classes else STEPS_CLASSIFICATION
+    steps = options.get("steps", published)
+    found = [f"{SHAPE} with {steps:,} steps, published {published:,}"] if steps != published else []
+    if "accuracy" in options:
+        found.append(f"{SHAPE} by the fast scheme, accuracy={options['accuracy']:g}")
+    return tuple(found)
 
 
 MAKER = Maker(

@@ -26,6 +26,7 @@ from cuebench.stimuli.makers._novel_inputs import masks_of, photographs_of
 from cuebench.stimuli.makers._novel_sheet import contact_sheet
 from cuebench.stimuli.makers.base import Maker, Progress
 from cuebench.stimuli.manifest import write_manifest
+from cuebench.stimuli.readers._scan import shortfall
 from cuebench.stimuli.sources import novel_object
 from cuebench.types import Stimulus, StimulusSet
 
@@ -73,7 +74,8 @@ class Object(NamedTuple):
 def plan(shapes: Parts, textures: Parts, count: int = 0) -> list[Object]:
     """Return the stimuli: every shape in every texture at every size and place; a larger ``count`` adds patches.
 
-    An object of full size has one place only, so ``size=1.0`` has no unaligned form.
+    An object of full size has one place only, so ``size=1.0`` has no unaligned form. A smaller ``count`` keeps all
+    conditions and takes the first shapes in the first textures: anchors find their matches among few, too.
     """
     conditions = [(s, p) for p in PLACES for s in SIZES if (s, p) != (1.0, "unaligned")]
     whole = len(shapes) * len(textures) * len(conditions)
@@ -85,7 +87,13 @@ def plan(shapes: Parts, textures: Parts, count: int = 0) -> list[Object]:
         for shape in shapes
         for texture in textures
     ]
-    return found[: count or whole]
+    ranks = {name: rank for names in (shapes, textures) for rank, name in enumerate(names)}
+
+    def first_come(o: Object) -> tuple[int, int, int]:
+        return o.patch, max(ranks[o.shape], ranks[o.texture]), ranks[o.shape]
+
+    chosen = set(sorted(found, key=first_come)[: count or whole])
+    return [o for o in found if o in chosen]
 
 
 def make(
@@ -130,7 +138,7 @@ def make(
     forms = _chosen("shape", shapes, novel_object.SHAPES, shape_parts.names(), masks_of)
     fills = _chosen("texture", textures, novel_object.TEXTURES, texture_parts.names(), photographs_of)
     settings = Settings(seed, background, colour)
-    home, objects = out / NAME, plan(forms, fills, count)
+    home, objects, whole = out / NAME, plan(forms, fills, count), len(plan(forms, fills))
     _prepare(home, settings, forms, fills)
     missing = [o for o in objects if not (home / o.path).is_file()]
 
@@ -142,7 +150,7 @@ def make(
             if progress:
                 progress(done, len(objects))
     write_atomic(home / "contact_sheet.png", png_bytes(contact_sheet(forms, fills, settings, drawn), QUICK))
-    return _written(home, objects, settings)
+    return _written(home, objects, settings, max(whole, len(objects)))
 
 
 def drawn(o: Object, shapes: Parts, textures: Parts, settings: Settings) -> Pixels:
@@ -180,7 +188,7 @@ def _prepare(home: Path, settings: Settings, shapes: Parts, textures: Parts) -> 
     write_json(home / MADE, record)
 
 
-def _written(home: Path, objects: list[Object], settings: Settings) -> StimulusSet:
+def _written(home: Path, objects: list[Object], settings: Settings, whole: int) -> StimulusSet:
     """Write the manifest of what lies in the folder."""
     facts = hash_files([home / o.path for o in objects])
     stimuli = [
@@ -198,7 +206,7 @@ def _written(home: Path, objects: list[Object], settings: Settings) -> StimulusS
         )
         for o, f in zip(objects, facts)
     ]
-    found = StimulusSet(NAME, tuple(stimuli), "", len(stimuli))
+    found = StimulusSet(NAME, tuple(stimuli), "", whole, shortfall(len(stimuli), whole))
     write_manifest(found, home / "manifest.parquet")
     return replace(found, root=str(home))
 

@@ -113,4 +113,5 @@ MAKER = Maker(
     "100 pictures of each procedural texture: stripes, scales, weaves, stone, fur, leaves and sixty more",
     make,
     {"size": SIZE, "colour": True, "scale": 1.0},
+    protocol="texture_association",
 )

@@ -8,7 +8,7 @@ from cuebench.labels import label_space
 from cuebench.stimuli.decomposition.classes import Classes, numbered
 from cuebench.stimuli.readers._scan import file_problem, require_folder
 from cuebench.stimuli.readers.base import Reader
-from cuebench.stimuli.readers.segmentation_pairs import paired
+from cuebench.stimuli.readers.segmentation_pairs import paired, without_image
 from cuebench.types import Stimulus, StimulusSet
 
 LAYOUT = "images/validation/<name>.jpg and annotations/validation/<name>.png (ADEChallengeData2016)"
@@ -33,7 +33,8 @@ def read(folder: Path, *, expected: int = EXPECTED) -> StimulusSet:
         mask = Path("annotations", "validation", f"{image.stem}.png")
         stimuli.append(Stimulus(image.stem, image.relative_to(root).as_posix(), mask=mask.as_posix()))
         problems += [f"{p.relative_to(root)}: {why}" for p in (image, root / mask) if (why := file_problem(p))]
-    return paired(stimuli, problems, root, expected, LAYOUT)
+    masks = (root / "annotations" / "validation").glob("*.png")
+    return paired(stimuli, [*problems, *without_image(masks, stimuli, root)], root, expected, LAYOUT)
 
 
 READER = Reader("ade20k", LAYOUT, read)

@@ -8,7 +8,7 @@ from cuebench.labels import label_space
 from cuebench.stimuli.decomposition.classes import Classes
 from cuebench.stimuli.readers._scan import file_problem, require_folder
 from cuebench.stimuli.readers.base import Reader
-from cuebench.stimuli.readers.segmentation_pairs import paired
+from cuebench.stimuli.readers.segmentation_pairs import paired, without_image
 from cuebench.types import Stimulus, StimulusSet
 
 LAYOUT = "leftImg8bit/val/<city>/<name>_leftImg8bit.png and gtFine/val/<city>/<name>_gtFine_labelIds.png"
@@ -44,7 +44,8 @@ def read(folder: Path, *, expected: int = EXPECTED) -> StimulusSet:
         mask = Path("gtFine", "val", city, f"{stem}_gtFine_labelIds.png")
         stimuli.append(Stimulus(f"{city}/{stem}", image.relative_to(root).as_posix(), mask=mask.as_posix()))
         problems += [f"{p.relative_to(root)}: {why}" for p in (image, root / mask) if (why := file_problem(p))]
-    return paired(stimuli, problems, root, expected, LAYOUT)
+    masks = (root / "gtFine" / "val").glob("*/*_gtFine_labelIds.png")
+    return paired(stimuli, [*problems, *without_image(masks, stimuli, root)], root, expected, LAYOUT)
 
 
 READER = Reader("cityscapes", LAYOUT, read)

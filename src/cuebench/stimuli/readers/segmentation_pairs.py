@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,8 +51,15 @@ def read(folder: Path, *, expected: int = 0) -> StimulusSet:
     stimuli = [Stimulus(p.stem, f"images/{p.as_posix()}", mask=pairs.get(p.stem, "")) for p in images.images]
     problems = [*images.problems, *masks.problems, *id_problems(stimuli)]
     problems += [f"{s.path}: has no mask" for s in stimuli if not s.mask]
-    problems += [f"{m}: has no image" for stem, m in sorted(pairs.items()) if stem not in {s.id for s in stimuli}]
+    problems += without_image((root / place / m for m in masks.images), stimuli, root)
     return paired(stimuli, problems, root, expected, LAYOUT)
+
+
+def without_image(masks: Iterable[Path], stimuli: list[Stimulus], root: Path) -> list[str]:
+    """Name every mask that belongs to no image."""
+    known = {s.mask for s in stimuli}
+    found = sorted(m.relative_to(root).as_posix() for m in masks)
+    return [f"{mask}: has no image" for mask in found if mask not in known]
 
 
 def paired(stimuli: list[Stimulus], problems: list[str], root: Path, expected: int, layout: str) -> StimulusSet:

@@ -1,0 +1,74 @@
+"""``--fresh``: delete what an earlier run wrote to a folder, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from cuebench.errors import UserError, all_problems
+from cuebench.registry import protocols
+
+_ANSWERS = re.compile(r".+--[0-9a-f]{16}")
+_SHARD = re.compile(r"key\.json|[0-9a-f]{24}\.parquet|\..+\.tmp")
+_MANIFEST = re.compile(r"(.+)-[0-9a-f]{12}\.parquet")
+_LABELS = re.compile(r"labels-[0-9a-f]{12}\.\w+")
+
+
+def check_forgettable(folder: Path) -> None:
+    """Refuse to begin afresh in a folder that holds something else than a run."""
+    if (folder / "run.json").is_file():
+        return
+    others = sorted(p.name for p in folder.iterdir() if p.name != ".lock")
+    if others:
+        shown = ", ".join(others[:5]) + (" …" if len(others) > 5 else "")
+        raise UserError(
+            f"--fresh: {folder} is not a run folder (it has no run.json, but {shown})",
+            "choose another --out; nothing was deleted",
+        )
+
+
+def forget(folder: Path) -> None:
+    """Delete answers, manifests, tables, scores and the record of a run; what is not ours stays.
+
+    Raises
+    ------
+    UserError
+        Naming everything that could not be deleted.
+    """
+    problems = [why for path in _written(folder) if (why := _deleted(path))]
+    if problems:
+        raise all_problems(f"--fresh: not everything in {folder} can be deleted", problems, "check the permissions")
+
+
+def _written(folder: Path) -> Iterator[Path]:
+    """Yield what a run wrote, files before their folders and the record last: until then it can be done again."""
+    for answers in _matching(folder / "responses", _ANSWERS):
+        if (answers / "key.json").is_file():
+            yield from sorted(_matching(answers, _SHARD), key=lambda p: p.name == "key.json")
+            yield answers
+    for path in _matching(folder / "stimuli", _MANIFEST):
+        if path.name.rpartition("-")[0] in protocols:
+            yield path
+    yield from _matching(folder / "stimuli", _LABELS)
+    for name in protocols:
+        yield from sorted((folder / "tables").glob(f"{name}.*.parquet"))
+    yield from (folder / part for part in ("responses", "stimuli", "tables"))
+    yield from (folder / part for part in ("scores.parquet", "scores.json", "run.json"))
+
+
+def _matching(folder: Path, names: re.Pattern[str]) -> list[Path]:
+    return sorted(p for p in folder.iterdir() if names.fullmatch(p.name)) if folder.is_dir() else []
+
+
+def _deleted(path: Path) -> str:
+    """Delete a file, or a folder that is empty; return why it cannot be."""
+    try:
+        if path.is_dir() and not path.is_symlink():
+            if not any(path.iterdir()):
+                path.rmdir()
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        return f"{path}: {error.strerror or error}"
+    return ""

@@ -1,0 +1,48 @@
+"""Any picture as eight bits of red, green and blue: nothing clipped, nothing that was invisible becomes black.
+
+Pictures of eight bits without transparency, which all published stimuli are, get Pillow's own ``convert("RGB")``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+_SIXTEEN = 65535
+_LARGEST = {"I": 2**31 - 1, "F": 1.0}
+"""Mode → white. Pixels of 32 bits use their whole range, floating-point ones 0 to 1; every mode I;16… is of 16 bits."""
+_WIDENED = {"PNG", "PPM"}
+"""Formats of 16 bits that some versions of Pillow open as 32."""
+
+
+def to_rgb(image: Image.Image) -> Image.Image:
+    """Return a loaded image as RGB: transparent parts on white, deep pixels scaled by the range of their type.
+
+    Raises
+    ------
+    ValueError
+        Deep pixels outside the range of their type: what they mean cannot be known.
+    """
+    if image.mode in _LARGEST or image.mode.startswith("I;16"):
+        return Image.fromarray(_eight_bits(image)).convert("RGB")
+    if image.has_transparency_data:
+        return _on_white(image)
+    return image.convert("RGB")
+
+
+def _on_white(image: Image.Image) -> Image.Image:
+    layers = image.convert("RGBA")
+    if layers.getchannel("A").getextrema() == (255, 255):
+        return image.convert("RGB")
+    return Image.alpha_composite(Image.new("RGBA", layers.size, "white"), layers).convert("RGB")
+
+
+def _eight_bits(image: Image.Image) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    sixteen = image.mode.startswith("I;16") or (image.mode == "I" and image.format in _WIDENED)
+    white = _SIXTEEN if sixteen else _LARGEST[image.mode]
+    values = np.asarray(image).astype(np.float64) / white
+    if not ((values >= 0) & (values <= 1)).all():
+        raise ValueError(f"pixels of mode {image.mode} must lie between 0 and {white:g}")
+    return np.rint(values * 255).astype(np.uint8)

@@ -1,0 +1,69 @@
+"""The documentation's own examples: every file format in docs/files.md is read by the code that it is meant for."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cuebench.labels import label_map, label_space
+from cuebench.observers.base import LoadOptions
+from cuebench.observers.load import load
+from cuebench.protocols._populations import populations
+from cuebench.reports.families import read_families
+from cuebench.stimuli.decomposition.classes import read_classes
+
+DOCS = Path(__file__).parents[1] / "docs"
+TEXT = (DOCS / "files.md").read_text("utf-8")
+
+
+def example(heading: str, number: int = 0) -> tuple[str, str]:
+    """Return kind and text of the n-th code block below a heading."""
+    section = TEXT.split(f"## {heading}")[1].split("\n## ")[0]
+    return re.findall(r"```(csv|json)\n(.*?)```", section, re.DOTALL)[number]
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(heading: str, number: int = 0) -> Path:
+        kind, text = example(heading, number)
+        path = tmp_path / f"example{number}.{kind}"
+        path.write_text(text, "utf-8")
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("number", "names", "kinds"),
+    [
+        (0, ["subject-01"], {"person"}),
+        (1, ["anna", "bert", "people"], {"person", "people"}),
+        (2, ["example2"], {"model"}),
+    ],
+)
+def test_recorded_answers(written, number, names, kinds):
+    found = load(f"recorded:{written('Answers of people', number)}", LoadOptions(targets=("cat", "dog", "car")))
+    assert [o.name for o in found] == names
+    assert {o.kind for o in found} == kinds
+
+
+def test_label_space_and_map(written):
+    space = label_space(written("Classes of a model"))
+    resolved = label_map(written("Few classes")).resolve(space)
+    assert space.names == ("tabby", "golden retriever", "sports car")
+    assert not resolved.uncovered
+
+
+def test_classes_families_and_population(written):
+    assert read_classes(written("Masks")).names == ("animal", "background")
+    assert [f.expected for f in read_families(written("Families")).members] == ["shape", "neither"]
+    (h,) = populations(str(written("A population")), "imagenet", "eed", "voronoi", {}, [])
+    assert (h.s, h.t) == pytest.approx((0.47, 0.865))
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in [DOCS.parent / "README.md", *DOCS.glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -136,7 +136,7 @@ BAD_OPTIONS = [
     ({"kernel_size": 31}, "kernel_size is 31"),
     ({"diffusivity": "publised"}, "diffusivity is 'publised'"),
     ({"boundary": "zero"}, "boundary is 'zero'"),
-    ({"backend": "cuda"}, "backend is 'cuda'"),
+    ({"backend": "opencl"}, "backend is 'opencl'"),
     ({"workers": 0}, "workers is 0"),
     ({"cycles": 0}, "cycles is 0"),
     ({"accuracy": -1}, "accuracy is -1"),

@@ -115,9 +115,8 @@ def _told(one: Loaded, source: Source) -> Loaded:
 
 def _add_jobs(plan: Plan, source: Source, one: Loaded, loaded: LoadedAll, folder: Path, settings: RunOptions) -> None:
     stimuli = _stimuli_for(source, one.observer, loaded)
-    if check := getattr(one.observer, "check_shown", None):
-        check(stimuli.stimuli)
     needs = _needs(source.protocol, one.observer)
+    _check_shown(one.observer, stimuli)
     _check_labels(source.protocol, one.observer, stimuli)
     manifest = _manifest(plan, source.protocol, stimuli)
     jobs, records = [], []
@@ -171,6 +170,17 @@ def _limited_alike(source: Source, own: StimulusSet) -> StimulusSet:
     shown = {s.id for s in source.stimuli}
     shared = [s for s in own if s.id in shown]
     return own.only(shared, f"limited to {len(shared):,} stimuli of the run") if shared else source.limited(own)
+
+
+def _check_shown(observer: Observer, stimuli: StimulusSet) -> None:
+    """A recording of another experiment is no failure of this one, unless it belongs to none of the run."""
+    check = getattr(observer, "check_shown", None)
+    if check is None:
+        return
+    try:
+        check(stimuli.stimuli)
+    except UserError as error:
+        raise NotApplicable(error.message, error.hint) from None
 
 
 def _needs(protocol: Protocol, observer: Observer) -> tuple[Capability, ...]:

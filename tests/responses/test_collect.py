@@ -189,7 +189,9 @@ def test_a_hiccup_of_the_disk_is_tried_again(
 
 def test_a_geometry_that_cannot_be_made_fails_its_observer_alone(stimuli: StimulusSet, tmp_path: Path) -> None:
     good, bad = job(Counting("good"), stimuli, tmp_path), job(Counting("bad"), stimuli, tmp_path)
-    bad = replace(bad, preprocess=Preprocess(size=16, resize=-3))
+    wrong = Preprocess(size=16)
+    object.__setattr__(wrong, "resize", -3)  # past the check that users meet
+    bad = replace(bad, preprocess=wrong)
     progress, *_ = run([bad, good], workers=1)
     (failure,) = progress.failures
     assert failure.observer == "bad"

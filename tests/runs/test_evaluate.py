@@ -343,3 +343,28 @@ def test_options_without_effect_are_refused(data_root: Path, tmp_path: Path, set
         cb.score(tmp_path / "r", settings={setting: "3"})
     with pytest.raises(UserError, match=words):
         cb.evaluate("ideal:shape", "cue_conflict", data_root=data_root, out=tmp_path / "q", settings={setting: "3"})
+
+
+def test_a_bare_module_is_told_to_be_wrapped(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="a dict is no observer"):
+        cb.evaluate([{}], "triplets", out=tmp_path)  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("size", [0, -5, "224", (224,), (224, 0), 22.4])
+def test_a_size_that_is_none(size: object) -> None:
+    with pytest.raises(UserError, match="Preprocess size is"):
+        cb.Preprocess(size=size)  # type: ignore[arg-type]
+
+
+def test_missing_data_is_told_to_ideal_observers_too(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="imagenet_val"):
+        cb.evaluate("ideal:shape", "imagenet_accuracy", data_root=tmp_path, out=tmp_path / "r")
+
+
+def test_a_failure_that_nobody_listens_to_is_a_warning(data_root: Path, tmp_path: Path) -> None:
+    with pytest.warns(RuntimeWarning, match="not measured: recorded:nowhere"):
+        found = cb.evaluate(
+            ["ideal:shape", "recorded:nowhere"], "cue_conflict", data_root=data_root, out=tmp_path / "r"
+        )
+    assert "1 not measured" in repr(found)
+    assert len(repr(found)) < 300

@@ -69,7 +69,7 @@ def test_an_observer_that_breaks_while_planning_fails_alone(measure: Any) -> Non
     class Odd(Broken):
         name = "odd"
         fingerprint = "odd"  # type: ignore[assignment]
-        preprocess = cb.Preprocess(size=32, resize=-3)
+        preprocess = "224"  # type: ignore[assignment]
 
     scores = measure([Broken(), Odd(), "ideal:shape"])
     assert [f.observer for f in scores.record.failures] == ["broken", "odd"]

@@ -114,6 +114,9 @@ class Preprocess:
     source: str = "user"
 
     def __post_init__(self) -> None:
+        _check_pixels("size", self.size)
+        if self.resize is not None:
+            _check_pixels("resize", self.resize)
         object.__setattr__(self, "mean", _triple("mean", self.mean))
         object.__setattr__(self, "std", _triple("std", self.std))
         if not all(s > 0 for s in self.std):
@@ -195,6 +198,12 @@ def imagenet_usual(size: tuple[int, int] = (224, 224), source: str = "ImageNet's
     For files that carry weights but do not say how their images are to be prepared.
     """
     return Preprocess(size=size, resize=round(min(size) * 8 / 7), centre="down", source=source)
+
+
+def _check_pixels(name: str, value: object) -> None:
+    sides = value if isinstance(value, tuple) else (value, value)
+    if len(sides) != 2 or not all(isinstance(s, (int, np.integer)) and s > 0 for s in sides):
+        raise UserError(f"Preprocess {name} is {value!r}", "pixels: a whole number above 0, or (height, width)")
 
 
 def _triple(name: str, value: Any) -> tuple[float, float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -80,14 +81,24 @@ def evaluate(
         _collect(plan, record, folder, settings, tell)
         rows = _score(record, folder, settings)
     tell(Event("finished", f"{len(rows)} scores in {folder}", fields={"out": str(folder)}))
-    return Scores(tuple(rows), folder, record)
+    found = Scores(tuple(rows), folder, record)
+    if found.failures and on_event is None:  # nobody listened: a silent gap in a table is worse than a warning
+        warnings.warn("not measured: " + "; ".join(found.failures), RuntimeWarning, stacklevel=2)
+    return found
 
 
 def _several(observers: str | Observer | Iterable[str | Observer]) -> list[str | Observer]:
     # Not isinstance: until Python 3.12 that reads every attribute of the contract, and one of them hashes the weights.
     if isinstance(observers, str) or callable(getattr(observers, "respond", None)):
         return [cast("str | Observer", observers)]
-    return list(cast("Iterable[str | Observer]", observers))
+    found: list[Any] = list(observers) if isinstance(observers, Iterable) else [observers]
+    strange = [o for o in found if not isinstance(o, str) and not callable(getattr(o, "respond", None))]
+    if strange:
+        raise UserError(
+            f"a {type(strange[0]).__name__} is no observer",
+            "wrap a model: cuebench.wrap(model, preprocess=…, labels=…); or name one: 'timm:resnet50'",
+        )
+    return found
 
 
 def _options(options: dict[str, Any]) -> RunOptions:

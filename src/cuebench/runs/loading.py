@@ -68,6 +68,9 @@ def load_observers(
             found.extend(_with_layers(_load(one, options, device), settings.features))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's script may raise anything, or end Python
             failures.append(failed(one if isinstance(one, str) else one.name, error))
+    missing = next((s.problem for s in sources if s.problem is not None), None)
+    if not found and failures and missing is not None and not options.targets:
+        raise missing  # an ideal observer cannot choose where there is nothing to choose among
     if not found and failures:
         # With a single mistyped observer there is nothing to go on with: say so at once, as an error.
         raise UserError("\n".join(f"{f.observer}: {f.reason}" for f in failures), str(failures[0].details["hint"]))

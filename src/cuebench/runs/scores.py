@@ -16,13 +16,21 @@ USUAL = "partial"
 """The condition that a metric of several is meant in: all stimuli, decided among the classes of the set."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Scores(Sequence[Score]):
     """The rows of a run, with what went wrong; behaves as a list of ``Score``."""
 
     rows: tuple[Score, ...]
     out: Path
     record: RunRecord = field(repr=False)
+
+    def __repr__(self) -> str:
+        who, where = (
+            {getattr(r, f): None for r in self.rows if r.metric != "failed"} for f in ("observer", "protocol")
+        )
+        some = ", ".join(list(who)[:3]) + (" …" if len(who) > 3 else "")
+        gaps = f", {len(self.failures)} not measured" if self.failures else ""
+        return f"<{len(self.rows)} scores of {some} on {', '.join(where)}{gaps}; {self.out}>"
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import re
 from pathlib import Path
 
@@ -15,6 +17,8 @@ from cuebench.reports.families import read_families
 from cuebench.stimuli.decomposition.classes import read_classes
 
 DOCS = Path(__file__).parents[1] / "docs"
+SOURCE = Path(__file__).parents[1] / "src"
+WITH_EXAMPLES = sorted(p for p in SOURCE.rglob("*.py") if ">>> " in p.read_text("utf-8"))
 TEXT = (DOCS / "files.md").read_text("utf-8")
 
 
@@ -67,3 +71,11 @@ def test_links_between_pages_lead_somewhere():
     for page in [DOCS.parent / "README.md", *DOCS.glob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_examples_in_docstrings_give_what_they_say(path):
+    name = ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
+    found = doctest.testmod(importlib.import_module(name))
+    assert found.attempted or "+SKIP" in path.read_text("utf-8")
+    assert not found.failed

@@ -53,7 +53,7 @@ def relative_robustness(corrupted: Sequence[float], clean: float) -> float:
 
     Examples
     --------
-    >>> relative_robustness([0.8, 0.4], 0.8)
+    >>> round(relative_robustness([0.8, 0.4], 0.8), 6)
     0.75
     """
     return float(np.mean(corrupted) / clean) if len(corrupted) and clean else float("nan")

@@ -16,7 +16,7 @@ from cuebench.errors import UserError
 from cuebench.metrics.estimates import Estimate
 from cuebench.metrics.intervals import percentile, undefined, weights
 from cuebench.metrics.ranks import best_ranks
-from cuebench.types import IntervalKind
+from cuebench.types import IntervalKind, MetricInfo
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -26,6 +26,58 @@ TIES = "Equal logits are ordered by class index (the rule of arg max); the autho
 MEMBERS = "A class of several ImageNet classes has the rank of its best member; siblings above it are not removed."
 CLUSTERS = "Ten classes make up each cue: the interval over classes is the one for a statement about other classes."
 _CHUNK = 4_000_000
+
+
+def sensitivity_info(cue: str) -> MetricInfo:
+    """Describe the sensitivity to shape or texture cues."""
+    return MetricInfo(
+        name=f"{cue}_sensitivity",
+        title=f"{cue.capitalize()} sensitivity ({cue.capitalize()}-Sens)",
+        formula=f"(1/N) Σ 1/rank_i, rank = best rank of any member of the {cue} class among all logits",
+        denominator=f"all answered {cue} cues",
+        reference=REFERENCE,
+        caveats=(TIES, MEMBERS, CLUSTERS),
+        bounds=(0.0, 1.0),
+        chance="H_K/K for a random order of K classes: .0075 for K = 1,000",
+        higher_is=f"recognises more {cue} cues",
+        needs=("logits",),
+    )
+
+
+def top_k_info(cue: str, k: int) -> MetricInfo:
+    """Describe the top-k accuracy on shape or texture cues."""
+    return MetricInfo(
+        name=f"{cue}_top{k}",
+        title=f"{cue.capitalize()}-cue accuracy, top {k}",
+        formula=f"(1/N) Σ [rank_i ≤ {k}], rank = best rank of any member of the {cue} class among all logits",
+        denominator=f"all answered {cue} cues",
+        reference=REFERENCE,
+        caveats=(MEMBERS, CLUSTERS, "People answer among the given classes: their chance is 1/10, a model's 1/1,000."),
+        bounds=(0.0, 1.0),
+        chance=f"about {k} · members / classes",
+        higher_is=f"recognises more {cue} cues",
+        needs=("logits",),
+    )
+
+
+def preference_info(cue: str, other: str) -> MetricInfo:
+    """Describe the preference for shape or texture."""
+    return MetricInfo(
+        name=f"{cue}_preference",
+        title=f"{cue.capitalize()} preference",
+        formula=f"{cue.capitalize()}-Sens / (Shape-Sens + Texture-Sens)",
+        denominator="sum of both sensitivities; n counts the images of both cues",
+        reference=REFERENCE,
+        caveats=(
+            "Read it with both sensitivities: two models that see next to nothing and two that see all share a .5.",
+            "Shape and texture cues are different images of different classes, never in conflict.",
+            CLUSTERS,
+        ),
+        bounds=(0.0, 1.0),
+        chance="0.5 (equal ranks of both)",
+        higher_is=f"ranks {cue} cues better than {other} cues",
+        needs=("logits",),
+    )
 
 
 def reciprocal(ranks: Array) -> Floats:
@@ -49,6 +101,19 @@ def sensitivity(logits: Array, target: Array, members: Sequence[Array]) -> float
         Positions of each class' members among the logits.
     """
     return mean(reciprocal(best_ranks(logits, target, members)))
+
+
+def top_k(logits: Array, target: Array, members: Sequence[Array], k: int) -> float:
+    """Return the share of rows with a member of their class among the k largest logits; NaN where there is no row.
+
+    Parameters
+    ----------
+    logits, target, members
+        As in ``sensitivity``.
+    k : int
+        How many of the first count.
+    """
+    return mean(best_ranks(logits, target, members) <= k)
 
 
 def mean(values: Array) -> float:

@@ -4,39 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cuebench.metrics.sensitivity import CLUSTERS, MEMBERS, REFERENCE, TIES, Array, sensitivity
-from cuebench.types import MetricInfo
+from cuebench.metrics.sensitivity import Array, sensitivity, sensitivity_info
 
-METRIC = MetricInfo(
-    name="shape_sensitivity",
-    title="Shape sensitivity (Shape-Sens)",
-    formula="(1/N) Σ 1/rank_i, rank = best rank of any member of the shape class among all logits",
-    denominator="all answered shape cues",
-    reference=REFERENCE,
-    caveats=(TIES, MEMBERS, CLUSTERS),
-    bounds=(0.0, 1.0),
-    chance="H_K/K for a random order of K classes: .0075 for K = 1,000",
-    higher_is="recognises more shape cues",
-    needs=("logits",),
-)
+METRIC = sensitivity_info("shape")
 
 
 def shape_sensitivity(logits: Array, target: Array, members: Sequence[Array]) -> float:
-    """Return the mean reciprocal rank of the shape class of each shape cue, over the whole label space.
-
-    Parameters
-    ----------
-    logits : float array n × classes
-        Answers to shape cues.
-    target : int array n
-        Position in ``members`` of each cue's class.
-    members : sequence of int arrays
-        Positions of each class' members among the logits.
-
-    Returns
-    -------
-    float
-        Between 1/classes and 1; NaN where there is no cue.
+    """Return (1/N) Σ 1/rank_i over the shape cues, between 1/classes and 1; see ``sensitivity.sensitivity``.
 
     References
     ----------

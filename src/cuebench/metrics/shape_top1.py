@@ -4,35 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cuebench.metrics.ranks import best_ranks
-from cuebench.metrics.sensitivity import CLUSTERS, MEMBERS, REFERENCE, Array, mean
-from cuebench.types import MetricInfo
+from cuebench.metrics.sensitivity import Array, top_k, top_k_info
 
-METRIC = MetricInfo(
-    name="shape_top1",
-    title="Shape-cue accuracy, top 1",
-    formula="(1/N) Σ [rank_i ≤ 1], rank = best rank of any member of the shape class among all logits",
-    denominator="all answered shape cues",
-    reference=REFERENCE,
-    caveats=(MEMBERS, CLUSTERS, "People answer among the given classes: their chance is 1/10, a model's 1/1,000."),
-    bounds=(0.0, 1.0),
-    chance="about 1 · members / classes",
-    higher_is="recognises more shape cues",
-    needs=("logits",),
-)
+METRIC = top_k_info("shape", 1)
 
 
 def shape_top1(logits: Array, target: Array, members: Sequence[Array]) -> float:
-    """Return the share of shape cues with a member of their class among the 1 largest logits.
-
-    Parameters
-    ----------
-    logits : float array n × classes
-        Answers to shape cues.
-    target : int array n
-        Position in ``members`` of each cue's class.
-    members : sequence of int arrays
-        Positions of each class' members among the logits.
+    """Return (1/N) Σ [rank_i ≤ 1] over the shape cues; see ``sensitivity.top_k``.
 
     References
     ----------
@@ -44,4 +22,4 @@ def shape_top1(logits: Array, target: Array, members: Sequence[Array]) -> float:
     >>> shape_top1(np.eye(8), np.zeros(8, int), [np.array([0])])
     0.125
     """
-    return mean(best_ranks(logits, target, members) <= 1)
+    return top_k(logits, target, members, 1)

@@ -2,25 +2,9 @@
 
 from __future__ import annotations
 
-from cuebench.metrics.sensitivity import CLUSTERS, REFERENCE, preference
-from cuebench.types import MetricInfo
+from cuebench.metrics.sensitivity import preference, preference_info
 
-METRIC = MetricInfo(
-    name="texture_preference",
-    title="Texture preference",
-    formula="Texture-Sens / (Shape-Sens + Texture-Sens)",
-    denominator="sum of both sensitivities; n counts the images of both cues",
-    reference=REFERENCE,
-    caveats=(
-        "Read it with both sensitivities: two models that see next to nothing and two that see all share a .5.",
-        "Shape and texture cues are different images of different classes, never in conflict.",
-        CLUSTERS,
-    ),
-    bounds=(0.0, 1.0),
-    chance="0.5 (equal ranks of both)",
-    higher_is="ranks texture cues better than shape cues",
-    needs=("logits",),
-)
+METRIC = preference_info("texture", "shape")
 
 
 def texture_preference(shape_sensitivity: float, texture_sensitivity: float) -> float:

@@ -11,7 +11,7 @@ from cuebench.cues import diamond_shuffle, patch_rotation, patch_shuffle, vorono
 from cuebench.cues.voronoi_shuffle import nearest_site
 
 TARGET = 300
-"""Images per second that voronoi_shuffle must reach on one core."""
+"""Images per second that every shuffle must reach on one core."""
 
 
 def kd_tree_sites(height: int, width: int, ys: np.ndarray, xs: np.ndarray) -> np.ndarray:
@@ -39,6 +39,7 @@ def main() -> dict[str, float]:
     ys, xs = rng.integers(224, size=32), rng.integers(224, size=32)
     rates = {
         "voronoi_shuffle": rate(lambda n: voronoi_shuffle(image, rng=n)),
+        "voronoi_shuffle, 128 sites": rate(lambda n: voronoi_shuffle(image, sites=128, rng=n)),
         "voronoi_shuffle with mask": rate(lambda n: voronoi_shuffle(image, mask=mask, rng=n)),
         "patch_shuffle": rate(lambda n: patch_shuffle(image, rng=n)),
         "diamond_shuffle": rate(lambda n: diamond_shuffle(image, rng=n)),
@@ -51,7 +52,8 @@ def main() -> dict[str, float]:
         print(f"  {name:36s}{value:9.0f} images/s")
     faster = rates["nearest site, running minimum"] / rates["nearest site, k-d tree (baseline)"]
     print(f"  running minimum / k-d tree: {faster:.1f}×")
-    print(f"  voronoi_shuffle / target of {TARGET}: {rates['voronoi_shuffle'] / TARGET:.1f}×")
+    least = min(value for name, value in rates.items() if "shuffle" in name)
+    print(f"  slowest shuffle / target of {TARGET}: {least / TARGET:.1f}×")
     return rates
 
 

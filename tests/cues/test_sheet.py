@@ -64,3 +64,11 @@ def test_neighbouring_groups_share_a_row_where_they_fit():
     apart = draw([Group("A", [tile] * 3), Group("B", [tile] * 3)], title="t", columns=5)
     assert together.size[1] < apart.size[1]
     assert draw([Group("A", [tile] * 11), Group("B", [Tile("x", "why", None)])], title="t", columns=5).size[1] > 0
+
+
+def test_a_sheet_is_no_vector_picture(tmp_path):
+    from cuebench.errors import UserError
+    from cuebench.stimuli.sheet import save_sheet
+
+    with pytest.raises(UserError, match=r"cannot write a sheet as 's\.svg'"):
+        save_sheet(tmp_path / "in.png", tmp_path / "s.svg")

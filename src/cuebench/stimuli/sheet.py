@@ -27,6 +27,7 @@ KINDS = {
 """Groups in the order of the sheet."""
 
 EED = {"accuracy": 40.0}
+SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "eed": EED,
     "texture_residual": {**EED, "stretch": False},
@@ -98,6 +99,8 @@ def save_sheet(
     Without `mask` the object is guessed (GrabCut from the image's middle), and the sheet says so; without `other`
     the mixtures use the image upside down. Returns the problems of `contact_sheet`.
     """
+    if target.suffix.lower() not in SUFFIXES:
+        raise UserError(f"cannot write a sheet as {target.name!r}", f"name it {', '.join(SUFFIXES)}")
     image = squared(_colour(read_image(source)), size)
     inside = guess_mask(image) if mask is None else squared(read_mask(mask, invert=invert_mask), size)
     second = image[::-1] if other is None else squared(_colour(read_image(other)), size)

@@ -13,6 +13,7 @@ from cuebench.types import Score
 
 PROTOCOL = "corruption_robustness"
 _W, _H, _GAP, _COLUMNS = 330, 230, 70, 3
+_STEP = 0.008
 _LABELS = {
     "contrast": "contrast, share that is left",
     "high_pass": "standard deviation of the filter, pixels",
@@ -68,7 +69,8 @@ def _panel(
     plot.ticks = [(p, c.partition("=")[2].replace("inf", "none")) for p, c in zip(places, ordered)]
     for number, observer in enumerate(names):
         own = [(p, by[observer, c]) for p, c in zip(places, ordered) if (observer, c) in by]
-        points, whiskers = [(p, s.value) for p, s in own], [(s.ci_low, s.ci_high) for _, s in own]
+        aside = _STEP * (number - (len(names) - 1) / 2)  # whiskers beside, not over one another
+        points, whiskers = [(p + aside, s.value) for p, s in own], [(s.ci_low, s.ci_high) for _, s in own]
         plot.lines.append(Line(observer, colour_of(number), points, whiskers))
     plot.draw()
 

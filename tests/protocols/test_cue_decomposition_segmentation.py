@@ -353,3 +353,13 @@ def test_a_mask_without_an_image_is_named(tmp_path, layout, mask):
         Image.new("L", (4, 4)).save(tmp_path / name)
     with pytest.raises(UserError, match=f"{mask}: has no image"):
         {"cityscapes": cityscapes, "ade20k": ade20k}[layout].read(tmp_path)
+
+
+def test_the_command_line_names_the_protocol_that_shows_the_set(source, tmp_path, capsys):
+    from cuebench import cli
+
+    assert (
+        cli.invoke(["make", "cue_decomposition", "--source", str(source), "--out", str(tmp_path), "--cues", "patch"])
+        == 0
+    )
+    assert "cuebench run -p cue_decomposition_segmentation " in capsys.readouterr().out

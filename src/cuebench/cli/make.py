@@ -38,5 +38,6 @@ def command(
     if as_json:
         print_json({"name": made.name, "root": made.root, "stimuli": len(made), "targets": made.targets})
     elif not quiet:
-        shown = made.name if made.name in protocols else makers.get(name).protocol or name
+        folder = Path(made.root).name
+        shown = folder if folder in protocols else makers.get(name).protocol or name
         print(f"{len(made):,} stimuli in {made.root}\nuse them: cuebench run -p {shown} --data-root {out} -o …")

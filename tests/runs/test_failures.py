@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -157,12 +158,14 @@ def test_a_corrected_label_reaches_the_ideal_observer(measure: Any, data_root: P
 
 
 def test_a_member_of_a_suite_is_keyed_by_what_loaded_it(measure: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def load(spec: str, options: Any) -> list[cb.Observer]:
+    from cuebench.observers.adapters import suite
+
+    def load(spec: Any, options: Any) -> list[cb.Observer]:
         made = always_cat("member")
         made.loaded_by = "timm/7"  # type: ignore[attr-defined]
         return [made, always_cat("plain")]
 
-    monkeypatch.setattr("cuebench.observers.load.load", load)
+    monkeypatch.setattr(suite, "ADAPTER", replace(suite.ADAPTER, load=load))
     jobs = measure("suite:texture_association").record.jobs
     assert {j.observer: j.key["adapter"] for j in jobs} == {"member": "timm/7", "plain": "suite/1"}
 

@@ -62,9 +62,10 @@ def _headline(scores: Sequence[Score], width: int) -> Any:
     for metric in metrics:
         table.add_column(metric.replace("_", "\n", 1), justify="right", no_wrap=True)
     table.add_column("n", justify="right", no_wrap=True)
-    for observer, cells in _lines(scores).items():
+    lines = _lines(scores)
+    for observer, cells in lines.items():
         shown = [_cell(cells.get(metric, []), interval=metric == metrics[0]) for metric in metrics]
-        if any(math.isfinite(r.value) for rows in cells.values() for r in rows) or len(_lines(scores)) < _MOST:
+        if any(math.isfinite(r.value) for rows in cells.values() for r in rows) or len(lines) < _MOST:
             table.add_row(observer, *shown, f"{_count(cells):,}")
     return table
 

@@ -15,7 +15,9 @@ from cuebench import labels as label_files
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, coverage_problems
 from cuebench.metrics import decisions
+from cuebench.metrics.quality import Quality, accuracies
 from cuebench.protocols import imagenet_accuracy
+from cuebench.protocols.base import ScoreOptions
 from cuebench.responses.table import Reduce, Responses
 from cuebench.types import Stimulus, StimulusSet
 
@@ -74,6 +76,15 @@ def right(responses: Responses, field: str = "label") -> Array:
     if answers.dtype.kind in "OU":
         return np.asarray(answers.astype(np.str_) == responses.truth(field).astype(np.str_))
     return np.asarray(answers == truth(responses, field))
+
+
+def qualities(
+    responses: Responses, options: ScoreOptions, conditions: Sequence[str]
+) -> tuple[Table, dict[str, Quality]]:
+    """Return right or wrong of every picture, images × conditions, and condition → accuracy."""
+    found = table(responses, right(responses), conditions)
+    own = accuracies(found.values, found.shown, seed=options.seed, resamples=options.resamples)
+    return found, dict(zip(conditions, own))
 
 
 def table(responses: Responses, values: Array, conditions: Sequence[str]) -> Table:

@@ -6,7 +6,6 @@ data set's by the label map.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +17,10 @@ from PIL import Image
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, label_map
 from cuebench.metrics.mean_iou import ConfusionMatrix
+from cuebench.metrics.quality import Quality, mean_ious
+from cuebench.protocols import _correctness
+from cuebench.protocols._correctness import Table
+from cuebench.protocols.base import ScoreOptions
 from cuebench.responses.table import Reduce, Responses
 from cuebench.stimuli._cue_files import read_labels
 from cuebench.stimuli.decomposition.classes import IGNORE
@@ -29,13 +32,18 @@ FULL = 64
 
 
 def check(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
-    """Say which classes of the masks a model cannot answer, and which of its classes belong to two of them."""
+    """Say which classes of the masks a model cannot answer; one that belongs to two of them is refused by the map."""
     resolved = label_map(stimuli.targets).resolve(labels)
-    problems = [
-        f"class {name!r} of the masks has no member among its {len(labels)} classes" for name in resolved.uncovered
-    ]
-    twice = [i for i, n in Counter(i for m in resolved.members for i in m.tolist()).items() if n > 1]
-    return problems + [f"its class {labels.names[i]!r} belongs to two classes of the masks" for i in twice]
+    return [f"class {name!r} of the masks has no member among its {len(labels)} classes" for name in resolved.uncovered]
+
+
+def qualities(responses: Responses, options: ScoreOptions) -> tuple[Table, dict[str, Quality]]:
+    """Return the areas of every picture, images × conditions, and condition → mIoU."""
+    conditions = list(dict.fromkeys(s.condition for s in responses.stimuli))
+    found = _correctness.table(responses, areas(responses), conditions)
+    by_condition = [found.values[:, i] for i in range(len(conditions))]
+    own = mean_ious(by_condition, found.shown, seed=options.seed, resamples=options.resamples)
+    return found, dict(zip(conditions, own))
 
 
 def reduce(stimuli: StimulusSet, labels: LabelSpace | None) -> Reduce:

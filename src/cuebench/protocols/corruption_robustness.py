@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
-from cuebench.metrics.quality import Quality, accuracies, mean_ious
+from cuebench.metrics.quality import Quality
 from cuebench.metrics.relative_robustness import by_type, mean_quality, over
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols import _correctness, _masks, imagenet_accuracy
@@ -87,17 +87,12 @@ def _rows(responses: Responses, options: ScoreOptions) -> Iterator[Score]:
 
 
 def _measured(responses: Responses, options: ScoreOptions, segmentation: bool) -> Measured:
-    conditions = list(dict.fromkeys(s.condition for s in responses.stimuli))
     if segmentation:
-        found = _correctness.table(responses, _masks.areas(responses), conditions)
-        by_condition = [found.values[:, i] for i in range(len(conditions))]
-        own = mean_ious(by_condition, found.shown, seed=options.seed, resamples=options.resamples)
-        measure = "mIoU"
+        (found, own), measure = _masks.qualities(responses, options), "mIoU"
     else:
-        found = _correctness.table(responses, _correctness.right(responses), conditions)
-        own = accuracies(found.values, found.shown, seed=options.seed, resamples=options.resamples)
-        measure = "accuracy"
-    return Measured(responses, dict(zip(conditions, own)), f"{measure} on {len(found.images):,} images")
+        conditions = list(dict.fromkeys(s.condition for s in responses.stimuli))
+        (found, own), measure = _correctness.qualities(responses, options, conditions), "accuracy"
+    return Measured(responses, own, f"{measure} on {len(found.images):,} images")
 
 
 def _summary(one: Measured, levels: Mapping[str, Quality], planned: Mapping[str, Corruption]) -> Iterator[Score]:

@@ -17,7 +17,6 @@ from cuebench.metrics import shape_bias, texture_accuracy
 from cuebench.metrics.correlations import correlate
 from cuebench.metrics.estimates import ratio_estimates
 from cuebench.metrics.intervals import Clusters
-from cuebench.metrics.quality import accuracies
 from cuebench.metrics.ratios import Outcomes
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols import _correctness
@@ -54,10 +53,9 @@ def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
 
 def _measured(responses: Responses, options: ScoreOptions) -> Measured:
     conditions = [c for c in dict.fromkeys(s.condition for s in responses.stimuli) if not c.startswith(PREFIX)]
-    found = _correctness.table(responses, _correctness.right(responses), conditions)
-    own = accuracies(found.values, found.shown, seed=options.seed, resamples=options.resamples)
+    _, own = _correctness.qualities(responses, options, conditions)
     among = Path(responses.stimuli.targets).stem or (responses.labels.name if responses.labels else "")
-    return Measured(responses, dict(zip(conditions, own)), f"accuracy among {among}")
+    return Measured(responses, own, f"accuracy among {among}")
 
 
 def _conflict_rows(responses: Responses, options: ScoreOptions) -> list[Score]:

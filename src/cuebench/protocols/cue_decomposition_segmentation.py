@@ -11,9 +11,9 @@ from pathlib import Path
 
 from cuebench.errors import UserError
 from cuebench.labels import label_map
-from cuebench.metrics.quality import class_ious, mean_ious
+from cuebench.metrics.quality import class_ious
 from cuebench.observers.preprocess import Preprocess
-from cuebench.protocols import _correctness, _masks
+from cuebench.protocols import _masks
 from cuebench.protocols._correctness import Table
 from cuebench.protocols._decomposition_scores import OPTIONS, Decomposition, Measured, checked
 from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
@@ -35,24 +35,14 @@ def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
     """Return mIoU on originals and cues, S_cd and R_cd of every observer, and the IoU of every class."""
     if not responses:
         raise UserError(f"no answers to score for {NAME}")
-    tables = [_table(r) for r in responses]
-    measured = [_measured(r, t, options) for r, t in zip(responses, tables)]
+    found = [_masks.qualities(r, options) for r in responses]
+    tables = [table for table, _ in found]
+    measured = [Measured(r, own, f"mIoU on {len(t.images):,} images") for r, (t, own) in zip(responses, found)]
     whole = Decomposition(NAME, VERSION, responses[0].stimuli.name, measured, options)
     rows = whole.rows()
     summary = correlations(rows, options)
     rows += [row for one, t in zip(measured, tables) for row in _class_rows(one, t, options)]
     return Result(rows, {"population": whole.population_table(), "correlations": summary})
-
-
-def _table(responses: Responses) -> Table:
-    conditions = list(dict.fromkeys(s.condition for s in responses.stimuli))
-    return _correctness.table(responses, _masks.areas(responses), conditions)
-
-
-def _measured(responses: Responses, found: Table, options: ScoreOptions) -> Measured:
-    by_condition = [found.values[:, i] for i in range(len(found.conditions))]
-    own = mean_ious(by_condition, found.shown, seed=options.seed, resamples=options.resamples)
-    return Measured(responses, dict(zip(found.conditions, own)), f"mIoU on {len(found.images):,} images")
 
 
 def _class_rows(one: Measured, found: Table, options: ScoreOptions) -> Iterator[Score]:

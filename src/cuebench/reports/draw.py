@@ -31,20 +31,20 @@ def draw(name: str, run: str | Path | None = None, options: Mapping[str, str] | 
     known = drawable()
     if name not in known:
         raise did_you_mean("figure", name, known)
-    figure = figures.get(name)
+    figure: Callable[..., Drawing] = figures.get(name)
     chosen = {key: _value(name, figure, key, text) for key, text in (options or {}).items()}
     if "run" not in _required(figure):
-        return _drawing(figure(**chosen))
+        return figure(**chosen)
     if run is None:
         raise UserError(f"the figure {name} is drawn from a run", f"cuebench figure {name} RUN --out {name}.svg")
-    return _drawing(figure(run, **chosen))
+    return figure(run, **chosen)
 
 
-def _required(figure: Callable[..., object]) -> list[str]:
+def _required(figure: Callable[..., Drawing]) -> list[str]:
     return [p.name for p in inspect.signature(figure).parameters.values() if p.default is p.empty]
 
 
-def _value(name: str, figure: Callable[..., object], key: str, text: str) -> object:
+def _value(name: str, figure: Callable[..., Drawing], key: str, text: str) -> object:
     own = {p.name: p.default for p in inspect.signature(figure).parameters.values() if p.default is not p.empty}
     if key not in own:
         raise did_you_mean(f"option of figure '{name}'", key, own)
@@ -55,8 +55,3 @@ def _value(name: str, figure: Callable[..., object], key: str, text: str) -> obj
         return tuple(text.split(",")) if isinstance(default, tuple) else type(default)(text)
     except (ValueError, KeyError):
         raise UserError(f"option {key} is {text!r}, expected a {type(default).__name__}") from None
-
-
-def _drawing(made: object) -> Drawing:
-    assert isinstance(made, Drawing)
-    return made

@@ -8,10 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from cuebench.errors import UserError
-from cuebench.observers.base import LoadOptions, Observer, Spec
+from cuebench.observers.base import LoadOptions, Observer
 from cuebench.observers.baselines import random_initialisations
 from cuebench.observers.layers import reading_layers
-from cuebench.registry import adapters
 from cuebench.responses.device import Device
 from cuebench.responses.events import Event, OnEvent
 from cuebench.responses.job import failed
@@ -120,11 +119,7 @@ def _made(one: str | Observer, options: LoadOptions) -> list[Loaded]:
         return [Loaded(one, f"object:{one.name}", "wrap/1")]
     from cuebench.observers.load import load
 
-    scheme = Spec.parse(one).scheme
-    observers = load(one, options)
-    version = f"{scheme}/{adapters.get(scheme).version}"
-    # The members of a suite are loaded by other adapters: a new version of those changes their answers.
-    return [Loaded(observer, one, getattr(observer, "loaded_by", "") or version) for observer in observers]
+    return [Loaded(observer, one, str(getattr(observer, "loaded_by", ""))) for observer in load(one, options)]
 
 
 def _unique(found: list[Loaded]) -> list[Loaded]:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from PIL import Image
 
 from cuebench.errors import UserError
 from cuebench.files import json_text
 
 MADE = "made.json"
 ELSEWHERE = "choose another --out, or remove the folder first"
-QUICK = 1
-"""Level of PNG compression for grain, which hardly compresses: files a few per cent larger in a third of the time."""
 
 
 def read_made(home: Path) -> dict[str, Any]:
@@ -71,11 +65,3 @@ def made_count(home: Path) -> int:
     except (ValueError, KeyError, TypeError) as error:
         hint = "remove it, or make the set again"
         raise UserError(f"{record} is not a record of `cuebench make`: {error!r}", hint) from error
-
-
-def png_bytes(picture: np.ndarray[Any, np.dtype[np.uint8]] | Image.Image, compression: int = 6) -> bytes:
-    """Encode a picture as PNG; the same pixels give the same bytes."""
-    buffer = io.BytesIO()
-    image = picture if isinstance(picture, Image.Image) else Image.fromarray(np.asarray(picture))
-    image.save(buffer, "PNG", compress_level=compression)
-    return buffer.getvalue()

@@ -18,7 +18,8 @@ import numpy as np
 
 from cuebench.errors import UserError
 from cuebench.files import write_atomic, write_json
-from cuebench.stimuli.made import MADE, claim, png_bytes, refuse_surplus
+from cuebench.stimuli._png import png_bytes
+from cuebench.stimuli.made import MADE, claim, refuse_surplus
 from cuebench.stimuli.makers import _shapes, _textures
 from cuebench.stimuli.makers._pen import Pen, Pose
 from cuebench.stimuli.makers.base import Maker, Progress

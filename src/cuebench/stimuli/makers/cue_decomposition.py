@@ -132,7 +132,7 @@ def make(
     record = {"maker": "cue_decomposition", "version": folder.VERSION, "source": found.described, "seed": seed,
               "count": count, "size": size, "resize": resize, **found.coding}  # fmt: skip
     before = claim(home, record, list(home.iterdir()) if home.is_dir() else [])  # cues may be added later
-    whole = wanted(cues, conflicts, _eed_options(steps, accuracy, bool(found.classes)), before)
+    whole = wanted(cues, conflicts, _eed_options(steps, accuracy, found), before)
     told = _Told(progress, len(found.images) * len(whole.parts))
     work = _Work(home, found, seed, workers, device, hours * 3600 or math.inf, told)
     _check_duration(work, whole.parts, size, resize)
@@ -182,9 +182,12 @@ class _Told:
             self.progress(min(self.before + done, self.total), self.total)
 
 
-def _eed_options(steps: int, accuracy: float, segmentation: bool) -> dict[str, Any]:
-    published = STEPS_SEGMENTATION if segmentation else STEPS_CLASSIFICATION
-    options: dict[str, Any] = {"steps": steps or published}
+def _published_steps(source: Source) -> int:
+    return STEPS_SEGMENTATION if source.classes else STEPS_CLASSIFICATION
+
+
+def _eed_options(steps: int, accuracy: float, source: Source) -> dict[str, Any]:
+    options: dict[str, Any] = {"steps": steps or _published_steps(source)}
     return {**options, "accuracy": accuracy} if accuracy else options
 
 
@@ -232,7 +235,7 @@ def _finish(work: _Work, whole: Wanted) -> StimulusSet:
 def _departures(whole: Wanted, source: Source) -> tuple[str, ...]:
     """Say where the diffusion is not the published one: scores must not be read without it."""
     options = next((p.options or {} for p in whole.parts if p.name == SHAPE), {})
-    published = STEPS_SEGMENTATION if source.classes else STEPS_CLASSIFICATION
+    published = _published_steps(source)
     steps = options.get("steps", published)
     found = [f"{SHAPE} with {steps:,} steps, published {published:,}"] if steps != published else []
     if "accuracy" in options:

@@ -20,8 +20,9 @@ from cuebench.errors import UserError, did_you_mean
 from cuebench.files import write_atomic, write_json
 from cuebench.stimuli import shapes as shape_parts
 from cuebench.stimuli import textures as texture_parts
+from cuebench.stimuli._png import QUICK, png_bytes
 from cuebench.stimuli.hashing import hash_files
-from cuebench.stimuli.made import MADE, QUICK, claim, png_bytes
+from cuebench.stimuli.made import MADE, claim
 from cuebench.stimuli.makers._novel_inputs import masks_of, photographs_of
 from cuebench.stimuli.makers._novel_sheet import contact_sheet
 from cuebench.stimuli.makers.base import Maker, Progress

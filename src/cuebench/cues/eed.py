@@ -210,5 +210,6 @@ def _finish(state: Array, stretch: bool) -> Array:
     if stretch:
         low, high = state.min((1, 2, 3), keepdims=True), state.max((1, 2, 3), keepdims=True)
         flat = high <= low
-        state = np.where(flat, state, (state - low) * (255 / np.where(flat, 1, high - low)))
+        # One division: the brightest value is 1 exactly, not an ulp below it.
+        return np.where(flat, state, state - low) / np.where(flat, 255, high - low)
     return state / 255

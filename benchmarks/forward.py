@@ -14,7 +14,7 @@ SETTINGS = {"plain": ("0", "0"), "channels last": ("1", "0"), "kept memory": ("0
 _CODE = """
 import os, resource, sys
 import numpy as np
-from cuebench.observers import _placed
+from cuebench.observers.torch import placement as _placed
 from cuebench.observers.base import Batch, LoadOptions
 from cuebench.observers.load import load
 from cuebench.types import Stimulus

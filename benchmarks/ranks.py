@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cuebench.metrics.ranks import best_ranks, best_ranks_in_parquet, compiled_counter, count_with_numpy
+from cuebench.labels.ranks import best_ranks, best_ranks_in_parquet, compiled_counter, count_with_numpy
 
 CLASSES = 1000
 PIECE = 10_000

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("torch")]
 
 SCRIPT = """
 import json, sys
-from cuebench.observers._torchvision import import_torchvision
+from cuebench.observers.torch.torchvision_import import import_torchvision
 import_torchvision()
 import torch
 import lightning.pytorch as pl

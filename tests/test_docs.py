@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from cuebench.analyses.families import read_families
 from cuebench.labels import label_map, label_space
 from cuebench.observers.base import LoadOptions
 from cuebench.observers.load import load
-from cuebench.protocols._populations import populations
-from cuebench.reports.families import read_families
+from cuebench.protocols.cue_decomposition.populations import populations
 from cuebench.stimuli.decomposition.classes import read_classes
 
 DOCS = Path(__file__).parents[1] / "docs"

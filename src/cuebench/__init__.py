@@ -27,17 +27,17 @@ _PUBLIC = {
     "StimulusSet": "cuebench.types",
     "Score": "cuebench.types",
     "UserError": "cuebench.errors",
-    "texture_of": "cuebench.reports.texture_of",
+    "texture_of": "cuebench.analyses.texture_of",
 }
 _PACKAGES = ("cues", "metrics", "protocols", "stimuli", "observers", "responses", "runs", "testing")
 
 if TYPE_CHECKING:
+    from cuebench.analyses.texture_of import texture_of
     from cuebench.errors import UserError
     from cuebench.labels import LabelMap, LabelSpace
     from cuebench.observers.base import Batch, Observer
     from cuebench.observers.preprocess import Preprocess
     from cuebench.observers.wrap import wrap
-    from cuebench.reports.texture_of import texture_of
     from cuebench.runs.evaluate import Scores, evaluate
     from cuebench.runs.score import score
     from cuebench.types import Score, Stimulus, StimulusSet

@@ -24,8 +24,8 @@ from cuebench.files import write_json
 from cuebench.labels import LabelSpace, label_space
 from cuebench.observers.base import Batch
 from cuebench.observers.preprocess import Preprocess
-from cuebench.protocols._triplet_stimuli import novel_objects
 from cuebench.protocols.base import Protocol, ScoreOptions
+from cuebench.protocols.triplets.stimuli import novel_objects
 from cuebench.registry import protocols as registered
 from cuebench.responses.table import Responses
 from cuebench.responses.workers import Task, perform
@@ -144,7 +144,7 @@ class BiasOverTraining:
                 part.training = training
 
     def _scored(self, shown: Shown, net: Any) -> list[Score]:
-        from cuebench.observers.torch_observer import TorchObserver
+        from cuebench.observers.torch.observer import TorchObserver
 
         device = next((str(p.device) for p in net.parameters()), "cpu")
         observer = TorchObserver(

@@ -33,7 +33,7 @@ def _observers() -> list[Row]:
 
 def _cues() -> list[Row]:
     return [
-        {"name": name, "kind": registry.cues.get(name).kind, "summary": registry.cues.summary(name)}
+        {"name": name, "kind": registry.cues.get(name).info.kind, "summary": registry.cues.summary(name)}
         for name in registry.cues
     ]
 

@@ -58,7 +58,7 @@ def _extra(name: str, packages: dict[str, str]) -> Finding:
 def _torchvision() -> Iterator[Finding]:
     if importlib.util.find_spec("torchvision") is None:
         return
-    from cuebench.observers._torchvision import status
+    from cuebench.observers.torch.torchvision_import import status
 
     found = status()
     if found.state == "broken":

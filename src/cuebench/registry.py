@@ -1,24 +1,48 @@
-"""One registry for all parts: scan a folder, file name = public name, import on first use.
+"""One registry for all parts: built-in files, installed plug-ins, a file of your own, or an object.
 
-A part is a file that assigns the marker of its kind at top level (``METRIC = …``, ``PROTOCOL = …``) or, for kinds
-without a marker, any file whose name has no leading underscore. Nothing is imported to list the parts: names come from
-the folder and summaries from the docstring, so ``cuebench list`` is quick and works where an extra is missing.
+Every kind of part (cue, metric, protocol, …) has a `Registry`. A part has a public name and comes from one of
+
+- a file of this package: the file name is the public name, or the names in its ``METRICS``-like marker;
+- an installed distribution, by an entry point of the group ``cuebench.<kind>s``;
+- a Python file, named ``python:FILE.py:NAME`` wherever a part is named;
+- an object that was passed to a function such as ``cuebench.evaluate``.
+
+Built-in parts are listed without importing them: names come from the folder and summaries from the docstring, so
+``cuebench list`` is quick and works where an extra is missing. A plug-in that cannot be loaded is reported by
+``cuebench list`` and ``cuebench doctor`` and fails only where it is asked for.
 """
 
 from __future__ import annotations
 
 import ast
 import importlib
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from cuebench.errors import did_you_mean
+from cuebench.errors import UserError, did_you_mean
 
 ROOT = Path(__file__).parent
+BUILT_IN = "cuebench"
+"""Origin of the parts of this package."""
+SCHEME = "python:"
+"""Prefix of a part in a file of the user's own: ``python:FILE.py:NAME``."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part that may not have been imported yet."""
+
+    name: str
+    origin: str
+    load: Callable[[], Any]
+    path: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -30,68 +54,277 @@ class Registry:
     kind : str
         The word used in messages, e.g. ``"metric"``.
     package : str
-        Dotted package that holds one file for each part.
+        Dotted package that holds one file, or one sub-package, for each part.
     marker : str
         Name that a part assigns at top level; empty: every public file is a part, and the object is the attribute that
         has the file's own name.
+    several : str
+        Name of a top-level tuple of parts, for files that declare more than one.
+    requires : tuple of str
+        Attributes that tell an object of this kind from anything else.
+    function : bool
+        The part is the function that has the file's own name; the marker describes it and becomes its ``info``.
     """
 
     kind: str
     package: str
     marker: str = ""
+    several: str = ""
+    requires: tuple[str, ...] = ()
+    function: bool = False
+    added: dict[str, Part] = field(default_factory=dict, compare=False, repr=False)
+    """Parts that were passed as objects or named by file, in this process."""
 
     @property
     def folder(self) -> Path:
-        """The folder that is scanned."""
+        """The folder that is scanned for built-in parts."""
         return ROOT.joinpath(*self.package.split(".")[1:])
 
-    @cached_property
-    def files(self) -> dict[str, Path]:
-        """Public name → file."""
-        found = {path.stem: path for path in sorted(self.folder.glob("[!_]*.py"))}
-        return {name: path for name, path in found.items() if self._is_part(path)}
+    @property
+    def group(self) -> str:
+        """The entry-point group of plug-ins: ``cuebench.protocols``."""
+        return f"cuebench.{self.kind.replace(' ', '_')}s"
 
-    def _is_part(self, path: Path) -> bool:
-        return not self.marker or any(
-            line.startswith((f"{self.marker} =", f"{self.marker}:")) for line in path.read_text("utf-8").splitlines()
-        )
+    # ------------------------------------------------------------------------------------------ what there is
+
+    @cached_property
+    def _built_in(self) -> dict[str, Part]:
+        paths = [*self.folder.glob("[!_]*.py"), *(p for p in self.folder.glob("[!_]*/__init__.py"))]
+        parts: dict[str, Part] = {}
+        for path in sorted(paths, key=_stem):
+            name, text = _stem(path), path.read_text("utf-8")
+            if not self.marker or _assigns(text, self.marker):
+                parts[name] = Part(name, BUILT_IN, self._loader(name), path)
+            elif self.several and _assigns(text, self.several):
+                for part in getattr(importlib.import_module(f"{self.package}.{name}"), self.several):
+                    parts[part.name] = Part(part.name, BUILT_IN, lambda part=part: part, path)
+        return dict(sorted(parts.items()))
+
+    def _loader(self, name: str) -> Callable[[], Any]:
+        return lambda: self.of_module(importlib.import_module(f"{self.package}.{name}"), name)
+
+    def of_module(self, module: ModuleType, name: str) -> Any:
+        """Return the part that a module holds."""
+        if not self.function:
+            return getattr(module, self.marker or name)
+        function = getattr(module, name)
+        function.info = getattr(module, self.marker)
+        return function
+
+    @cached_property
+    def _plugins(self) -> dict[str, Part]:
+        """Parts of installed distributions; a name that is taken is not replaced."""
+        found: dict[str, Part] = {}
+        for entry in sorted(metadata.entry_points(group=self.group), key=lambda e: e.name):
+            if entry.name not in self._built_in and entry.name not in found:
+                found[entry.name] = Part(entry.name, _distribution(entry), lambda e=entry: self._from_entry(e))
+        return found
+
+    def _from_entry(self, entry: metadata.EntryPoint) -> Any:
+        loaded = entry.load()
+        return self.of_module(loaded, entry.name) if isinstance(loaded, ModuleType) else loaded
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        """Public name → part: built-in, installed, then those of this process."""
+        return {**self._built_in, **self._plugins, **self.added}
 
     def names(self) -> list[str]:
         """Return the public names, sorted."""
-        return list(self.files)
+        return sorted(self.parts)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.files)
+        return iter(self.names())
 
     def __contains__(self, name: object) -> bool:
-        return name in self.files
+        return name in self.parts
+
+    def usable(self) -> Iterator[tuple[str, Any]]:
+        """Yield the name and object of every part that can be loaded; `broken` names the others."""
+        for name in self:
+            try:
+                yield name, self.get(name)
+            except UserError:
+                continue
+
+    def broken(self) -> dict[str, str]:
+        """Return name → reason for every plug-in that cannot be loaded, or whose name is taken."""
+        problems = {}
+        for name in self._plugins:
+            try:
+                self.get(name)
+            except UserError as error:
+                problems[name] = error.message
+        for entry in metadata.entry_points(group=self.group):
+            if entry.name in self._built_in:
+                problems[entry.name] = f"{_distribution(entry)}: the name {entry.name!r} is taken by cuebench itself"
+        return problems
+
+    # ------------------------------------------------------------------------------------------ one of them
+
+    def get(self, name: str) -> Any:
+        """Return a part by its public name, or by ``python:FILE.py:NAME``."""
+        if name.startswith(SCHEME):
+            return self._from_file(name)
+        part = self._part(name)
+        if part.origin == BUILT_IN:
+            return part.load()
+        try:
+            loaded = part.load()
+        except Exception as error:
+            raise UserError(
+                f"{self.kind} {name!r} of {part.origin} cannot be loaded: {type(error).__name__}: {error}",
+                "upgrade or uninstall that package; everything else works without it",
+            ) from error
+        self._check(loaded, part.origin)
+        return loaded
+
+    def resolve(self, part: Any) -> str:
+        """Return the public name of a part given by name, by ``python:FILE.py:NAME`` or as an object.
+
+        The latter two are added to this registry, so that everything else can refer to them by name.
+        """
+        if isinstance(part, str) and not part.startswith(SCHEME):
+            self._part(part)
+            return part
+        origin = part if isinstance(part, str) else "an object of this session"
+        loaded = self._from_file(part) if isinstance(part, str) else part
+        self._check(loaded, origin)
+        name = str(getattr(loaded, "name", "") or getattr(loaded, "__name__", ""))
+        taken = {**self._built_in, **self._plugins}.get(name)
+        if taken is not None and taken.load() is not loaded:
+            raise UserError(f"{self.kind} {name!r}: {taken.origin} has one of that name", "choose another name")
+        if taken is None:
+            self.added[name] = Part(name, origin, lambda: loaded)
+        return name
+
+    def origin(self, name: str) -> str:
+        """Say where a part comes from: ``cuebench``, a distribution with its version, a file, or this session."""
+        return name if name.startswith(SCHEME) else self._part(name).origin
 
     def summary(self, name: str) -> str:
-        """Return the first line of the part's module docstring, without importing it."""
-        doc = ast.get_docstring(ast.parse(self._path(name).read_text("utf-8"))) or ""
+        """Return the first line of a part's documentation; built-in parts are not imported for it."""
+        part = self._part(name)
+        if part.path is not None and part.path.stem in (name, "__init__"):
+            doc = ast.get_docstring(ast.parse(part.path.read_text("utf-8"))) or ""
+        else:
+            doc = _documentation(self.get(name))
         return doc.partition("\n")[0]
 
     def module(self, name: str) -> ModuleType:
-        """Import and return the part's module; an unknown name says which ones are near."""
-        self._path(name)
-        return importlib.import_module(f"{self.package}.{name}")
+        """Return the module that a part was written in."""
+        loaded = self.get(name)
+        part = self._part(name)
+        if part.path is not None:
+            return importlib.import_module(f"{self.package}.{_stem(part.path)}")
+        return sys.modules[getattr(loaded, "__module__", None) or type(loaded).__module__]
 
-    def get(self, name: str) -> Any:
-        """Return the part itself: the marker's value, or the attribute of the file's own name."""
-        return getattr(self.module(name), self.marker or name)
+    def _part(self, name: str) -> Part:
+        if name not in self.parts:
+            raise did_you_mean(self.kind, name, self.parts)
+        return self.parts[name]
 
-    def _path(self, name: str) -> Path:
-        if name not in self.files:
-            raise did_you_mean(self.kind, name, self.files)
-        return self.files[name]
+    def _from_file(self, spec: str) -> Any:
+        file, _, name = spec.removeprefix(SCHEME).rpartition(":")
+        if not file or not name:
+            raise UserError(f"{self.kind} {spec!r}", f"write {SCHEME}FILE.py:NAME")
+        module = load_file(str(Path(file).expanduser().absolute()))
+        if not hasattr(module, name):
+            public = [n for n in vars(module) if not n.startswith("_")]
+            raise did_you_mean(f"name in {file}:", name, public)
+        loaded = getattr(module, name)
+        self._check(loaded, spec)
+        return loaded
+
+    def _check(self, part: Any, origin: str) -> None:
+        missing = [a for a in self.requires if not hasattr(part, a)]
+        if missing:
+            raise UserError(
+                f"{origin} is not a {self.kind}: a {type(part).__name__} without {', '.join(missing)}",
+                f"docs/extending.md shows a {self.kind}",
+            )
 
 
-cues = Registry("cue", "cuebench.cues", "CUE")
-adapters = Registry("observer", "cuebench.observers.adapters", "ADAPTER")
-metrics = Registry("metric", "cuebench.metrics", "METRIC")
-protocols = Registry("protocol", "cuebench.protocols", "PROTOCOL")
-readers = Registry("stimulus reader", "cuebench.stimuli.readers", "READER")
-makers = Registry("maker", "cuebench.stimuli.makers", "MAKER")
-sources = Registry("stimulus source", "cuebench.stimuli.sources", "SOURCE")
+@lru_cache
+def load_file(path: str) -> ModuleType:
+    """Import a Python file once, under a name of its own; what it raises becomes a user error."""
+    if not Path(path).is_file():
+        raise UserError(f"there is no Python file {path}", f"write {SCHEME}FILE.py:NAME")
+    name = f"_cuebench_file_{abs(hash(path)):x}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UserError(f"{path} cannot be imported as a Python file", "its name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise UserError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+    return module
+
+
+def expose(package: str, parts: Registry) -> None:
+    """Let the attributes of a package be its parts: ``cuebench.cues.eed`` is the cue, not the module ``eed.py``.
+
+    Python's import system sets a sub-module as an attribute of its package, which would hide the part of that name;
+    the module class prevents it.
+    """
+
+    class PartPackage(ModuleType):
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_") or name not in parts:
+                raise AttributeError(f"module {package!r} has no {parts.kind} {name!r}; known: {', '.join(parts)}")
+            part = parts.get(name)
+            super().__setattr__(name, part)
+            return part
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if isinstance(value, ModuleType) and hasattr(value, parts.marker):
+                value = parts.of_module(value, name)
+            super().__setattr__(name, value)
+
+        def __dir__(self) -> list[str]:
+            return sorted({*super().__dir__(), *parts})
+
+    sys.modules[package].__class__ = PartPackage
+
+
+def _stem(path: Path) -> str:
+    return path.parent.name if path.name == "__init__.py" else path.stem
+
+
+def _assigns(text: str, name: str) -> bool:
+    return any(line.startswith((f"{name} =", f"{name}:")) for line in text.splitlines())
+
+
+def _distribution(entry: metadata.EntryPoint) -> str:
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
+
+
+def _documentation(part: Any) -> str:
+    """Return what a part says of itself: its title, else its docstring."""
+    return str(getattr(part, "title", "") or getattr(part, "__doc__", "") or "")
+
+
+cues = Registry("cue", "cuebench.cues", "CUE", requires=("info",), function=True)
+adapters = Registry("observer", "cuebench.observers.adapters", "ADAPTER", requires=("load", "form"))
+metrics = Registry("metric", "cuebench.metrics", "METRIC", several="METRICS", requires=("formula", "compute"))
+protocols = Registry("protocol", "cuebench.protocols", "PROTOCOL", requires=("score", "read", "headline"))
+readers = Registry("reader", "cuebench.stimuli.readers", "READER", requires=("read",))
+makers = Registry("maker", "cuebench.stimuli.makers", "MAKER", requires=("make",))
+sources = Registry("source", "cuebench.stimuli.sources", "SOURCE")
 datasets = Registry("dataset", "cuebench.stimuli.datasets", "DATASET")
 figures = Registry("figure", "cuebench.reports.figures")
+KINDS: dict[str, Registry] = {
+    "protocols": protocols,
+    "metrics": metrics,
+    "cues": cues,
+    "observers": adapters,
+    "readers": readers,
+    "makers": makers,
+    "sources": sources,
+    "datasets": datasets,
+    "figures": figures,
+}
+"""Every kind of part, by the word of ``cuebench list`` and of its entry-point group ``cuebench.<kind>``."""

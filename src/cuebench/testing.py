@@ -17,7 +17,7 @@ import numpy as np
 from cuebench.errors import UserError
 
 if TYPE_CHECKING:
-    from cuebench.cues._image import CueInfo
+    from cuebench.cues.base import CueInfo
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -64,7 +64,7 @@ def _resolve_cue(cue: str | Callable[..., Any], info: CueInfo | None) -> tuple[C
     from cuebench.registry import cues
 
     if isinstance(cue, str):
-        return getattr(cues.module(cue), cue), info or cues.get(cue)
+        return cues.get(cue), info or cues.get(cue).info
     if info is None:
         raise UserError(f"check_cue received the function {cue!r} without info=", "pass the CueInfo of its module")
     return cue, info

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -123,12 +124,61 @@ class StimulusSet:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval and the question it answers."""
+    """A confidence interval: what was resampled (``kind``), and why it is missing or limited (``note``)."""
 
     low: float
     high: float
     kind: IntervalKind
     level: float = 0.95
+    note: str = ""
+
+    @property
+    def width(self) -> float:
+        """High minus low; −1 where the interval is undefined, so that it is never the widest."""
+        width = self.high - self.low
+        return width if math.isfinite(width) else -1.0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with everything that must stand beside it: what every metric, interval and protocol hands on.
+
+    Parameters
+    ----------
+    value : float
+        The number; NaN where it is undefined.
+    n : int
+        What it was divided by: trials, images, people.
+    intervals : tuple of Interval
+        One for each kind, in a fixed order.
+    excluded : mapping of str to int
+        Why trials are outside the denominator → how many: ``{"aligned": 80, "undecided": 468}``.
+    notes : tuple of str
+        Further remarks for the reader of the number.
+    draws : mapping of str to array
+        Kind of interval → bootstrap draws, kept where other numbers are derived from this one.
+    """
+
+    value: float
+    n: int
+    intervals: tuple[Interval, ...] = ()
+    excluded: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    draws: Mapping[IntervalKind, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def widest(self) -> Interval | None:
+        """The interval that makes the weakest claim; None where there is none."""
+        defined = [i for i in self.intervals if i.width >= 0]
+        return max(defined, key=lambda i: i.width, default=None)
+
+    def excluding(self, reasons: Mapping[str, int]) -> Estimate:
+        """Return the same estimate with what is outside its denominator; counts of 0 are left out."""
+        return replace(self, excluded={**self.excluded, **{why: n for why, n in reasons.items() if n}})
+
+    def noting(self, *notes: str) -> Estimate:
+        """Return the same estimate with further notes; empty ones are left out."""
+        return replace(self, notes=(*self.notes, *(note for note in notes if note)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,41 +203,46 @@ class Score:
         """Return the column names of the tidy table."""
         return [f.name for f in fields(cls)]
 
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Score:
+        """Rebuild a score from a row of ``scores.parquet``."""
+        return cls(**row)
+
+
+Direction = Literal["shape", "texture", "correct"]
+"""What a larger value means: answers more by shape, more by texture, or more often correctly."""
+
 
 @dataclass(frozen=True)
-class MetricInfo:
-    """What ``cuebench explain`` prints, and what plots and boards read.
+class Axis:
+    """A metric and the conditions to read it in, best first; ``*`` and ``?`` stand for any text, as in file names."""
+
+    metric: str
+    conditions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Headline(Axis):
+    """The one number of a protocol: what tables, comparisons, figures and callbacks show.
 
     Parameters
     ----------
-    name, title : str
-        Public name and a human one.
-    formula, denominator : str
-        The exact definition and what it is divided by.
-    reference : str
-        The paper that defines it.
-    caveats : tuple of str
-        What a careful reader must know.
-    bounds : pair of float
-        Smallest and largest possible value.
-    chance : str
-        The value of an observer that guesses, in words.
-    higher_is : str
-        What a higher value means (not "better": a shape bias is neither good nor bad).
-    needs : tuple of str
-        Columns of the responses that it needs.
+    metric : str
+        Its metric.
+    conditions : tuple of str
+        Where to read it, best first: the first condition in which any observer has a value is used for all of them.
+    direction : str
+        What a larger value means: ``shape``, ``texture`` or ``correct``.
+    human : float or None
+        The value of people, where it is known; ``human_source`` says from where.
+    plane : pair of Axis, optional
+        For a protocol that measures two things: the shape axis and the texture axis.
     """
 
-    name: str
-    title: str
-    formula: str
-    denominator: str
-    reference: str
-    caveats: tuple[str, ...] = ()
-    bounds: tuple[float, float] = (0.0, 1.0)
-    chance: str = ""
-    higher_is: str = ""
-    needs: tuple[str, ...] = ()
+    direction: Direction = "shape"
+    human: float | None = None
+    human_source: str = ""
+    plane: tuple[Axis, Axis] | None = None
 
 
 @dataclass(frozen=True)

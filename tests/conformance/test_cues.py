@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from cuebench.cues._image import CueInfo
+from cuebench.cues.base import CueInfo
 from cuebench.registry import cues
 from cuebench.testing import CUE_CHECKS, check_cue
 
@@ -20,8 +20,8 @@ def test_cue_keeps(name, check):
 
 @pytest.mark.parametrize("name", list(cues))
 def test_cue_describes_itself(name):
-    info = cues.get(name)
-    function = getattr(cues.module(name), name)
+    info = cues.get(name).info
+    function = cues.get(name)
     parameters = inspect.signature(function).parameters
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     assert isinstance(info, CueInfo)
@@ -36,9 +36,9 @@ def test_cue_describes_itself(name):
 
 @pytest.mark.parametrize("name", list(cues))
 def test_cue_docstring_has_the_parts_of_a_page(name):
-    doc = inspect.getdoc(getattr(cues.module(name), name)) or ""
+    doc = inspect.getdoc(cues.get(name)) or ""
     for part in ("Parameters\n", "Returns\n"):
         assert part in doc, f"{name} lacks {part.strip()}"
-    for keyword, parameter in inspect.signature(getattr(cues.module(name), name)).parameters.items():
+    for keyword, parameter in inspect.signature(cues.get(name)).parameters.items():
         if parameter.kind is not parameter.VAR_KEYWORD:
             assert keyword in doc, f"{name} does not document {keyword}"

@@ -11,8 +11,8 @@ from cuebench.cli import invoke as run
 from cuebench.cli.cue import parse_settings
 from cuebench.cues import composite, contrast, voronoi_shuffle
 from cuebench.errors import UserError
-from cuebench.stimuli._cue_files import file_seed, read_image
 from cuebench.stimuli.apply_cue import apply_cue
+from cuebench.stimuli.cue_files import file_seed, read_image
 
 RNG = np.random.default_rng(0)
 

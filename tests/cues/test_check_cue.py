@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from cuebench.cues._image import CueInfo, check_image, on_images
+from cuebench.cues.base import CueInfo, check_image, on_images
 from cuebench.errors import UserError
 from cuebench.testing import CUE_CHECKS, check_cue
 
@@ -83,7 +83,7 @@ def test_the_checks_are_named():
 def test_python_without_assert_statements_checks_as_well():
     code = (
         "from cuebench.registry import cues; from cuebench.testing import CheckFailed, check_cue\n"
-        "try: check_cue(lambda image, **options: 'not an image', cues.get('greyscale'), only=['form'])\n"
+        "try: check_cue(lambda image, **options: 'not an image', cues.get('greyscale').info, only=['form'])\n"
         "except CheckFailed as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True, check=True)

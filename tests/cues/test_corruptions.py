@@ -49,7 +49,7 @@ PUBLISHED = {
 
 @pytest.mark.parametrize(("name", "keyword"), [(n, k) for n, ks in PUBLISHED.items() for k in ks])
 def test_published_levels(name, keyword):
-    assert tuple(cues.get(name).levels[keyword]) == PUBLISHED[name][keyword]
+    assert tuple(cues.get(name).info.levels[keyword]) == PUBLISHED[name][keyword]
 
 
 def test_published_constants():
@@ -228,9 +228,9 @@ def test_eidolon_incoherent_differs_from_coherent_and_dissolves_edges():
     assert grey[1] > 2 * grey[0]
 
 
-@pytest.mark.parametrize("name", [n for n in PUBLISHED if cues.get(n).kind == "corruption"])
+@pytest.mark.parametrize("name", [n for n in PUBLISHED if cues.get(n).info.kind == "corruption"])
 def test_colour_images_come_back_grey_unless_colour_is_kept(name):
-    function = getattr(cues.module(name), name)
+    function = cues.get(name)
     out = function(COLOUR)
     assert np.allclose(out[..., 0], out[..., 1])
     assert np.allclose(out[..., 0], out[..., 2])

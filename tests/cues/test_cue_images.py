@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from cuebench.cues import greyscale, silhouette, uniform_noise, voronoi_shuffle
-from cuebench.cues._check import check_choice, check_number, check_whole, optional
-from cuebench.cues._image import as_batch, check_image, check_mask, generators, on_images
+from cuebench.cues.base import as_batch, check_image, check_mask, generators, on_images
+from cuebench.cues.parameters import check_choice, check_number, check_whole, optional
 from cuebench.errors import MissingExtra, UserError
 from cuebench.registry import cues
 from cuebench.testing import check_cue
@@ -160,8 +160,8 @@ NEEDS_EXTRA = {
 @pytest.mark.parametrize(("library", "name"), [(lib, name) for lib, names in NEEDS_EXTRA.items() for name in names])
 def test_cues_that_need_the_extra_say_so(library, name, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)
-    function = getattr(cues.module(name), name)
-    options = {"mask": np.ones((4, 5), bool)} if "mask" in cues.get(name).needs else {}
+    function = cues.get(name)
+    options = {"mask": np.ones((4, 5), bool)} if "mask" in cues.get(name).info.needs else {}
     with pytest.raises(MissingExtra, match=f"the cue '{name}' needs the extra 'image'") as caught:
         function(GOOD, **options)
     assert caught.value.hint == "pip install 'cuebench[image]'"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cuebench.cues import contours, edges, mean_shift, silhouette, sketch
-from cuebench.cues._image import Array
+from cuebench.cues.base import Array
 from cuebench.cues.contours import blur_inside, border
 from cuebench.errors import UserError
 

@@ -7,14 +7,14 @@ from PIL import Image
 from cuebench.cli import invoke as run
 from cuebench.registry import cues
 from cuebench.stimuli import sheet
-from cuebench.stimuli._sheet_layout import Group, Tile, draw
+from cuebench.stimuli.sheet_layout import Group, Tile, draw
 from cuebench.testing import object_mask, sample_image
 
 
 @pytest.fixture
 def scene(monkeypatch):
     monkeypatch.setattr(sheet, "EED", {"steps": 2})
-    quick = {name: cues.get(name).quick for name in cues if cues.get(name).quick}
+    quick = {name: cues.get(name).info.quick for name in cues if cues.get(name).info.quick}
     monkeypatch.setattr(sheet, "OPTIONS", quick)
     image = sample_image((48, 48, 3), np.uint8)
     return sheet.Scene(image, object_mask((48, 48)), image[::-1])
@@ -24,7 +24,7 @@ def test_every_cue_is_on_the_sheet(scene):
     picture, problems = sheet.contact_sheet(scene, title="test", columns=9)
     assert problems == {}
     assert picture.size[0] > 9 * 48
-    assert {cues.get(name).kind for name in cues} <= set(sheet.KINDS)
+    assert {cues.get(name).info.kind for name in cues} <= set(sheet.KINDS)
 
 
 def test_a_cue_that_cannot_be_drawn_is_named(scene):

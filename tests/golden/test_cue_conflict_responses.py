@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from cuebench.metrics import shape_bias
-from cuebench.metrics.intervals import Clusters, difference_interval
-from cuebench.metrics.ratios import Outcomes, outcomes
 from cuebench.observers.adapters.recorded import load
 from cuebench.observers.base import Batch, LoadOptions, Spec
 from cuebench.protocols.base import ScoreOptions
 from cuebench.protocols.cue_conflict import PROTOCOL
 from cuebench.responses.table import Responses
+from cuebench.statistics.intervals import Clusters, difference_interval
+from cuebench.statistics.ratios import Outcomes, outcomes
 
 # demands.md §4 (4,000 seeded resamples): shape bias, decided, then low and high of each kind, in percent.
 TABLE = {

@@ -22,7 +22,7 @@ from cuebench.metrics.quality_texture import quality_texture
 from cuebench.metrics.relative_robustness import by_type, mean_quality, over, relative_robustness
 from cuebench.metrics.robustness_cd import robustness_cd
 from cuebench.metrics.shape_bias_cd import shape_bias_cd
-from cuebench.protocols import _populations
+from cuebench.protocols.cue_decomposition import populations as _populations
 
 TABLES = Path(__file__).parents[2] / "src" / "cuebench" / "published" / "tables"
 

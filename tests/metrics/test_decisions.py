@@ -10,7 +10,7 @@ import pytest
 
 from cuebench.errors import UserError
 from cuebench.labels import FOLDER, LabelSpace, label_map, label_space
-from cuebench.metrics.decisions import full_space, named, named_full, partial_space
+from cuebench.labels.decisions import full_space, named, named_full, partial_space
 
 SPACE = LabelSpace("five", ("tabby", "siamese", "husky", "beagle", "stone"))
 TARGETS = label_map({"cat": ["tabby", "siamese"], "dog": ["husky", "beagle"]}).resolve(SPACE)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuebench.errors import UserError
+from cuebench.labels.ranks import best_ranks, best_ranks_in_parquet, compiled_counter, count_with_numpy
 from cuebench.metrics.accuracy import rank
-from cuebench.metrics.ranks import best_ranks, best_ranks_in_parquet, compiled_counter, count_with_numpy
 from cuebench.metrics.sensitivity import sensitivity
 
 

@@ -7,14 +7,14 @@ import math
 import numpy as np
 import pytest
 from brute_force import cue_counts, divide
+from cuebench.metrics.decided_fraction import decided_fraction as decided_fraction_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cuebench.errors import UserError
 from cuebench.metrics import decided_fraction, shape_accuracy, shape_bias, texture_accuracy
-from cuebench.metrics.decided_fraction import decided_fraction as decided_fraction_of
-from cuebench.metrics.ratios import Ratio, outcomes
 from cuebench.registry import metrics
+from cuebench.statistics.ratios import Ratio, outcomes
 
 MODULES = (shape_bias, shape_accuracy, texture_accuracy, decided_fraction)
 CLASS = st.sampled_from(["cat", "dog", "car"])

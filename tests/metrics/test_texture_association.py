@@ -19,7 +19,7 @@ from cuebench.metrics.texture_association import (
     top_pairs,
 )
 from cuebench.metrics.texture_confidence import ConfidenceHistogram, texture_confidence, top1
-from cuebench.protocols._texture_measure import TextureAnswers
+from cuebench.protocols.texture_association.measure import TextureAnswers
 
 CLASSES = ("zebra", "tiger", "window_screen", "crossword", "maze", "bib", "ladybug", "envelope", "never")
 TEXTURES = ("striped", "grid", "dotted", "flat")

@@ -10,10 +10,10 @@ import pytest
 from scipy.spatial import distance as scipy_distance
 
 from cuebench.errors import UserError
-from cuebench.metrics.intervals import Clusters
 from cuebench.metrics.triplet_bias_gain import gain, gain_estimates, mean_of_seeds
 from cuebench.metrics.triplet_shape_bias import compute, count, triplet_shape_bias
 from cuebench.metrics.triplets import SIMILARITIES, balanced_draw, decide, enumerate_triplets, gram
+from cuebench.statistics.intervals import Clusters
 from cuebench.stimuli.readers.cue_conflict import parse
 
 

@@ -22,7 +22,7 @@ NAMES = ["cat", "dog", "car"]
 
 @pytest.fixture(scope="module", autouse=True)
 def libraries():
-    from cuebench.observers._torchvision import import_torchvision
+    from cuebench.observers.torch.torchvision_import import import_torchvision
 
     import_torchvision()
     pytest.importorskip("transformers")
@@ -105,7 +105,7 @@ def test_a_processor_that_cannot_be_translated_is_refused(tiny, tmp_path):
     file.write_text(json.dumps({**config, "size": {"shortest_edge": 32, "longest_edge": 64}}))
     with pytest.raises(UserError, match="no fixed input size"):
         load(f"transformers:{folder}", OFFLINE)
-    from cuebench.observers._verify import same_input
+    from cuebench.observers.adapters._verify import same_input
     from cuebench.observers.preprocess import Preprocess
 
     with pytest.raises(UserError, match="cannot be expressed exactly"):
@@ -162,7 +162,7 @@ class TestOpenClip:
 
 
 def test_the_head_is_float32_whatever_the_encoder_is():
-    from cuebench.observers._zero_shot import unit, zero_shot_route
+    from cuebench.observers.adapters._zero_shot import unit, zero_shot_route
 
     torch.manual_seed(0)
     text, images = unit(torch.randn(1000, 64)), torch.randn(8, 64)

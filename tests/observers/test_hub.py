@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from cuebench.errors import UserError
-from cuebench.observers import _hub
+from cuebench.observers.adapters import _hub
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("torch")]
 pytest.importorskip("huggingface_hub")
@@ -80,7 +80,7 @@ for mode in ("online", "offline"):
 
 def test_mirror_then_cache(mirror, tiny, tmp_path):
     """Download once from a mirror; later load from the cache without a single request."""
-    from cuebench.observers._torchvision import import_torchvision
+    from cuebench.observers.torch.torchvision_import import import_torchvision
 
     import_torchvision()
     timm = pytest.importorskip("timm")

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from cuebench.labels import LabelSpace
-from cuebench.observers._identity import hash_behaviour, hash_module
 from cuebench.observers.base import LoadOptions
 from cuebench.observers.conformance import check_observer
 from cuebench.observers.load import load
 from cuebench.observers.preprocess import Preprocess
+from cuebench.observers.torch.fingerprint import hash_behaviour, hash_module
 from cuebench.observers.wrap import wrap
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("torch")]
@@ -198,7 +198,7 @@ class TestUnreadable:
         assert first.fingerprint == first.fingerprint != second.fingerprint
 
     def test_what_is_too_large(self, monkeypatch):
-        monkeypatch.setattr("cuebench.observers._content.MOST", 50)
+        monkeypatch.setattr("cuebench.observers.torch.content.MOST", 50)
         assert "more than can be looked at" in hash_behaviour(Net([[i] for i in range(100)]))[1][0]
 
 
@@ -206,7 +206,7 @@ def test_it_is_the_same_in_every_process(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(SOURCE.format(**USUAL) + "    names = {'x', 'y', 'zebra'}\n")
     code = (
-        "import torch, sys, mine; from cuebench.observers._identity import hash_behaviour, hash_module;"
+        "import torch, sys, mine; from cuebench.observers.torch.fingerprint import hash_behaviour, hash_module;"
         "torch.manual_seed(0); net = mine.Net(); print(hash_behaviour(net), hash_module(net))"
     )
     runs = [
@@ -230,7 +230,7 @@ def test_a_factory_counts_with_its_file(tmp_path):
 
 
 def test_weights_of_ordinary_modules_hash_as_their_tensors():
-    from cuebench.observers._weights import hash_tensors
+    from cuebench.observers.torch.weights import hash_tensors
 
     model = Net()
     assert hash_module(model) == hash_tensors(model.state_dict())

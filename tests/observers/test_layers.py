@@ -11,8 +11,8 @@ from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
 from cuebench.observers.base import Batch
 from cuebench.observers.baselines import random_initialisations
-from cuebench.observers.layers import could_serve, reading_layers
 from cuebench.observers.preprocess import Preprocess
+from cuebench.observers.torch.layers import could_serve, reading_layers
 from cuebench.types import Stimulus
 
 torch = pytest.importorskip("torch")
@@ -37,7 +37,7 @@ class Net(torch.nn.Module):
 
 @pytest.fixture
 def observer():
-    from cuebench.observers.torch_observer import TorchObserver
+    from cuebench.observers.torch.observer import TorchObserver
 
     torch.manual_seed(0)
     labels = LabelSpace("three", ("a", "b", "c"))

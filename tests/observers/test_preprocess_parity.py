@@ -22,7 +22,7 @@ def photographs(shared):
 
 @pytest.fixture(scope="module", autouse=True)
 def torchvision():
-    from cuebench.observers._torchvision import import_torchvision
+    from cuebench.observers.torch.torchvision_import import import_torchvision
 
     return import_torchvision()
 
@@ -71,7 +71,7 @@ def test_timm(name, photographs):
     timm = pytest.importorskip("timm")
     from timm.data import create_transform, resolve_data_config
 
-    from cuebench.observers._timm_data import _translate
+    from cuebench.observers.timm_data import _translate
 
     config = resolve_data_config(pretrained_cfg=timm.get_pretrained_cfg(name).to_dict())
     transform = create_transform(**config, is_training=False)
@@ -94,7 +94,7 @@ def test_whole_images_share_their_geometry():
 
 
 def test_status_of_torchvision():
-    from cuebench.observers._torchvision import import_torchvision, status
+    from cuebench.observers.torch.torchvision_import import import_torchvision, status
 
     assert status().state in {"native", "shimmed"}
     assert import_torchvision() is import_torchvision()

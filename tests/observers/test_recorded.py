@@ -12,9 +12,9 @@ import pytest
 
 from cuebench.errors import UserError
 from cuebench.labels import LabelMap, label_space, softmax
-from cuebench.observers._recorded_files import stimulus_key
 from cuebench.observers.adapters.recorded import load
 from cuebench.observers.base import Batch, Choosing, LoadOptions, Observer, Recorded, Spec
+from cuebench.observers.recorded_files import stimulus_key
 from cuebench.types import Stimulus
 
 RAW = ["subj", "session", "trial", "rt", "object_response", "category", "condition", "imagename"]

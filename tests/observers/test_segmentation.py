@@ -9,11 +9,11 @@ import pytest
 
 import cuebench
 from cuebench.errors import UserError
-from cuebench.observers._torchvision import import_torchvision
 from cuebench.observers.base import Batch, LoadOptions
 from cuebench.observers.load import load
 from cuebench.observers.masks import _starts, nearest, resized
 from cuebench.observers.preprocess import Preprocess
+from cuebench.observers.torch.torchvision_import import import_torchvision
 from cuebench.types import Stimulus
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("torch")]
@@ -249,7 +249,7 @@ def test_a_window_that_covers_everything_is_refused_and_a_larger_input_slides(tm
 
 def test_a_module_can_leave_a_device_and_comes_back(monkeypatch):
     torch = pytest.importorskip("torch")
-    from cuebench.observers._placed import Placed
+    from cuebench.observers.torch.placement import Placed
 
     placed = Placed(torch.nn.Conv2d(3, 2, 1), "cpu", "float32", frozen=True)
     assert placed.memory == 0

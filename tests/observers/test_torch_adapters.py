@@ -70,7 +70,7 @@ class TestTimm:
     def test_label_spaces(self):
         import timm
 
-        from cuebench.observers._timm_data import label_space_of
+        from cuebench.observers.timm_data import label_space_of
 
         big = label_space_of(timm.create_model("test_vit", num_classes=11821))
         assert (len(big), len(big.ids)) == (11821, 11821)
@@ -102,7 +102,7 @@ class TestTimm:
     def test_padding_crops_are_refused(self):
         import timm
 
-        from cuebench.observers._timm_data import preprocess_of
+        from cuebench.observers.timm_data import preprocess_of
 
         model = timm.create_model("test_vit")
         model.pretrained_cfg = {**model.pretrained_cfg, "crop_mode": "border"}
@@ -117,7 +117,7 @@ class TestTimm:
         observer = load(f"timm:test_vit?checkpoint={tmp_path}/mine.pt", CPU)[0]
         assert observer.notes[0] == "weights 'state_dict' of the checkpoint"
         assert "prefix 'module.'" in observer.notes[1]
-        from cuebench.observers._identity import hash_module
+        from cuebench.observers.torch.fingerprint import hash_module
 
         assert observer.weights_sha256 == hash_module(model)
 

@@ -10,7 +10,7 @@ from cuebench.labels import LabelSpace, label_space
 from cuebench.observers.base import Batch, Observer
 from cuebench.observers.conformance import check_observer
 from cuebench.observers.preprocess import Preprocess
-from cuebench.observers.torch_observer import TorchObserver
+from cuebench.observers.torch.observer import TorchObserver
 from cuebench.observers.wrap import wrap
 from cuebench.types import Stimulus
 
@@ -114,7 +114,7 @@ class TestMemory:
     def test_freed_memory_is_kept_unless_it_is_switched_off(self, monkeypatch):
         import platform
 
-        from cuebench.observers._device import keep_freed_memory
+        from cuebench.observers.torch.device import keep_freed_memory
 
         keep_freed_memory.cache_clear()
         assert keep_freed_memory() == (platform.libc_ver()[0] == "glibc")
@@ -271,7 +271,7 @@ class TestWrap:
         assert wrap(wrapped) is wrapped
 
     def test_a_model_of_timm_brings_its_preprocessing(self):
-        from cuebench.observers._torchvision import import_torchvision
+        from cuebench.observers.torch.torchvision_import import import_torchvision
 
         import_torchvision()
         timm = pytest.importorskip("timm")

@@ -15,7 +15,7 @@ import cuebench
 from cuebench.errors import UserError
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols import corruption_robustness
-from cuebench.protocols._corruptions import CORRECTED, TYPES, corruptions
+from cuebench.protocols.corruption_robustness.corruptions import CORRECTED, TYPES, corruptions
 from cuebench.registry import protocols
 from cuebench.runs.evaluate import evaluate
 from cuebench.runs.score import score

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from cuebench.protocols._suppressions import LEVELS, suppressions
 from cuebench.protocols.feature_suppression import PROTOCOL, data_report, read
+from cuebench.protocols.feature_suppression.suppressions import LEVELS, suppressions
 from cuebench.responses.store import batches
 from cuebench.runs.evaluate import evaluate
 from cuebench.stimuli.render import decode, render

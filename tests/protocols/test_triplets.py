@@ -13,11 +13,11 @@ from PIL import Image
 import cuebench
 from cuebench import cli
 from cuebench.errors import UserError
-from cuebench.observers._ideal_features import instance_features
+from cuebench.observers.adapters._ideal_features import instance_features
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols import triplets
-from cuebench.protocols._triplet_stimuli import EXPERIMENTS, SAME, novel_objects, textured_silhouettes
 from cuebench.protocols.base import ScoreOptions
+from cuebench.protocols.triplets.stimuli import EXPERIMENTS, SAME, novel_objects, textured_silhouettes
 from cuebench.responses.table import Responses
 from cuebench.runs.plan import read_stimuli
 from cuebench.runs.score import score as score_again

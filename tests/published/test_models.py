@@ -24,7 +24,7 @@ def count(model):
 
 @pytest.fixture(scope="module")
 def bagnets(torch):
-    bagnet = importlib.import_module("cuebench.observers.models.bagnet")
+    bagnet = importlib.import_module("cuebench.observers.torch.models.bagnet")
     torch.manual_seed(0)
     return {9: bagnet.bagnet9(), 17: bagnet.bagnet17(), 33: bagnet.bagnet33()}
 
@@ -106,7 +106,7 @@ def cmt_parameters(size, widths, stem, depths):
     ],
 )
 def test_cmt(torch, name, size, published, table):
-    cmt = importlib.import_module("cuebench.observers.models.cmt")
+    cmt = importlib.import_module("cuebench.observers.torch.models.cmt")
     torch.manual_seed(0)
     model = getattr(cmt, name)().eval()
     assert count(model) == cmt_parameters(size, *table)
@@ -120,7 +120,7 @@ def test_cmt(torch, name, size, published, table):
 
 
 def test_attention_of_cmt_equals_a_plain_loop(torch):
-    cmt = importlib.import_module("cuebench.observers.models.cmt")
+    cmt = importlib.import_module("cuebench.observers.torch.models.cmt")
     torch.manual_seed(0)
     layer = cmt.Attention(8, 2, 2).eval()
     x, bias = torch.randn(1, 8, 4, 4), torch.randn(2, 16, 4)

@@ -178,7 +178,7 @@ class TestWithTorch:
         """A BagNet-9 checkpoint as it would lie there goes through the suite; the others are skipped by request."""
         import torch
 
-        from cuebench.observers.models.bagnet import bagnet9
+        from cuebench.observers.torch.models.bagnet import bagnet9
 
         torch.manual_seed(0)
         file = tmp_path / "bagnet8-34f4ccd2.pth.tar"
@@ -211,7 +211,7 @@ class TestWithTorch:
 
     def test_names_of_libraries_exist(self):
         """Every name is one that the installed timm, torchvision and open_clip know."""
-        from cuebench.observers._torchvision import import_torchvision
+        from cuebench.observers.torch.torchvision_import import import_torchvision
 
         import_torchvision()
         import open_clip

@@ -11,12 +11,9 @@ import pytest
 from scipy import stats
 
 import cuebench.reports
-from cuebench.cli import invoke
-from cuebench.errors import UserError
-from cuebench.metrics.balance import balance
-from cuebench.reports.comparison import compare
-from cuebench.reports.families import Families, Family, family_tests, read_families, values_of
-from cuebench.reports.recognition import (
+from cuebench.analyses.balance import balance
+from cuebench.analyses.families import Families, Family, family_tests, read_families, values_of
+from cuebench.analyses.recognition import (
     accuracy_correlation,
     balanced,
     distortions,
@@ -25,6 +22,9 @@ from cuebench.reports.recognition import (
     proxy_agreement,
     recognition,
 )
+from cuebench.cli import invoke
+from cuebench.errors import UserError
+from cuebench.reports.comparison import compare
 from cuebench.runs.results import write_scores
 from cuebench.types import Score
 

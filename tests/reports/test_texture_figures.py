@@ -10,12 +10,12 @@ import pytest
 from PIL import Image
 
 import cuebench as cb
+from cuebench.analyses.texture_of import Association, association_of
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
 from cuebench.observers.preprocess import Preprocess
 from cuebench.registry import figures
 from cuebench.reports.figures._svg import Drawing, blend, heat, short_name, shorten
-from cuebench.reports.texture_of import Association, association_of
 from cuebench.runs.evaluate import evaluate
 
 CLASSES = tuple(f"shade {i}" for i in range(8))

@@ -9,7 +9,7 @@ from scipy.stats import spearmanr
 
 from cuebench import cli
 from cuebench.errors import UserError
-from cuebench.runs.correlate import correlate_columns, score_columns
+from cuebench.reports.correlate import correlate_columns, score_columns
 from cuebench.runs.evaluate import evaluate
 
 MIXTURES = [f"ideal:mixture?shape={p}" for p in (0.1, 0.3, 0.5, 0.7, 0.9)]

@@ -15,10 +15,10 @@ pytest.importorskip("skimage")
 
 from cuebench.errors import UserError
 from cuebench.stimuli.makers.base import make
+from cuebench.stimuli.masks import grabcut, segmenter
 from cuebench.stimuli.refined_bias.inspection import grid_energy, verdict
 from cuebench.stimuli.refined_bias.masks import coco_mask, decompress, load
 from cuebench.stimuli.refined_bias.objects import close_up, framed, inscribed
-from cuebench.stimuli.refined_bias.segment import grabcut, segmenter
 from cuebench.stimuli.refined_bias.shape_cue import draw_contours
 from cuebench.stimuli.refined_bias.sources import Source, find_sources, read_classes
 from cuebench.stimuli.refined_bias.texture_cue import least_cuts, reordered, source_map
@@ -191,7 +191,7 @@ def test_grabcut_finds_the_object():
 
 def test_segmenters_by_name():
     assert segmenter("grabcut") is grabcut
-    assert segmenter("python:cuebench.stimuli.refined_bias.segment:grabcut") is grabcut
+    assert segmenter("python:cuebench.stimuli.masks:grabcut") is grabcut
     for bad in ("grabcat", "hf:", "sam", "python:nowhere:nothing"):
         with pytest.raises(UserError, match="segmenter"):
             segmenter(bad)
@@ -202,7 +202,7 @@ def test_segmenters_by_name():
 def test_a_hugging_face_segmenter_from_a_folder(tmp_path):
     """A tiny network with random weights: the adapter must load it offline and give a mask of the image's size."""
     pytest.importorskip("transformers")
-    from cuebench.observers._torchvision import import_torchvision
+    from cuebench.observers.torch.torchvision_import import import_torchvision
 
     import_torchvision()
     import transformers

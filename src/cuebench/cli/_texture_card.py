@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cuebench.reports.texture_of import TextureOf, Tie
+    from cuebench.analyses.texture_of import TextureOf, Tie
 
 
 def print_card(found: TextureOf, drawn: Path | None) -> None:

@@ -20,7 +20,7 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Choose classes so that shape and texture cues are equally recognisable for a panel of observers."""
-    from cuebench.reports.recognition import balanced
+    from cuebench.analyses.recognition import balanced
     from cuebench.runs.results import read_scores
 
     rows = [s for s in read_scores(run.expanduser()) if s.protocol == "refined_bias" and s.metric != "failed"]

@@ -21,7 +21,7 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
 ) -> None:
     """Correlate any two columns of scores over models, with intervals and p-values."""
-    from cuebench.runs.correlate import correlate_columns
+    from cuebench.reports.correlate import correlate_columns
 
     pairs = correlate_columns(
         runs,

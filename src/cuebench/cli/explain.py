@@ -105,8 +105,8 @@ def _cue(name: str) -> dict[str, Any]:
 
     from cuebench import registry
 
-    function = getattr(registry.cues.module(name), name)
-    info = registry.cues.get(name)
+    function = registry.cues.get(name)
+    info = registry.cues.get(name).info
     return {
         "name": name,
         "kind": info.kind,

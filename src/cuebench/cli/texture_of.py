@@ -28,8 +28,8 @@ def command(
     """Say which texture a model sees in an image, what it ties it to, and whether texture explains an error."""
     from dataclasses import asdict
 
+    from cuebench.analyses.explain_image import explain_image
     from cuebench.cli._display import Display
-    from cuebench.reports.explain_image import explain_image
 
     with Display(quiet=quiet, as_json=as_json) as display:
         found = explain_image(

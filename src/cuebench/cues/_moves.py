@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._image import Array, Rng, on_images
+from cuebench.cues.base import Array, Rng, on_images
 
 IndexMap = Callable[[int, int, np.random.Generator], Array]
 

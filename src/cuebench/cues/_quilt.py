@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cuebench.cues._image import Array
+from cuebench.cues.base import Array
 
 
 class Block(NamedTuple):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuebench.cues._check import check_number
-from cuebench.cues._image import Array, CueInfo, on_images
+from cuebench.cues.base import Array, CueInfo, on_images
+from cuebench.cues.parameters import check_number
 
 WEIGHTS = ((1.0, 1.0), (1.0, 2.0), (0.8, 3.0))
 """Published (γ_S, γ_T) of sums with tex.EED and tex.EEDpat (Table II)."""

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._check import check_number, check_whole, optional
-from cuebench.cues._image import Array, CueInfo, on_images
+from cuebench.cues.base import Array, CueInfo, on_images
+from cuebench.cues.parameters import check_number, check_whole, optional
 
 DIAMETERS = (4, 6, 8, 10, 12, 14)
 SIGMA_COLOURS = (50, 100, 150, 200)

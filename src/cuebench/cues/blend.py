@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuebench.cues._check import check_number
-from cuebench.cues._image import Array, CueInfo, on_images
+from cuebench.cues.base import Array, CueInfo, on_images
+from cuebench.cues.parameters import check_number
 from cuebench.errors import UserError
 
 WEIGHTS = ((0.7, 0.3), (0.5, 0.5), (0.3, 0.7))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._image import Array, CueInfo, Rng, on_images
+from cuebench.cues.base import Array, CueInfo, Rng, on_images
 from cuebench.errors import UserError
 
 SUPPRESSIONS: Mapping[str, tuple[str, ...]] = {

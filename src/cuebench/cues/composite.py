@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._check import check_number
-from cuebench.cues._image import Array, CueInfo, Rng, check_image, on_images
+from cuebench.cues.base import Array, CueInfo, Rng, check_image, on_images
+from cuebench.cues.parameters import check_number
 from cuebench.errors import UserError
 
 ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)

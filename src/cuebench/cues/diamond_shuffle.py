@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cuebench.cues._check import check_whole
-from cuebench.cues._image import Array, CueInfo, Rng
 from cuebench.cues._moves import cuts, move_pixels, shuffle_within_classes
+from cuebench.cues.base import Array, CueInfo, Rng
+from cuebench.cues.parameters import check_whole
 
 CUE = CueInfo(
     kind="texture",

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._check import check_number
 from cuebench.cues._grey import as_grey
-from cuebench.cues._image import Array, CueInfo, Rng, on_images
+from cuebench.cues.base import Array, CueInfo, Rng, on_images
+from cuebench.cues.parameters import check_number
 
 REACHES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 COHERENCES = (1.0, 0.3, 0.0)

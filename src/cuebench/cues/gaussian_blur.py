@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._check import check_number, check_whole
-from cuebench.cues._image import Array, CueInfo, on_images
+from cuebench.cues.base import Array, CueInfo, on_images
+from cuebench.cues.parameters import check_number, check_whole
 from cuebench.errors import UserError
 
 KERNELS = (3, 5, 7, 9, 11, 13, 15)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuebench.cues._check import check_number
 from cuebench.cues._grey import luminance
-from cuebench.cues._image import Array, CueInfo, on_images
+from cuebench.cues.base import Array, CueInfo, on_images
+from cuebench.cues.parameters import check_number
 
 ALPHAS = (0.2, 0.4, 0.6, 0.8, 1.0)
 """The ends are published; the steps between are ours."""

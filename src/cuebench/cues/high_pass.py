@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from cuebench.cues._check import check_number
 from cuebench.cues._grey import MEAN_GREY, as_grey
-from cuebench.cues._image import Array, CueInfo, on_images
+from cuebench.cues.base import Array, CueInfo, on_images
 from cuebench.cues.low_pass import blurred
+from cuebench.cues.parameters import check_number
 
 SIGMAS = (math.inf, 3.0, 1.5, 1.0, 0.7, 0.55, 0.45, 0.4)
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._check import check_number, check_whole
-from cuebench.cues._image import Array, CueInfo, Rng, on_images
 from cuebench.cues._quilt import Block, Place, fitting, quilt
+from cuebench.cues.base import Array, CueInfo, Rng, on_images
+from cuebench.cues.parameters import check_number, check_whole
 from cuebench.errors import UserError
 
 GRIDS = (4, 8, 16, 32)

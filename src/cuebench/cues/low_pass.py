@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuebench.cues._check import check_number
 from cuebench.cues._grey import MEAN_GREY, as_grey
-from cuebench.cues._image import Array, CueInfo, on_images
+from cuebench.cues.base import Array, CueInfo, on_images
+from cuebench.cues.parameters import check_number
 
 SIGMAS = (0.0, 1.0, 3.0, 5.0, 7.0, 10.0, 15.0, 40.0)
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._check import check_choice, check_number
 from cuebench.cues._grey import as_grey
-from cuebench.cues._image import Array, CueInfo, Rng, on_images
+from cuebench.cues.base import Array, CueInfo, Rng, on_images
+from cuebench.cues.parameters import check_choice, check_number
 
 WIDTHS = (0.0, 30.0, 60.0, 90.0, 120.0, 150.0, 180.0)
 MODES = ("faithful", "corrected")

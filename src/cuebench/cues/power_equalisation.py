@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._check import check_number
 from cuebench.cues._grey import as_grey, luminance
-from cuebench.cues._image import Array, CueInfo, as_batch, on_images
+from cuebench.cues.base import Array, CueInfo, as_batch, on_images
+from cuebench.cues.parameters import check_number
 from cuebench.errors import UserError
 
 CUE = CueInfo(kind="corruption", reference="Geirhos et al. 2018")

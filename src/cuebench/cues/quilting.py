@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._check import check_number, check_whole, optional
-from cuebench.cues._image import Array, CueInfo, Rng, on_images
 from cuebench.cues._quilt import Block, Chooser, Place, fitting, quilt
+from cuebench.cues.base import Array, CueInfo, Rng, on_images
+from cuebench.cues.parameters import check_number, check_whole, optional
 from cuebench.errors import UserError
 
 CUE = CueInfo(

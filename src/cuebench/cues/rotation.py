@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._check import check_number
 from cuebench.cues._grey import MEAN_GREY, as_grey
-from cuebench.cues._image import Array, CueInfo, on_images
+from cuebench.cues.base import Array, CueInfo, on_images
+from cuebench.cues.parameters import check_number
 
 ANGLES = (0, 90, 180, 270)
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._check import check_number
 from cuebench.cues._grey import as_grey
-from cuebench.cues._image import Array, CueInfo, Rng, on_images
+from cuebench.cues.base import Array, CueInfo, Rng, on_images
+from cuebench.cues.parameters import check_number
 
 PROBABILITIES = (0.0, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95)
 CONTRAST = 0.3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuebench.cues._image import Array, CueInfo, as_batch
+from cuebench.cues.base import Array, CueInfo, as_batch
 
 CENTRE = 0.5
 """Grey level that stands for 'no difference'."""

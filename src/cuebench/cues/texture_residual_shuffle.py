@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuebench.cues._image import CueInfo, Rng
+from cuebench.cues.base import CueInfo, Rng
 from cuebench.cues.patch_shuffle import GRID
 from cuebench.cues.patch_shuffle import patch_shuffle as _patch_shuffle
 from cuebench.cues.texture_residual import texture_residual as _texture_residual

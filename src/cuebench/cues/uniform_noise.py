@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._check import check_number
 from cuebench.cues._grey import as_grey
-from cuebench.cues._image import Array, CueInfo, Rng, on_images
+from cuebench.cues.base import Array, CueInfo, Rng, on_images
+from cuebench.cues.parameters import check_number
 
 WIDTHS = (0.0, 0.03, 0.05, 0.1, 0.2, 0.35, 0.6, 0.9)
 CONTRAST = 0.3

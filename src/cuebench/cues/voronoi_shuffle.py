@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._check import check_whole
-from cuebench.cues._image import Array, CueInfo, Rng
 from cuebench.cues._moves import move_pixels
+from cuebench.cues.base import Array, CueInfo, Rng
+from cuebench.cues.parameters import check_whole
 
 SITES = 32
 """Published number of sites."""

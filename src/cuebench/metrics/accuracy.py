@@ -7,25 +7,10 @@ from typing import Any
 import numpy as np
 
 from cuebench.errors import UserError
-from cuebench.metrics.ratios import Ratio, Terms, total
-from cuebench.types import MetricInfo
+from cuebench.metrics.base import Metric
+from cuebench.statistics.ratios import Terms, total
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-METRIC = MetricInfo(
-    name="accuracy",
-    title="Top-k accuracy",
-    formula="(1/n) Σ [rank of the label ≤ k], rank = 1 + #{larger logits} + #{equal logits of a lower class index}",
-    denominator="all answered images with a label",
-    reference="Russakovsky et al. 2015, ImageNet Large Scale Visual Recognition Challenge, arXiv:1409.0575",
-    caveats=(
-        "Equal logits are ordered by class index, which is the rule of arg max.",
-        "The first thing to check: an accuracy below the published one means that the preprocessing is wrong.",
-    ),
-    chance="k / number of classes",
-    higher_is="recognises more images",
-    needs=("logits",),
-)
 
 
 def rank(logits: Array, target: Array) -> Array:
@@ -53,11 +38,6 @@ def terms(ranks: Array, k: int) -> Terms:
     return Terms(ranks <= k, np.ones(len(ranks), bool))
 
 
-def count(ranks: Array, k: int) -> Ratio:
-    """Return hits over images as counts that add up over shards."""
-    return total(terms(ranks, k))
-
-
 def accuracy(logits: Array, target: Array, k: int = 1) -> float:
     """Return the share of rows whose target is among the k largest logits; NaN where there is no row.
 
@@ -70,4 +50,21 @@ def accuracy(logits: Array, target: Array, k: int = 1) -> float:
     >>> accuracy(np.array([[0.1, 0.9], [0.8, 0.2]]), np.array([1, 1]))
     0.5
     """
-    return count(rank(logits, target), k).value
+    return total(terms(rank(logits, target), k)).value
+
+
+METRIC = Metric(
+    name="accuracy",
+    title="Top-k accuracy",
+    formula="(1/n) Σ [rank of the label ≤ k], rank = 1 + #{larger logits} + #{equal logits of a lower class index}",
+    denominator="all answered images with a label",
+    reference="Russakovsky et al. 2015, ImageNet Large Scale Visual Recognition Challenge, arXiv:1409.0575",
+    compute=accuracy,
+    caveats=(
+        "Equal logits are ordered by class index, which is the rule of arg max.",
+        "The first thing to check: an accuracy below the published one means that the preprocessing is wrong.",
+    ),
+    chance="k / number of classes",
+    higher_is="recognises more images",
+    needs=("logits",),
+)

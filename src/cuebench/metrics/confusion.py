@@ -8,24 +8,11 @@ from typing import Any, Literal
 import numpy as np
 
 from cuebench.errors import UserError
-from cuebench.metrics.decisions import NONE, Codes, named
-from cuebench.types import MetricInfo
+from cuebench.labels.decisions import NONE, Codes, named
+from cuebench.metrics.base import Metric
 
 Counts = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
-
-METRIC = MetricInfo(
-    name="confusion",
-    title="Confusion by class",
-    formula="C[c, r] = share of the trials with shape (texture) class c that were answered r",
-    denominator="answered trials with that class, aligned ones included; the last column: no class answered",
-    reference="Geirhos et al. 2019, arXiv:1811.12231",
-    caveats=("A table, not a score: the run folder holds it as counts by shape, texture and response.",),
-    bounds=(0.0, 1.0),
-    chance="1 / number of classes",
-    higher_is="is answered more often",
-    needs=("decisions",),
-)
 
 
 def validate(response: Codes, shape: Codes, texture: Codes, classes: int) -> None:
@@ -85,3 +72,18 @@ def confusion(
     """
     response, is_shape, is_texture = (named(values, classes) for values in (decisions, shape, texture))
     return compute(count(response, is_shape, is_texture, len(classes)), by)
+
+
+METRIC = Metric(
+    name="confusion",
+    title="Confusion by class",
+    formula="C[c, r] = share of the trials with shape (texture) class c that were answered r",
+    denominator="answered trials with that class, aligned ones included; the last column: no class answered",
+    reference="Geirhos et al. 2019, arXiv:1811.12231",
+    compute=confusion,
+    caveats=("A table, not a score: the run folder holds it as counts by shape, texture and response.",),
+    bounds=(0.0, 1.0),
+    chance="1 / number of classes",
+    higher_is="is answered more often",
+    needs=("decisions",),
+)

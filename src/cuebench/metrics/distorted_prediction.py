@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cuebench.metrics.ranks import best_ranks
+from cuebench.labels.ranks import best_ranks
 from cuebench.metrics.sensitivity import Array, mean
 from cuebench.types import MetricInfo
 

@@ -4,36 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from cuebench.errors import UserError
-from cuebench.metrics.intervals import Bootstrap, Clusters, percentile, resampled_sums, too_few, undefined
-from cuebench.types import MetricInfo
+from cuebench.metrics.base import Metric
+from cuebench.statistics.intervals import Clusters, percentile, resampled_sums, too_few, undefined
+from cuebench.types import Estimate, Interval
 
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
-
-METRIC = MetricInfo(
-    name="error_consistency",
-    title="Error consistency with people",
-    formula="κ = (c_obs − c_exp) / (1 − c_exp), c_exp = p1·p2 + (1 − p1)(1 − p2); mean of κ over the people",
-    denominator="conflict trials that both observers saw; correct = answered with the shape class",
-    reference="Geirhos, Meding & Wichmann 2020, Beyond accuracy, NeurIPS; arXiv:2006.16736. κ: Cohen 1960",
-    caveats=(
-        "The sign is kept: κ < 0 means that they err on different trials more than chance would have it.",
-        "Undefined (NaN with a reason) where c_exp = 1: both are right in all trials, or both are wrong in all; "
-        "chance then explains everything.",
-        "Its largest and smallest possible values depend on the two accuracies.",
-        "A person is compared with the other people; pooled people are the mean over all pairs. "
-        "Without people in the run there is no row.",
-    ),
-    bounds=(-1.0, 1.0),
-    chance="0",
-    higher_is="errs on the same images as people",
-    needs=("decisions",),
-)
 
 
 @dataclass(frozen=True)
@@ -48,14 +29,6 @@ class Agreement:
     def __add__(self, other: Agreement) -> Agreement:
         mine, theirs = (self.n, self.first, self.second, self.both), (other.n, other.first, other.second, other.both)
         return Agreement(*(a + b for a, b in zip(mine, theirs)))
-
-
-class MeanConsistency(NamedTuple):
-    """The mean κ over pairs of observers, how many pairs have one, and how many have none."""
-
-    value: float
-    defined: int
-    undefined: int
 
 
 def validate(first: Sequence[bool] | Bools, second: Sequence[bool] | Bools) -> tuple[Bools, Bools]:
@@ -113,8 +86,13 @@ def error_consistency(first: Sequence[bool] | Bools, second: Sequence[bool] | Bo
     return compute(count(*validate(first, second)))
 
 
-def mean_over_pairs(correct: Bools, seen: Bools, pairs: Sequence[tuple[int, int]]) -> MeanConsistency:
-    """Return the mean κ over pairs of observers, each on the trials that both saw.
+def mean_over_pairs(
+    correct: Bools, seen: Bools, pairs: Sequence[tuple[int, int]], *, seed: int = 0, resamples: int = 10_000
+) -> Estimate:
+    """Return the mean κ over pairs of observers, each on the trials that both saw, with an interval over images.
+
+    Pairs whose κ is undefined leave the mean, and a note counts them. The interval draws images anew, the same ones for
+    all observers; n is the number of images that at least one pair saw.
 
     Parameters
     ----------
@@ -122,28 +100,29 @@ def mean_over_pairs(correct: Bools, seen: Bools, pairs: Sequence[tuple[int, int]
         Row i is observer i.
     pairs : sequence of (i, j)
         Which observers are compared.
+    seed, resamples : int
+        Of the bootstrap.
     """
     columns = _pair_columns(correct, seen, pairs)
     kappa = _kappas(columns.sum(axis=0, keepdims=True))[0]
-    missing = int(np.isnan(kappa).sum())
-    value = float(np.nanmean(kappa)) if missing < len(kappa) else float("nan")
-    return MeanConsistency(value, len(kappa) - missing, missing)
+    lost = int(np.isnan(kappa).sum())
+    value = float(np.nanmean(kappa)) if lost < len(kappa) else float("nan")
+    n = int(columns[:, ::4].any(axis=1).sum())
+    why = "expected agreement is 1" if n else "no image was seen by both"
+    note = f"κ is undefined for {lost} of {len(kappa)} pairs: {why}" if lost else ""
+    interval = _mean_interval(columns, correct.shape[1], len(pairs), seed, resamples)
+    return Estimate(value, n, (interval,)).noting(note)
 
 
-def mean_interval(
-    correct: Bools, seen: Bools, pairs: Sequence[tuple[int, int]], *, seed: int = 0, resamples: int = 10_000
-) -> Bootstrap:
-    """Return the interval of ``mean_over_pairs`` when the images are drawn anew, the same ones for all observers."""
-    own = np.zeros(correct.shape[1])
-    clusters = Clusters(np.arange(correct.shape[1]), own, own)
+def _mean_interval(columns: Floats, stimuli: int, pairs: int, seed: int, resamples: int) -> Interval:
+    nothing = np.zeros(stimuli)
+    clusters = Clusters(np.arange(stimuli), nothing, nothing)
     why = too_few(clusters, "images") or ("" if pairs else "no pair of observers")
     if why:
         return undefined("images", why)
-    sums = resampled_sums(_pair_columns(correct, seen, pairs), clusters, "images", seed=seed, resamples=resamples)
-    kappa = _kappas(sums)
+    kappa = _kappas(resampled_sums(columns, clusters, "images", seed=seed, resamples=resamples))
     defined = ~np.isnan(kappa)
     means = np.full(len(kappa), np.nan)
-    # As in the estimate, a pair without a defined κ leaves the mean.
     np.divide(np.where(defined, kappa, 0).sum(axis=1), defined.sum(axis=1), out=means, where=defined.any(axis=1))
     return percentile(means, "images")
 
@@ -169,3 +148,25 @@ def _kappa(n: Floats, first: Floats, second: Floats, both: Floats) -> Floats:
     out = np.full(np.shape(n), np.nan)
     np.divide(observed - expected, n * n - expected, out=out, where=(n * n != expected) & (n > 0))
     return out
+
+
+METRIC = Metric(
+    name="error_consistency",
+    title="Error consistency with people",
+    formula="κ = (c_obs − c_exp) / (1 − c_exp), c_exp = p1·p2 + (1 − p1)(1 − p2); mean of κ over the people",
+    denominator="conflict trials that both observers saw; correct = answered with the shape class",
+    reference="Geirhos, Meding & Wichmann 2020, Beyond accuracy, NeurIPS; arXiv:2006.16736. κ: Cohen 1960",
+    compute=error_consistency,
+    caveats=(
+        "The sign is kept: κ < 0 means that they err on different trials more than chance would have it.",
+        "Undefined (NaN with a reason) where c_exp = 1: both are right in all trials, or both are wrong in all; "
+        "chance then explains everything.",
+        "Its largest and smallest possible values depend on the two accuracies.",
+        "A person is compared with the other people; pooled people are the mean over all pairs. "
+        "Without people in the run there is no row.",
+    ),
+    bounds=(-1.0, 1.0),
+    chance="0",
+    higher_is="errs on the same images as people",
+    needs=("decisions",),
+)

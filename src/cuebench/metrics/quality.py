@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from cuebench.errors import UserError
-from cuebench.metrics.intervals import Bootstrap, percentile, undefined, weights
 from cuebench.metrics.mean_iou import iou_of_areas, mean_iou_of_areas
 from cuebench.metrics.relative_accuracy import resampled_accuracies
+from cuebench.statistics.intervals import Bootstrap, percentile, undefined, weights
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]

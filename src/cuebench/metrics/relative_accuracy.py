@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cuebench.errors import UserError
-from cuebench.metrics.intervals import weights
+from cuebench.statistics.intervals import weights
 from cuebench.types import MetricInfo
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cuebench.errors import UserError
-from cuebench.metrics.estimates import Estimate
-from cuebench.metrics.intervals import percentile, undefined, weights
-from cuebench.metrics.ranks import best_ranks
+from cuebench.labels.ranks import best_ranks
+from cuebench.statistics.estimates import Estimate
+from cuebench.statistics.intervals import percentile, undefined, weights
 from cuebench.types import IntervalKind, MetricInfo
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cuebench.errors import UserError
-from cuebench.metrics.intervals import child_generator
+from cuebench.statistics.intervals import child_generator
 from cuebench.types import Interval, MetricInfo
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cuebench.errors import UserError
-from cuebench.metrics.intervals import Bootstrap, child_generator, percentile, undefined
+from cuebench.statistics.intervals import Bootstrap, child_generator, percentile, undefined
 from cuebench.types import Interval, MetricInfo
 
 Array = np.ndarray[Any, np.dtype[Any]]

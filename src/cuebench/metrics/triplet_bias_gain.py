@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cuebench.metrics.estimates import Estimate
-from cuebench.metrics.intervals import (
+from cuebench.metrics.triplet_shape_bias import Tally, compute
+from cuebench.statistics.estimates import Estimate
+from cuebench.statistics.intervals import (
     Bootstrap,
     Clusters,
     Floats,
@@ -17,7 +18,6 @@ from cuebench.metrics.intervals import (
     undefined,
     weights,
 )
-from cuebench.metrics.triplet_shape_bias import Tally, compute
 from cuebench.types import IntervalKind, MetricInfo
 
 METRIC = MetricInfo(

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cuebench.metrics.ratios import Ratio
 from cuebench.metrics.triplets import (
     Decisions,
     Floats,
@@ -19,6 +18,7 @@ from cuebench.metrics.triplets import (
     enumerate_triplets,
     gram,
 )
+from cuebench.statistics.ratios import Ratio
 from cuebench.types import MetricInfo
 
 METRIC = MetricInfo(

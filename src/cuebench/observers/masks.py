@@ -9,9 +9,9 @@ import numpy as np
 
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
-from cuebench.observers._placed import Placed
 from cuebench.observers.base import Answers, Batch
 from cuebench.observers.preprocess import Preprocess
+from cuebench.observers.torch.placement import Placed
 from cuebench.types import Capability, ObserverKind
 
 Array = np.ndarray[Any, np.dtype[Any]]

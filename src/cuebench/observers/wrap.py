@@ -14,7 +14,7 @@ from cuebench.labels import LabelSpace, label_space
 from cuebench.observers.base import Answers, Batch, Observer
 from cuebench.observers.masks import FUNCTIONS_OWN, MaskObserver
 from cuebench.observers.preprocess import Preprocess
-from cuebench.observers.torch_observer import TorchObserver, check_logits
+from cuebench.observers.torch.observer import TorchObserver, check_logits
 from cuebench.types import Capability, ObserverKind
 
 _ATTRIBUTES = ("name", "kind", "fingerprint", "preprocess", "labels", "capabilities", "respond")
@@ -178,7 +178,7 @@ def _wrap_masks(
             f"the segmentation {name!r} needs labels=", "voc21, cityscapes, ade20k, a file or a list of names"
         )
     if _is_module(model):
-        from cuebench.observers.segment_torch import torch_masks
+        from cuebench.observers.torch.segmentation import torch_masks
 
         settings = {"fingerprint": fingerprint} if fingerprint else {}
         return torch_masks(model, name=name, preprocess=preprocess, labels=space, device=device, precision=precision,
@@ -200,7 +200,7 @@ def own_preprocess(model: Any) -> Preprocess:
     if isinstance(own, Preprocess):
         return own
     if _timm_config(model):
-        from cuebench.observers._timm_data import preprocess_of
+        from cuebench.observers.timm_data import preprocess_of
 
         return preprocess_of(model)
     raise UserError(

@@ -1,20 +1,26 @@
-"""What a protocol declares. A protocol file is metadata and composition; the method lives in ``metrics``."""
+"""What a protocol declares, and the one place that turns what it measured into rows of the result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cuebench.errors import did_you_mean
 from cuebench.labels import LabelSpace
 from cuebench.observers.preprocess import Preprocess
+from cuebench.options import Option
 from cuebench.responses.table import Reduce, Responses
-from cuebench.types import Capability, Citation, Reference, Score, StimulusSet
+from cuebench.types import Capability, Citation, Estimate, Failure, Headline, Interval, Reference, Score, StimulusSet
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+PARTIAL = "partial set: "
+"""How the note of a score begins that was made from a part of a published set; printed and looked for by others."""
+NOT_MEASURED = frozenset({"failed", "not_applicable"})
+"""Metrics of rows that hold a reason instead of a number."""
 
 
 @dataclass(frozen=True)
@@ -27,37 +33,67 @@ class View:
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """What a user can choose when scoring; stored in the run record."""
+    """What the scoring function of a protocol is told.
+
+    Parameters
+    ----------
+    seed, resamples : int
+        Of the bootstrap.
+    values : mapping
+        The protocol's own options, parsed: name → value, defaults included.
+    """
 
     seed: int = 0
     resamples: int = 10_000
-    settings: Mapping[str, str] = field(default_factory=dict)
-    """Options of single protocols, ``protocol.option`` → value: ``--set cue_decomposition.leave_out=NAME``."""
-
-    def of(self, protocol: str, **accepted: str) -> dict[str, str]:
-        """Return a protocol's own options with defaults; one that it does not have is an error."""
-        own = {k.partition(".")[2]: v for k, v in self.settings.items() if k.partition(".")[0] == protocol}
-        for key in own:
-            if key not in accepted:
-                raise did_you_mean(f"option of protocol {protocol!r}:", key, accepted)
-        return {**accepted, **own}
+    values: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+class Measurement(NamedTuple):
+    """One number of one observer, before it becomes rows of the result."""
+
+    responses: Responses
+    condition: str
+    metric: str
+    estimate: Estimate
+    partial: tuple[str, ...]
+
+
+@dataclass
 class Result:
-    """Scores, and tables that do not fit the tidy form (a confusion matrix): name → Arrow table."""
+    """What a protocol found: numbers, and tables that do not fit the tidy form (a confusion matrix)."""
 
-    scores: list[Score]
-    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    measurements: list[Measurement] = field(default_factory=list)
+    tables: dict[str, pa.Table] = field(default_factory=dict)
 
+    def add(
+        self,
+        responses: Responses,
+        condition: str,
+        metric: str,
+        estimate: Estimate,
+        *,
+        partial: Iterable[str] | None = None,
+    ) -> None:
+        """Add a number.
 
-PARTIAL = "partial set: "
-"""How the note of a score begins that was made from a part of a published set; printed and looked for by others."""
+        Parameters
+        ----------
+        responses : Responses
+            Whose answers it was computed from.
+        condition, metric : str
+            As they appear in the result.
+        estimate : Estimate
+            The number. What is partial or unreadable, and the observer's own notes, are added to it later.
+        partial : iterable of str, optional
+            The reasons why the stimuli behind this number are incomplete, where they are not those of the whole set.
+        """
+        reasons = responses.stimuli.partial if partial is None else tuple(partial)
+        self.measurements.append(Measurement(responses, condition, metric, estimate, reasons))
 
-
-def partial_notes(reasons: Sequence[str]) -> list[str]:
-    """Return the note that a part of a set was used, with the reasons; nothing for the whole set."""
-    return [PARTIAL + ", ".join(reasons)] if reasons else []
+    def extend(self, other: Result) -> None:
+        """Add the numbers and tables of another result."""
+        self.measurements += other.measurements
+        self.tables |= other.tables
 
 
 @dataclass(frozen=True)
@@ -72,13 +108,21 @@ class Protocol:
         Alternatives, best first: ``(("logits",), ("decisions",))`` means logits, or else decisions.
     read : callable
         ``read(data_root) -> StimulusSet``; raises a UserError that says where the data should lie.
-    stimuli_from_recordings : callable, optional
-        ``f(names of images) -> StimulusSet`` for recorded responses whose file names carry the truth: such observers
-        can be scored where the images are absent.
     views : tuple of View
         How the stimuli are shown.
     score : callable
         ``score(responses of all observers, options) -> Result``; sees all observers because some metrics compare them.
+    headline : Headline
+        The one number of the protocol, and what a larger value means.
+    citation : Citation
+        Whom to cite, and the licence of the data.
+    metrics : tuple of str
+        Names of every metric that ``score`` emits.
+    targets : tuple of str
+        Classes of the stimuli, where they are known without reading them.
+    stimuli_from_recordings : callable, optional
+        ``f(names of images) -> StimulusSet`` for recorded responses whose file names carry the truth: such observers
+        can be scored where the images are absent.
     check : callable, optional
         ``check(label space, stimuli) -> problems``: why this observer cannot be scored, before anything is spent.
     reference : tuple of Reference
@@ -89,14 +133,16 @@ class Protocol:
         ``reduce(stimuli, label space) -> Reduce``: what is stored instead of the answers themselves, where those are
         too large to keep (a mask of every image) and the scores need only a summary (its confusion matrix). It sees
         stimuli without their truth, which a stored summary must not depend on.
-    options : mapping of str to str
-        What ``--set NAME.OPTION=…`` can change, and the defaults; any other option is refused before anything is spent.
+    options : mapping of str to Option
+        What ``--set NAME.OPTION=VALUE`` can change.
     configure : callable, optional
-        ``configure(settings of the run) -> Protocol``: the same protocol, as ``--set NAME.OPTION=…`` asks for it.
+        ``configure(parsed options) -> Protocol``: the same protocol, as the options ask for it.
     standalone : callable, optional
         ``standalone() -> StimulusSet``: what can be shown without any data root.
     baselines : bool
-        Randomly initialised networks of the same architecture (``--baselines N``) are measured beside each model.
+        Randomly initialised networks of the same architecture are measured beside each model (option ``baselines``).
+    layers : bool
+        Further layers of a network can be measured (option ``layers``).
     """
 
     name: str
@@ -106,15 +152,78 @@ class Protocol:
     read: Callable[[Path], StimulusSet]
     views: tuple[View, ...]
     score: Callable[[Sequence[Responses], ScoreOptions], Result]
+    headline: Headline
     citation: Citation
+    metrics: tuple[str, ...]
     targets: tuple[str, ...] = ()
     stimuli_from_recordings: Callable[[Sequence[str]], StimulusSet] | None = None
     check: Callable[[LabelSpace, StimulusSet], list[str]] | None = None
     reference: tuple[Reference, ...] = ()
-    metrics: tuple[str, ...] = ()
     answers_in: str = ""
     reduce: Callable[[StimulusSet, LabelSpace | None], Reduce] | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-    configure: Callable[[Mapping[str, str]], Protocol] | None = None
+    options: Mapping[str, Option] = field(default_factory=dict)
+    configure: Callable[[Mapping[str, Any]], Protocol] | None = None
     standalone: Callable[[], StimulusSet] | None = None
     baselines: bool = False
+    layers: bool = False
+
+
+# ------------------------------------------------------------------------------------------- rows of the result
+
+
+def score_rows(protocol: Protocol, result: Result) -> list[Score]:
+    """Return the rows of the result: one for each interval of each number, in the order in which they were added."""
+    return [row for m in result.measurements for row in _rows(protocol, m)]
+
+
+def unmeasured_row(failure: Failure, metric: str, version: int) -> Score:
+    """Return the row of an observer without a number: ``failed`` or ``not_applicable``, the reason as its note."""
+    return _score(failure.protocol, version, failure.observer, "", metric, Estimate(math.nan, 0), None, failure.reason)
+
+
+def _rows(protocol: Protocol, m: Measurement) -> Iterator[Score]:
+    notes = [*m.estimate.notes, *_shared_notes(m)]
+    for interval in m.estimate.intervals or (None,):
+        limited = [interval.note] if interval is not None and interval.note else []
+        note = "; ".join(dict.fromkeys([*limited, *notes]))
+        yield _score(protocol.name, protocol.version, m.responses.observer, m.condition, m.metric, m.estimate,
+                     interval, note)  # fmt: skip
+
+
+def _shared_notes(m: Measurement) -> list[str]:
+    """Return what must stand beside every number: exclusions, unreadable files, partial data, the observer's notes."""
+    excluded, stimuli = m.estimate.excluded, m.responses.stimuli
+    notes = []
+    if excluded:
+        parts = ", ".join(f"{number:,} {why}" for why, number in excluded.items())
+        notes.append(f"{parts} of {m.estimate.n + sum(excluded.values()):,}")
+    if m.responses.excluded and not any("unreadable" in why for why in excluded):
+        notes.append(f"{len(m.responses.excluded):,} unreadable")
+    notes += [PARTIAL + ", ".join(m.partial)] if m.partial else []
+    return [*notes, *stimuli.notes, *m.responses.notes]
+
+
+def _score(
+    protocol: str,
+    version: int,
+    observer: str,
+    condition: str,
+    metric: str,
+    estimate: Estimate,
+    interval: Interval | None,
+    note: str,
+) -> Score:
+    return Score(
+        protocol=protocol,
+        protocol_version=version,
+        observer=observer,
+        condition=condition,
+        metric=metric,
+        value=float(estimate.value),
+        ci_low=float(interval.low) if interval else math.nan,
+        ci_high=float(interval.high) if interval else math.nan,
+        ci_kind=interval.kind if interval else "",
+        n=estimate.n,
+        n_excluded=sum(estimate.excluded.values()),
+        note=note,
+    )

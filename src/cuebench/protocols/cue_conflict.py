@@ -6,7 +6,7 @@ They share 160 shape sources and 48 texture sources, so every score has four int
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -17,18 +17,25 @@ import numpy as np
 
 from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelMap, LabelSpace, coverage_problems, label_map
-from cuebench.metrics import confusion as confusions
-from cuebench.metrics import decided_fraction, error_consistency, shape_accuracy, shape_bias, texture_accuracy
-from cuebench.metrics.decisions import NONE, Codes, full_space, named, named_full, partial_space
-from cuebench.metrics.estimates import Estimate, mean_of_subjects, ratio_estimates
-from cuebench.metrics.intervals import KINDS, Clusters
-from cuebench.metrics.ratios import Outcomes, outcomes
-from cuebench.observers._recorded_files import stimulus_key
+from cuebench.labels.decisions import NONE, Codes, full_space, named, named_full, partial_space
+from cuebench.metrics.confusion import count as count_confusions
+from cuebench.metrics.cue_conflict import (
+    Outcomes,
+    decided_fraction,
+    outcomes,
+    shape_accuracy,
+    shape_bias,
+    texture_accuracy,
+)
+from cuebench.metrics.error_consistency import mean_over_pairs
 from cuebench.observers.preprocess import Preprocess
-from cuebench.protocols.base import Protocol, Result, ScoreOptions, View, partial_notes
+from cuebench.observers.recorded_files import stimulus_key
+from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
 from cuebench.responses.table import Responses
+from cuebench.statistics.estimates import mean_of_subjects, missing, ratio_estimates
+from cuebench.statistics.intervals import KINDS, Clusters
 from cuebench.stimuli.readers import cue_conflict as folder_reader
-from cuebench.types import Citation, IntervalKind, Reference, Score, StimulusSet
+from cuebench.types import Axis, Citation, Estimate, Headline, IntervalKind, Reference, StimulusSet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,14 +43,10 @@ if TYPE_CHECKING:
 NAME, VERSION = "cue_conflict", 1
 EXPECTED = 1280
 TARGETS = "in16"
-RATIOS = {
-    "shape_bias": shape_bias.terms,
-    "shape_accuracy": shape_accuracy.terms,
-    "texture_accuracy": texture_accuracy.terms,
-    "decided_fraction": decided_fraction.terms,
-}
+FULL = 1000
+"""Classes of the label space that the published networks answer in."""
+RATIOS = (shape_bias, shape_accuracy, texture_accuracy, decided_fraction)
 BY_CLASS = {"shape_bias": "shape", "shape_accuracy": "shape", "texture_accuracy": "texture"}
-CONDITIONS = ("partial", "full")
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 
@@ -100,6 +103,7 @@ class Trials:
     """The answers of one observer as positions of classes.
 
     ``codes`` has the decisions of each condition (label space) that can be had, ``reasons`` why one cannot.
+    ``restricted`` names the condition in which the observer decides among the classes of the stimuli only.
     """
 
     responses: Responses
@@ -108,12 +112,18 @@ class Trials:
     texture: Codes
     codes: Mapping[str, Codes]
     reasons: Mapping[str, str]
+    restricted: str
 
     @cached_property
     def subjects(self) -> np.ndarray[Any, Any] | None:
         """Who answered each row, for pooled people."""
-        found = self.responses.columns.get("subject") if self.responses.kind == "people" else None
-        return None if found is None else np.asarray(found, dtype=np.str_)
+        column = self.responses.columns.get("subject") if self.responses.kind == "people" else None
+        return None if column is None else np.asarray(column, dtype=np.str_)
+
+    @property
+    def per_stimulus(self) -> int:
+        """How many answers each stimulus should have."""
+        return 1 if self.subjects is None else len(np.unique(self.subjects))
 
     @cached_property
     def clusters(self) -> Clusters:
@@ -126,64 +136,49 @@ class Trials:
         return outcomes(self.codes[condition], self.shape, self.texture)
 
 
+def way(classes: int) -> str:
+    """Name a condition by the number of classes that the observer decided among: ``16-way``."""
+    return f"{classes}-way"
+
+
 def _trials(responses: Responses) -> Trials:
     targets = _targets(responses.stimuli)
     shape, texture = (named(responses.truth(cue), targets.names) for cue in ("shape", "texture"))
     if len(shape) and min(shape.min(), texture.min()) == NONE:
         raise UserError(f"{responses.observer}: stimuli have classes that are no target of {targets.name!r}")
     codes, reasons = _decided(responses, targets)
-    return Trials(responses, targets.names, shape, texture, codes, reasons)
+    return Trials(responses, targets.names, shape, texture, codes, reasons, way(len(targets.names)))
 
 
 def _decided(responses: Responses, targets: LabelMap) -> tuple[dict[str, Codes], dict[str, str]]:
     """Return the decisions in the label spaces that the answers allow, and why the others are missing."""
     space, columns = responses.labels, responses.columns
+    restricted, full = way(len(targets.names)), way(len(space) if space else FULL)
     if "logits" in columns and space is not None:
         logits, resolved = columns["logits"], targets.resolve(space)
-        return {"partial": partial_space(logits, resolved), "full": full_space(logits, resolved)}, {}
+        codes = {full: full_space(logits, resolved), restricted: partial_space(logits, resolved)}
+        return {name: codes[name] for name in dict.fromkeys((restricted, full))}, {}
     given = columns.get("decisions", np.zeros(len(responses), np.str_))
     if space is None:
-        why = f"decisions among the {len(targets.names)} classes were given: the full label space needs logits"
-        return {"partial": named(given, targets.names)}, {"full": why}
-    full = named_full(given, space, targets.resolve(space))
-    if len(space) == len(targets.names):
-        return {"partial": full, "full": full}, {}
-    return {"full": full}, {"partial": f"top-1 decisions in {space.name} were given: the partial space needs logits"}
+        why = f"decisions among the {len(targets.names)} classes were given: the whole label space needs logits"
+        return {restricted: named(given, targets.names)}, {full: why}
+    decisions = named_full(given, space, targets.resolve(space))
+    if full == restricted:
+        return {restricted: decisions}, {}
+    return {full: decisions}, {restricted: f"top-1 decisions in {space.name} were given: {restricted} needs logits"}
 
 
-@dataclass(frozen=True)
-class Tally:
-    """Where all the trials of a row went."""
-
-    total: int
-    aligned: int
-    undecided: int
-    unreadable: int
-    unanswered: int
-
-    def note(self, metric: str) -> str:
-        """Say what is outside the denominator of a metric, and of how many."""
-        parts = [f"{self.aligned:,} aligned"]
-        parts += [f"{self.undecided:,} undecided"] if metric == "shape_bias" else []
-        parts += [f"{self.unreadable:,} unreadable"]
-        parts += [f"{self.unanswered:,} unanswered"] if self.unanswered else []
-        return f"{', '.join(parts)} of {self.total:,}"
-
-
-def _tally(trials: Trials, found: Outcomes, rows: Bools, shown: Bools) -> Tally:
-    """Count the rows, and the stimuli that have none, among those that a score is about."""
-    subjects = trials.subjects
-    each = 1 if subjects is None else len(np.unique(subjects))
-    total = int(shown.sum()) * each
-    excluded = trials.responses.excluded
-    unreadable = sum(s.id in excluded for s, here in zip(trials.responses.stimuli, shown) if here and excluded) * each
-    return Tally(
-        total=total,
-        aligned=int((rows & ~found.conflict).sum()),
-        undecided=int((rows & found.conflict & ~found.decided).sum()),
-        unreadable=unreadable,
-        unanswered=total - int(rows.sum()) - unreadable,
-    )
+def _excluded(trials: Trials, found: Outcomes, rows: Bools, shown: Bools, metric: str) -> dict[str, int]:
+    """Count what is outside the denominator of a metric, among the rows and stimuli that a score is about."""
+    total, excluded = int(shown.sum()) * trials.per_stimulus, trials.responses.excluded
+    unreadable = sum(s.id in excluded for s, here in zip(trials.responses.stimuli, shown) if here and excluded)
+    undecided = int((rows & found.conflict & ~found.decided).sum())
+    return {
+        "aligned": int((rows & ~found.conflict).sum()),
+        "undecided": undecided if metric == "shape_bias" else 0,
+        "unreadable": unreadable * trials.per_stimulus,
+        "unanswered": total - int(rows.sum()) - unreadable * trials.per_stimulus,
+    }
 
 
 # ---------------------------------------------------------------------------------------------------- scores
@@ -192,136 +187,99 @@ def _tally(trials: Trials, found: Outcomes, rows: Bools, shown: Bools) -> Tally:
 def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
     """Score all observers; rows come in the order of the observers, then metric, condition and kind of interval."""
     everyone = [_trials(r) for r in responses]
-    people = [t for t in everyone if t.responses.kind == "person" and "partial" in t.codes]
-    rows: list[Score] = []
+    people = [t for t in everyone if t.responses.kind == "person" and t.restricted in t.codes]
+    result = Result(tables={"confusion": _confusion_table(everyone)})
     for trials in everyone:
-        rows += _ratio_rows(trials, options)
-        rows += _class_rows(trials, options)
-        rows += _subject_rows(trials, options)
-        rows += _consistency_rows(trials, people, options)
-    return Result(rows, {"confusion": _confusion_table(everyone)})
-
-
-def _row(trials: Trials, condition: str, metric: str, estimate: Estimate, total: int, note: str) -> Score:
-    interval = estimate.bootstrap.interval
-    stimuli = trials.responses.stimuli
-    partial = partial_notes(stimuli.partial)
-    notes = [note, estimate.bootstrap.note, *partial, *trials.responses.notes]
-    return Score(
-        protocol=NAME,
-        protocol_version=VERSION,
-        observer=trials.responses.observer,
-        condition=condition,
-        metric=metric,
-        value=estimate.value,
-        ci_low=interval.low,
-        ci_high=interval.high,
-        ci_kind=interval.kind,
-        n=estimate.n,
-        n_excluded=total - estimate.n,
-        note="; ".join(n for n in notes if n),
-    )
+        _add_ratios(result, trials, options)
+        if trials.restricted in trials.codes:
+            _add_classes(result, trials, options)
+            _add_subjects(result, trials, options)
+            _add_consistency(result, trials, people, options)
+    return result
 
 
 def _estimates(
-    trials: Trials, found: Outcomes, rows: Bools, kinds: Sequence[IntervalKind], options: ScoreOptions
-) -> dict[str, list[Estimate]]:
-    """Return metric → one estimate for each kind, from the conflict trials among ``rows``."""
+    trials: Trials, found: Outcomes, rows: Bools, shown: Bools, kinds: Sequence[IntervalKind], options: ScoreOptions
+) -> dict[str, Estimate]:
+    """Return metric → estimate, from the conflict trials among ``rows``, with what is outside its denominator."""
     keep = rows & found.conflict
     conflict = Outcomes(*(part[keep] for part in found))
-    terms = [metric(conflict) for metric in RATIOS.values()]
-    clusters = trials.clusters.only(keep)
-    made = ratio_estimates(terms, clusters, kinds, seed=options.seed, resamples=options.resamples)
-    return dict(zip(RATIOS, made))
+    terms = [metric.terms(conflict) for metric in RATIOS if metric.terms]
+    made = ratio_estimates(terms, trials.clusters.only(keep), kinds, seed=options.seed, resamples=options.resamples)
+    return {
+        metric.name: estimate.excluding(_excluded(trials, found, rows, shown, metric.name))
+        for metric, estimate in zip(RATIOS, made)
+    }
 
 
-def _ratio_rows(trials: Trials, options: ScoreOptions) -> list[Score]:
-    """Return the four ratios in both label spaces with all kinds of interval."""
+def _add_ratios(result: Result, trials: Trials, options: ScoreOptions) -> None:
+    """Add the four ratios in both label spaces with all kinds of interval."""
     kinds: tuple[IntervalKind, ...] = (*KINDS, "subjects") if trials.subjects is not None else KINDS
-    all_rows, shown = np.ones(len(trials.shape), bool), np.ones(len(trials.responses.stimuli), bool)
-    by_condition: dict[str, dict[str, list[Score]]] = {}
+    rows, shown = np.ones(len(trials.shape), bool), np.ones(len(trials.responses.stimuli), bool)
+    everything = len(trials.responses.stimuli) * trials.per_stimulus
+    by_condition: dict[str, dict[str, Estimate]] = {
+        condition: {m.name: missing(reason, excluded={"not answered so": everything}) for m in RATIOS}
+        for condition, reason in trials.reasons.items()
+    }
     for condition in trials.codes:
-        found = trials.outcomes(condition)
-        tally = _tally(trials, found, all_rows, shown)
-        by_condition[condition] = {
-            metric: [_row(trials, condition, metric, e, tally.total, tally.note(metric)) for e in estimates]
-            for metric, estimates in _estimates(trials, found, all_rows, kinds, options).items()
-        }
-    for condition, reason in trials.reasons.items():
-        by_condition[condition] = {metric: [_missing(trials, condition, metric, reason)] for metric in RATIOS}
-    return [row for metric in RATIOS for condition in CONDITIONS for row in by_condition[condition][metric]]
+        by_condition[condition] = _estimates(trials, trials.outcomes(condition), rows, shown, kinds, options)
+    order = sorted(by_condition, key=lambda condition: condition != trials.restricted)
+    for metric in RATIOS:
+        for condition in order:
+            result.add(trials.responses, condition, metric.name, by_condition[condition][metric.name])
 
 
-def _missing(trials: Trials, condition: str, metric: str, reason: str) -> Score:
-    each = 1 if trials.subjects is None else len(np.unique(trials.subjects))
-    row = Score(NAME, VERSION, trials.responses.observer, condition, metric, float("nan"))
-    return replace(row, n_excluded=len(trials.responses.stimuli) * each, note=reason)
+def _add_classes(result: Result, trials: Trials, options: ScoreOptions) -> None:
+    """Add scores by class among the set's classes, by shape class or by texture class, with the images interval."""
+    found = trials.outcomes(trials.restricted)
+    by_cue: dict[str, dict[str, dict[str, Estimate]]] = {"shape": {}, "texture": {}}
+    for cue, by_class in by_cue.items():
+        code_of_row = trials.shape if cue == "shape" else trials.texture
+        class_of_stimulus = np.array([getattr(s, cue) for s in trials.responses.stimuli], dtype=np.str_)
+        for code, name in enumerate(trials.names):
+            shown = class_of_stimulus == name
+            if shown.any():
+                by_class[name] = _estimates(trials, found, code_of_row == code, shown, ("images",), options)
+    for metric, cue in BY_CLASS.items():
+        for name, estimates in by_cue[cue].items():
+            result.add(trials.responses, f"{trials.restricted}/class={name}", metric, estimates[metric])
 
 
-def _class_rows(trials: Trials, options: ScoreOptions) -> list[Score]:
-    """Return scores by class in the partial space, by shape class or by texture class, with the images interval."""
-    if "partial" not in trials.codes:
-        return []
-    found = trials.outcomes("partial")
-    scored = {cue: dict(_by_class(trials, found, cue, options)) for cue in ("shape", "texture")}
-    return [row[metric] for metric, cue in BY_CLASS.items() for row in scored[cue].values()]
+def _add_subjects(result: Result, trials: Trials, options: ScoreOptions) -> None:
+    """Add the means over people of each one's own ratio, in which every person weighs the same."""
+    if trials.subjects is None:
+        return
+    found = trials.outcomes(trials.restricted)
+    for metric in RATIOS:
+        assert metric.terms is not None
+        terms = metric.terms(found)
+        estimate = mean_of_subjects(terms, trials.subjects, seed=options.seed, resamples=options.resamples)
+        note = f"mean over {estimate.n} subjects"
+        result.add(trials.responses, f"{trials.restricted}/mean_of_subjects", metric.name, estimate.noting(note))
 
 
-def _by_class(
-    trials: Trials, found: Outcomes, cue: str, options: ScoreOptions
-) -> Iterator[tuple[str, dict[str, Score]]]:
-    own = trials.shape if cue == "shape" else trials.texture
-    shown = np.array([getattr(s, cue) for s in trials.responses.stimuli], dtype=np.str_)
-    for code, name in enumerate(trials.names):
-        rows, here = own == code, shown == name
-        if here.any():
-            tally = _tally(trials, found, rows, here)
-            made = _estimates(trials, found, rows, ("images",), options)
-            condition = f"partial/class={name}"
-            yield name, {m: _row(trials, condition, m, e[0], tally.total, tally.note(m)) for m, e in made.items()}
-
-
-def _subject_rows(trials: Trials, options: ScoreOptions) -> list[Score]:
-    """Return the means over people of each one's own ratio, in which every person weighs the same."""
-    if trials.subjects is None or "partial" not in trials.codes:
-        return []
-    found = trials.outcomes("partial")
-    rows = []
-    for metric, terms in RATIOS.items():
-        made, lost = mean_of_subjects(terms(found), trials.subjects, seed=options.seed, resamples=options.resamples)
-        note = f"mean over {made.n} subjects"
-        rows.append(_row(trials, "partial/mean_of_subjects", metric, made, made.n + lost, note))
-    return rows
-
-
-def _consistency_rows(trials: Trials, people: Sequence[Trials], options: ScoreOptions) -> list[Score]:
-    """Return the mean κ against people: of a person against the others, of the pool over all pairs."""
-    if "partial" not in trials.codes or not people:
-        return []
+def _add_consistency(result: Result, trials: Trials, people: Sequence[Trials], options: ScoreOptions) -> None:
+    """Add the mean κ against people: of a person against the others, of the pool over all pairs."""
     pooled = trials.responses.kind == "people"
     others = [p for p in people if p is not trials]
     group = others if pooled else [trials, *others]
     pairs = list(combinations(range(len(group)), 2)) if pooled else [(0, i) for i in range(1, len(group))]
     if not pairs:
-        return []
+        return
     correct, seen = _correctness(group)
-    mean = error_consistency.mean_over_pairs(correct, seen, pairs)
-    boot = error_consistency.mean_interval(correct, seen, pairs, seed=options.seed, resamples=options.resamples)
-    n = int(np.logical_or.reduce([seen[i] & seen[j] for i, j in pairs]).sum())
-    total = len(trials.responses.stimuli)
-    aligned = sum(s.shape == s.texture for s in trials.responses.stimuli)
-    note = f"mean of κ over {mean.defined} {'pairs of people' if pooled else 'people'}"
-    why = "expected agreement is 1" if n else "no image was seen by both"
-    note += f" (undefined for {mean.undefined}: {why})" if mean.undefined else ""
-    note += f"; {aligned:,} aligned, {total - aligned - n:,} not seen by both of {total:,}"
-    return [_row(trials, "partial", "error_consistency", Estimate(mean.value, n, boot), total, note)]
+    estimate = mean_over_pairs(correct, seen, pairs, seed=options.seed, resamples=options.resamples)
+    stimuli = trials.responses.stimuli
+    aligned = sum(s.shape == s.texture for s in stimuli)
+    excluded = {"aligned": aligned, "not seen by both": len(stimuli) - aligned - estimate.n}
+    note = f"mean of κ over {len(pairs)} {'pairs of people' if pooled else 'people'}"
+    result.add(trials.responses, trials.restricted, "error_consistency", estimate.excluding(excluded).noting(note))
 
 
 def _correctness(group: Sequence[Trials]) -> tuple[Bools, Bools]:
     """Return observers × conflict stimuli: was the shape class answered, and was there an answer at all."""
     answers = []
     for trials in group:
-        found, ids = trials.outcomes("partial"), trials.responses.truth("id")
+        found, ids = trials.outcomes(trials.restricted), trials.responses.truth("id")
         answers.append(dict(zip(ids[found.conflict].tolist(), found.shape[found.conflict].tolist())))
     stimuli = sorted(set().union(*answers))
     seen = np.array([[s in a for s in stimuli] for a in answers], bool)
@@ -338,7 +296,7 @@ def _confusion_table(everyone: Sequence[Trials]) -> pa.Table:
     for trials in everyone:
         answers = np.array([*trials.names, "none"])
         for condition, codes in trials.codes.items():
-            counts = confusions.count(codes, trials.shape, trials.texture, len(trials.names))
+            counts = count_confusions(codes, trials.shape, trials.texture, len(trials.names))
             where = np.nonzero(counts)
             columns["observer"] += [trials.responses.observer] * len(where[0])
             columns["condition"] += [condition] * len(where[0])
@@ -352,7 +310,7 @@ def _confusion_table(everyone: Sequence[Trials]) -> pa.Table:
 # ---------------------------------------------------------------------------------------------------- the protocol
 
 _CSV = "recomputed from the raw responses in rgeirhos/texture-vs-shape (2019 aggregation)"
-_2021 = "cuebench definitions.md §1, from public response CSVs; mean of member probabilities, images not resized"
+_2021 = "from public response CSVs of model-vs-human; mean of member probabilities, images not resized"
 
 PROTOCOL = Protocol(
     name=NAME,
@@ -365,18 +323,26 @@ PROTOCOL = Protocol(
     score=score,
     check=check,
     targets=label_map(TARGETS).names,
-    metrics=(*RATIOS, "error_consistency", "confusion"),
+    metrics=(*(m.name for m in RATIOS), "error_consistency"),
+    headline=Headline(
+        metric="shape_bias",
+        conditions=("16-way", "*-way"),
+        direction="shape",
+        human=0.95869,
+        human_source="ten people of Geirhos et al. 2019, pooled",
+        plane=(Axis("shape_accuracy", ("16-way", "*-way")), Axis("texture_accuracy", ("16-way", "*-way"))),
+    ),
     reference=(
-        Reference("people", "shape_bias", "partial", 0.95869, _CSV),
-        Reference("people", "shape_bias", "partial/mean_of_subjects", 0.95759, _CSV),
-        Reference("resnet50", "shape_bias", "partial", 0.2207, _CSV),
-        Reference("squeezenet1-1", "shape_bias", "partial", 0.1822, _CSV),
-        Reference("vgg16", "shape_bias", "partial", 0.0921, _CSV),
-        Reference("resnet50-train-60-epochs", "shape_bias", "partial", 0.8061, _CSV),
-        Reference("torchvision:resnet50 (ImageNet V1)", "shape_bias", "partial", 0.2139, _2021),
-        Reference("ResNet-50 trained on stylised ImageNet", "shape_bias", "partial", 0.8137, _2021),
-        Reference("ResNet-50 trained on both", "shape_bias", "partial", 0.3465, _2021),
-        Reference("ResNet-50 trained on both, then fine-tuned", "shape_bias", "partial", 0.2054, _2021),
+        Reference("people", "shape_bias", "16-way", 0.95869, _CSV),
+        Reference("people", "shape_bias", "16-way/mean_of_subjects", 0.95759, _CSV),
+        Reference("resnet50", "shape_bias", "16-way", 0.2207, _CSV),
+        Reference("squeezenet1-1", "shape_bias", "16-way", 0.1822, _CSV),
+        Reference("vgg16", "shape_bias", "16-way", 0.0921, _CSV),
+        Reference("resnet50-train-60-epochs", "shape_bias", "16-way", 0.8061, _CSV),
+        Reference("torchvision:resnet50 (ImageNet V1)", "shape_bias", "16-way", 0.2139, _2021),
+        Reference("ResNet-50 trained on stylised ImageNet", "shape_bias", "16-way", 0.8137, _2021),
+        Reference("ResNet-50 trained on both", "shape_bias", "16-way", 0.3465, _2021),
+        Reference("ResNet-50 trained on both, then fine-tuned", "shape_bias", "16-way", 0.2054, _2021),
     ),
     citation=Citation(
         text="Geirhos, Rubisch, Michaelis, Bethge, Wichmann & Brendel (2019). ImageNet-trained CNNs are biased towards "

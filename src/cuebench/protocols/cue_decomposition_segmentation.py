@@ -13,11 +13,11 @@ from cuebench.errors import UserError
 from cuebench.labels import label_map
 from cuebench.metrics.quality import class_ious
 from cuebench.observers.preprocess import Preprocess
-from cuebench.protocols import _masks
-from cuebench.protocols._correctness import Table
-from cuebench.protocols._decomposition_scores import OPTIONS, Decomposition, Measured, checked
+from cuebench.protocols import masks
 from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
+from cuebench.protocols.correctness import Table
 from cuebench.protocols.cue_decomposition import CITATION, correlations
+from cuebench.protocols.cue_decomposition.scores import OPTIONS, Decomposition, Measured, checked
 from cuebench.responses.table import Responses
 from cuebench.stimuli.decomposition.folder import SEGMENTATION, read_set
 from cuebench.types import Reference, Score, StimulusSet
@@ -35,7 +35,7 @@ def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
     """Return mIoU on originals and cues, S_cd and R_cd of every observer, and the IoU of every class."""
     if not responses:
         raise UserError(f"no answers to score for {NAME}")
-    found = [_masks.qualities(r, options) for r in responses]
+    found = [masks.qualities(r, options) for r in responses]
     tables = [table for table, _ in found]
     measured = [Measured(r, own, f"mIoU on {len(t.images):,} images") for r, (t, own) in zip(responses, found)]
     whole = Decomposition(NAME, VERSION, responses[0].stimuli.name, measured, options)
@@ -76,8 +76,8 @@ PROTOCOL = Protocol(
     read=read,
     views=(View("native", Preprocess.whole_image),),
     score=score,
-    check=_masks.check,
-    reduce=_masks.reduce,
+    check=masks.check,
+    reduce=masks.reduce,
     options=OPTIONS,
     configure=configure,
     metrics=("quality_original", "quality_shape", "quality_texture", "shape_bias_cd", "robustness_cd", "mean_iou"),

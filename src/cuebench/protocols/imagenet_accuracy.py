@@ -13,16 +13,18 @@ import numpy as np
 
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
-from cuebench.metrics import accuracy
-from cuebench.metrics.intervals import Clusters, ratio_intervals
-from cuebench.protocols.base import Protocol, Result, ScoreOptions, View, partial_notes
+from cuebench.metrics.accuracy import rank, terms
+from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
 from cuebench.responses.table import Responses
+from cuebench.statistics.estimates import ratio_estimates
+from cuebench.statistics.intervals import Clusters
 from cuebench.stimuli.readers import image_folder
-from cuebench.types import Citation, Reference, Score, StimulusSet
+from cuebench.types import Citation, Headline, Reference, StimulusSet
 
 NAME, VERSION = "imagenet_accuracy", 1
 FOLDER = "imagenet_val"
 EXPECTED = 50_000
+TOP = (1, 5)
 
 
 def read(data_root: Path) -> StimulusSet:
@@ -41,37 +43,21 @@ def check(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
 
 def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
     """Return top-1 and top-5 of every observer with an interval over images."""
-    return Result([row for r in responses for row in _rows(r, options)])
-
-
-def _rows(responses: Responses, options: ScoreOptions) -> list[Score]:
-    if responses.labels is None:
-        raise UserError(f"{responses.observer} has no label space")
-    target = np.array([responses.labels.find(label) for label in responses.truth("label")], dtype=np.intp)
-    ranks = accuracy.rank(responses.columns["logits"], target)
-    ids = responses.truth("id")
-    terms = [accuracy.terms(ranks, k) for k in (1, 5)]
-    found = ratio_intervals(terms, Clusters(ids, ids, ids), "images", seed=options.seed, resamples=options.resamples)
-    total = len(responses.stimuli)
-    partial = partial_notes(responses.stimuli.partial)
-    note = "; ".join([f"{len(responses.excluded):,} unreadable of {total:,}", *partial, *responses.notes])
-    return [
-        Score(
-            NAME,
-            VERSION,
-            responses.observer,
-            f"top{k}",
-            "accuracy",
-            accuracy.count(ranks, k).value,
-            boot.interval.low,
-            boot.interval.high,
-            boot.interval.kind,
-            len(ranks),
-            total - len(ranks),
-            "; ".join(filter(None, [note, boot.note])),
-        )
-        for k, boot in zip((1, 5), found)
-    ]
+    result = Result()
+    for answers in responses:
+        if answers.labels is None:
+            raise UserError(f"{answers.observer} has no label space")
+        target = np.array([answers.labels.find(label) for label in answers.truth("label")], dtype=np.intp)
+        ranks = rank(answers.columns["logits"], target)
+        ids = answers.truth("id")
+        found = ratio_estimates(
+            [terms(ranks, k) for k in TOP], Clusters(ids, ids, ids), ("images",), seed=options.seed,
+            resamples=options.resamples,
+        )  # fmt: skip
+        for k, estimate in zip(TOP, found):
+            lost = {"unreadable": len(answers.stimuli) - estimate.n}
+            result.add(answers, f"top{k}", "accuracy", estimate.excluding(lost))
+    return result
 
 
 _MANIFEST = "measured on 1,000 validation photographs, shorter side 256, centre crop 224"
@@ -86,6 +72,7 @@ PROTOCOL = Protocol(
     score=score,
     check=check,
     metrics=("accuracy",),
+    headline=Headline("accuracy", ("top1",), direction="correct"),
     reference=(
         Reference("SqueezeNet 1.1", "accuracy", "top1", 0.553, _MANIFEST),
         Reference("MobileNetV2", "accuracy", "top1", 0.689, _MANIFEST),

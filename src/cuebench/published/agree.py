@@ -11,11 +11,11 @@ from typing import Any
 
 from cuebench.errors import UserError
 from cuebench.files import disk_errors, write_atomic
-from cuebench.metrics.correlations import correlate
 from cuebench.published.measures import Measure, measures, shared
 from cuebench.registry import protocols
 from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_scores
+from cuebench.statistics.correlations import correlate
 
 FEWEST = 5
 """Below this many shared models no correlation is given: its interval would be (almost) everything."""

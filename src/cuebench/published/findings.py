@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cuebench.metrics.intervals import child_generator
 from cuebench.published.tables import Entry
+from cuebench.statistics.intervals import child_generator
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Kind = Literal["derived", "repeated", "stated"]

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from cuebench.errors import UserError
-from cuebench.metrics.intervals import child_generator
 from cuebench.protocols.base import PARTIAL
 from cuebench.published.measures import Measure, measures
 from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_scores
+from cuebench.statistics.intervals import child_generator
 from cuebench.types import Score
 
 NEIGHBOURS = 3

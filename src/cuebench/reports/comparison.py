@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cuebench.analyses.families import Families, FamilyTest, family_tests
 from cuebench.errors import UserError
-from cuebench.metrics.correlations import Correlation, correlate
 from cuebench.observers.baselines import RANDOM
-from cuebench.reports.families import Families, FamilyTest, family_tests
+from cuebench.statistics.correlations import Correlation, correlate
 from cuebench.types import Score
 
 
@@ -121,7 +121,7 @@ def _tests(values: Mapping[str, Mapping[str, float]], families: Families | None)
 
 def compare_runs(runs: Sequence[Path], families: Path | None = None) -> Comparison:
     """Compare what several run folders say."""
-    from cuebench.reports.families import read_families
+    from cuebench.analyses.families import read_families
     from cuebench.runs.results import read_scores
 
     rows = [s for run in runs for s in read_scores(Path(run).expanduser())]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cuebench.errors import UserError
 from cuebench.observers.base import LoadOptions, Observer
 from cuebench.observers.baselines import random_initialisations
-from cuebench.observers.layers import reading_layers
+from cuebench.observers.torch.layers import reading_layers
 from cuebench.responses.device import Device
 from cuebench.responses.events import Event, OnEvent
 from cuebench.responses.job import failed

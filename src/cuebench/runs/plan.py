@@ -13,8 +13,8 @@ from cuebench.errors import UserError, all_problems
 from cuebench.files import write_atomic
 from cuebench.labels import LabelSpace
 from cuebench.observers.base import Choosing, Observer, Recorded
-from cuebench.observers.layers import could_serve
 from cuebench.observers.preprocess import Preprocess
+from cuebench.observers.torch.layers import could_serve
 from cuebench.protocols.base import Protocol, View
 from cuebench.responses.device import Device
 from cuebench.responses.events import Event, OnEvent

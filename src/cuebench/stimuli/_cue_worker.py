@@ -11,7 +11,7 @@ from typing import Any
 from cuebench.errors import UserError
 from cuebench.processes import ProcessPool
 from cuebench.registry import cues
-from cuebench.stimuli._cue_files import Job, read_image, read_labels, read_mask, write_image
+from cuebench.stimuli.cue_files import Job, read_image, read_labels, read_mask, write_image
 
 AHEAD = 4
 """Jobs handed out for each worker before the first of them is back."""
@@ -62,8 +62,8 @@ def make(job: Job) -> str:
 
 
 def _make(job: Job) -> None:
-    info = cues.get(job.cue)
-    function = getattr(cues.module(job.cue), job.cue)
+    info = cues.get(job.cue).info
+    function = cues.get(job.cue)
     image = read_image(job.source)
     given: dict[str, Any] = dict(job.options)
     if info.random:

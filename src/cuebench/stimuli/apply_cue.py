@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from cuebench._version import __version__
 from cuebench.errors import UserError
 from cuebench.files import write_json
-from cuebench.stimuli._cue_files import Job, check_options, plan
 from cuebench.stimuli._cue_worker import run_jobs
+from cuebench.stimuli.cue_files import Job, check_options, plan
 from cuebench.stimuli.made import changes
 
 MANIFEST = "cue.json"

@@ -67,8 +67,8 @@ def render(root: str | Path, image: Image.Image, stimulus: Stimulus) -> Image.Im
         if name == "square":
             pixels = square(pixels, **options)
             continue
-        function = getattr(cues.module(name), name)
-        if cues.get(name).random:
+        function = cues.get(name)
+        if cues.get(name).info.random:
             options = {"rng": stimulus.seed, **options}
         pixels = function(pixels, **options)
     return Image.fromarray(pixels)

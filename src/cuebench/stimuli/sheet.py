@@ -12,8 +12,8 @@ from PIL import Image
 
 from cuebench.errors import MissingExtra, UserError
 from cuebench.registry import cues
-from cuebench.stimuli._cue_files import read_image, read_mask, write_image
-from cuebench.stimuli._sheet_layout import Group, Tile, draw
+from cuebench.stimuli.cue_files import read_image, read_mask, write_image
+from cuebench.stimuli.sheet_layout import Group, Tile, draw
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -76,7 +76,7 @@ def contact_sheet(scene: Scene, *, title: str = "", columns: int = 10) -> tuple[
     for kind, heading in KINDS.items():
         tiles = []
         for name in cues:
-            if cues.get(name).kind == kind:
+            if cues.get(name).info.kind == kind:
                 picture, reason = _drawn(name, scene)
                 problems.update({name: reason} if reason else {})
                 tiles.append(Tile(name, reason or _caption(name), picture))
@@ -120,7 +120,8 @@ def _drawn(name: str, scene: Scene) -> tuple[Array | None, str]:
 
 
 def _result(name: str, scene: Scene) -> Array:
-    info, function = cues.get(name), _function(name)
+    function = cues.get(name)
+    info = function.info
     given: dict[str, Any] = dict(OPTIONS.get(name, {}))
     if info.random:
         given["rng"] = scene.seed
@@ -135,13 +136,13 @@ def _result(name: str, scene: Scene) -> Array:
 
 
 def _function(name: str) -> Callable[..., Any]:
-    return getattr(cues.module(name), name)
+    return cues.get(name)
 
 
 def _caption(name: str) -> str:
     """Name the parameters that have published levels, and those the sheet changes."""
     parameters = inspect.signature(_function(name)).parameters
-    shown = {key: parameters[key].default for key in cues.get(name).levels if key in parameters}
+    shown = {key: parameters[key].default for key in cues.get(name).info.levels if key in parameters}
     options = {key: value for key, value in {**shown, **OPTIONS.get(name, {})}.items() if value is not None}
     return ", ".join(f"{key}={_short(value)}" for key, value in options.items())
 

@@ -9,8 +9,8 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from cuebench.cues._check import check_choice, check_number
 from cuebench.cues._eed.plan import Plan
+from cuebench.cues.parameters import check_choice, check_number
 from cuebench.errors import UserError
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -15,14 +15,14 @@ from typing import Any
 
 from cuebench.errors import UserError, did_you_mean
 from cuebench.labels import LabelSpace
-from cuebench.observers._options import TorchOptions, initialised, overridden, space_of, torch_options
-from cuebench.observers._torchvision import import_torchvision
-from cuebench.observers._weights import existing_file
+from cuebench.observers.adapters._options import TorchOptions, initialised, overridden, space_of, torch_options
 from cuebench.observers.adapters.python import factory_of, source_of
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.observers.load import require
 from cuebench.observers.preprocess import Preprocess, imagenet_usual
-from cuebench.observers.torch_observer import TorchObserver
+from cuebench.observers.torch.observer import TorchObserver
+from cuebench.observers.torch.torchvision_import import import_torchvision
+from cuebench.observers.torch.weights import existing_file
 
 _FORMS = "torchvision:NAME, timm:NAME or python:MODULE:FACTORY"
 
@@ -93,7 +93,7 @@ def _classes(given: TorchOptions) -> int:
 
 def _preprocess(arch: str, model: Any) -> Preprocess:
     if arch.startswith("timm:"):
-        from cuebench.observers._timm_data import preprocess_of
+        from cuebench.observers.timm_data import preprocess_of
 
         return preprocess_of(model)
     if arch.startswith("torchvision:"):

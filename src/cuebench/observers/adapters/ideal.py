@@ -17,7 +17,7 @@ import numpy as np
 
 from cuebench.errors import UserError, did_you_mean
 from cuebench.labels import LabelMap, LabelSpace, label_space
-from cuebench.observers._ideal_features import has_instances, instance_features
+from cuebench.observers.adapters._ideal_features import has_instances, instance_features
 from cuebench.observers.base import Adapter, Answers, Batch, LoadOptions, Observer, Spec
 from cuebench.types import REMOVED, Capability, ObserverKind, Stimulus
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from cuebench.errors import did_you_mean
-from cuebench.observers._options import initialised, only_random, overridden, space_of, torch_options
+from cuebench.observers.adapters._options import initialised, only_random, overridden, space_of, torch_options
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.observers.load import require
 from cuebench.observers.preprocess import Preprocess
-from cuebench.observers.torch_observer import TorchObserver
+from cuebench.observers.torch.observer import TorchObserver
 
 _SIZES = {"efficientnet_lite0": 224, "efficientnet_lite1": 240, "efficientnet_lite2": 260}
 

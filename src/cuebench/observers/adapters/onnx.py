@@ -16,13 +16,13 @@ import numpy as np
 
 from cuebench.errors import UserError, did_you_mean
 from cuebench.labels import LabelSpace
-from cuebench.observers._options import PREPROCESS, overridden, space_of
-from cuebench.observers._segmentation import SEGMENTATION, is_segmentation, windows
-from cuebench.observers._weights import existing_file, hash_file
+from cuebench.observers.adapters._options import PREPROCESS, overridden, space_of
+from cuebench.observers.adapters._segmentation import SEGMENTATION, is_segmentation, windows
 from cuebench.observers.base import Adapter, Answers, Batch, LoadOptions, Observer, Spec
 from cuebench.observers.masks import MaskObserver
 from cuebench.observers.preprocess import Preprocess, imagenet_usual
-from cuebench.observers.torch_observer import check_logits
+from cuebench.observers.torch.observer import check_logits
+from cuebench.observers.torch.weights import existing_file, hash_file
 from cuebench.types import Capability, ObserverKind
 
 CUDA = "CUDAExecutionProvider"

@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 
 from cuebench.errors import UserError, did_you_mean
 from cuebench.labels import LabelSpace
-from cuebench.observers import _hub
-from cuebench.observers._device import pick_device
-from cuebench.observers._features import Route
-from cuebench.observers._options import TorchOptions, overridden, space_of, torch_options
-from cuebench.observers._torchvision import import_torchvision
-from cuebench.observers._verify import same_input
-from cuebench.observers._weights import built, fit_file
-from cuebench.observers._zero_shot import prompts, read_templates, text_features, token_hash, zero_shot_route
+from cuebench.observers.adapters import _hub
+from cuebench.observers.adapters._options import TorchOptions, overridden, space_of, torch_options
+from cuebench.observers.adapters._verify import same_input
+from cuebench.observers.adapters._zero_shot import prompts, read_templates, text_features, token_hash, zero_shot_route
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.observers.preprocess import Preprocess
-from cuebench.observers.torch_observer import TorchObserver
+from cuebench.observers.torch.device import pick_device
+from cuebench.observers.torch.features import Route
+from cuebench.observers.torch.observer import TorchObserver
+from cuebench.observers.torch.torchvision_import import import_torchvision
+from cuebench.observers.torch.weights import built, fit_file
 
 
 class Parts(NamedTuple):

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError, did_you_mean
-from cuebench.observers._options import PREPROCESS, TorchOptions, only_random, overridden, torch_options
-from cuebench.observers._weights import hash_file
+from cuebench.observers.adapters._options import PREPROCESS, TorchOptions, only_random, overridden, torch_options
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.observers.preprocess import Preprocess, imagenet_usual
-from cuebench.observers.torch_observer import TorchObserver
+from cuebench.observers.torch.observer import TorchObserver
+from cuebench.observers.torch.weights import hash_file
 from cuebench.observers.wrap import is_observer, own_preprocess, wrap
 
 
@@ -31,7 +31,7 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
         return [model]
     notes: tuple[str, ...] = ()
     if given.checkpoint:
-        from cuebench.observers._weights import fit_file
+        from cuebench.observers.torch.weights import fit_file
 
         notes = fit_file(model, given.checkpoint, given.ema)
     observer = wrap(
@@ -75,7 +75,7 @@ def factory_of(body: str) -> Callable[[], Any]:
 def _made(factory: Callable[[], Any], given: TorchOptions) -> Any:
     if "torch" not in sys.modules:
         return factory()
-    from cuebench.observers._weights import built
+    from cuebench.observers.torch.weights import built
 
     return built(factory, given.seed)
 

@@ -21,7 +21,8 @@ import numpy as np
 
 from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelMap, LabelSpace, label_space
-from cuebench.observers._recorded_files import (
+from cuebench.observers.base import Adapter, Answers, Batch, LoadOptions, Observer, Spec
+from cuebench.observers.recorded_files import (
     NO_ANSWER,
     Recording,
     check_all_classes,
@@ -29,7 +30,6 @@ from cuebench.observers._recorded_files import (
     read_recording,
     stimulus_key,
 )
-from cuebench.observers.base import Adapter, Answers, Batch, LoadOptions, Observer, Spec
 from cuebench.types import Capability, ObserverKind, Stimulus
 
 POOLED = "people"

@@ -159,7 +159,7 @@ def _usable(member: Member, folder: Path, *, offline: bool = True) -> Path:
 
 def _fetch(member: Member, path: Path, *, offline: bool) -> None:
     """Download a file whose hash is known, or that the Hugging Face hub vouches for; else say where it comes from."""
-    from cuebench.observers._hub import reachable
+    from cuebench.observers.adapters._hub import reachable
 
     wanted = f"{path} is missing; its source is {member.address}"
     hub = member.address.startswith("https://huggingface.co/")
@@ -208,7 +208,7 @@ def _filtered(path: Path, keep: str) -> Path:
         return target
     from safetensors.torch import save
 
-    from cuebench.observers._weights import read_weights
+    from cuebench.observers.torch.weights import read_weights
 
     state = read_weights(path).tensors
     if keep.startswith("!"):

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from cuebench.errors import UserError, did_you_mean
-from cuebench.observers import _hub
-from cuebench.observers._options import (
+from cuebench.observers.adapters import _hub
+from cuebench.observers.adapters._options import (
     TorchOptions,
     initialised,
     only_random,
@@ -20,11 +20,11 @@ from cuebench.observers._options import (
     torch_options,
     truth,
 )
-from cuebench.observers._timm_data import label_space_of, preprocess_of
-from cuebench.observers._torchvision import import_torchvision
-from cuebench.observers._weights import built
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
-from cuebench.observers.torch_observer import TorchObserver
+from cuebench.observers.timm_data import label_space_of, preprocess_of
+from cuebench.observers.torch.observer import TorchObserver
+from cuebench.observers.torch.torchvision_import import import_torchvision
+from cuebench.observers.torch.weights import built
 
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:

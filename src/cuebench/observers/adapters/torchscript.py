@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from cuebench.errors import UserError
-from cuebench.observers._options import overridden, space_of, torch_options
-from cuebench.observers._script import script_route
-from cuebench.observers._weights import existing_file, hash_file
+from cuebench.observers.adapters._options import overridden, space_of, torch_options
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.observers.preprocess import imagenet_usual
-from cuebench.observers.torch_observer import TorchObserver
+from cuebench.observers.torch.observer import TorchObserver
+from cuebench.observers.torch.script import script_route
+from cuebench.observers.torch.weights import existing_file, hash_file
 
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:

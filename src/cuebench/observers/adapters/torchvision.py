@@ -11,14 +11,14 @@ from typing import Any
 
 from cuebench.errors import did_you_mean
 from cuebench.labels import LabelSpace, label_space
-from cuebench.observers import _hub, _segment_torchvision
-from cuebench.observers._options import TorchOptions, initialised, overridden, space_of, torch_options
-from cuebench.observers._segmentation import SEGMENTATION, is_segmentation
-from cuebench.observers._torchvision import import_torchvision
-from cuebench.observers._verify import same_input
+from cuebench.observers.adapters import _hub, _segment_torchvision
+from cuebench.observers.adapters._options import TorchOptions, initialised, overridden, space_of, torch_options
+from cuebench.observers.adapters._segmentation import SEGMENTATION, is_segmentation
+from cuebench.observers.adapters._verify import same_input
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.observers.preprocess import Preprocess
-from cuebench.observers.torch_observer import TorchObserver
+from cuebench.observers.torch.observer import TorchObserver
+from cuebench.observers.torch.torchvision_import import import_torchvision
 
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:

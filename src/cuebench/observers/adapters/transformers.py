@@ -12,16 +12,23 @@ from typing import Any
 
 from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelSpace
-from cuebench.observers import _hub, _segment_transformers
-from cuebench.observers._device import pick_device
-from cuebench.observers._features import Route, route
-from cuebench.observers._hf_data import BACKEND, label_space_of, preprocess_of
-from cuebench.observers._options import TorchOptions, initialised, only_random, overridden, space_of, torch_options
-from cuebench.observers._segmentation import SEGMENTATION, is_segmentation
-from cuebench.observers._torchvision import import_torchvision
-from cuebench.observers._zero_shot import prompts, read_templates, text_features, token_hash, zero_shot_route
+from cuebench.observers.adapters import _hub, _segment_transformers
+from cuebench.observers.adapters._hf_data import BACKEND, label_space_of, preprocess_of
+from cuebench.observers.adapters._options import (
+    TorchOptions,
+    initialised,
+    only_random,
+    overridden,
+    space_of,
+    torch_options,
+)
+from cuebench.observers.adapters._segmentation import SEGMENTATION, is_segmentation
+from cuebench.observers.adapters._zero_shot import prompts, read_templates, text_features, token_hash, zero_shot_route
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
-from cuebench.observers.torch_observer import TorchObserver
+from cuebench.observers.torch.device import pick_device
+from cuebench.observers.torch.features import Route, route
+from cuebench.observers.torch.observer import TorchObserver
+from cuebench.observers.torch.torchvision_import import import_torchvision
 
 DUAL_ENCODERS = ("clip", "siglip", "siglip2", "align", "flava", "chinese_clip", "altclip", "metaclip_2")
 

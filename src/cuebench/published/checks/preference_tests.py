@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.metrics.significance import one_sample_t
 from cuebench.published.findings import Finding, Floats, jitter, judge
 from cuebench.published.tables import Entry, column
+from cuebench.statistics.significance import one_sample_t
 
 BASELINE = "Vanila ResNet-50"
 A3_IN_TABLE_D = 0.7364

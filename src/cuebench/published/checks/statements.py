@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from cuebench.metrics.correlations import correlate
 from cuebench.published.findings import Finding, judge, same
 from cuebench.published.tables import Entry, column, entries
+from cuebench.statistics.correlations import correlate
 
 RB, CD, TA = "refined_bias", "cue_decomposition", "texture_association"
 _CUT = "cut off after two digits instead of rounded"

@@ -6,8 +6,8 @@ import math
 from pathlib import Path
 
 from cuebench.errors import UserError
-from cuebench.reports.figures._data import of_observer, scores
 from cuebench.reports.figures._svg import FAINT, INK, SERIES, SOFT, Drawing, short_name, shorten
+from cuebench.reports.run_data import of_observer, scores
 from cuebench.types import Score
 
 _ROW, _LEFT, _WIDTH, _TOP = 17, 250, 420, 74

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.reports.figures._data import of_observer, rows
 from cuebench.reports.figures._svg import FAINT, INK, SOFT, Drawing, heat, short_name, shorten
+from cuebench.reports.run_data import of_observer, rows
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _CELL, _LEFT, _TOP = 15, 120, 168

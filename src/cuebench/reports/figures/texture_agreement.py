@@ -10,8 +10,8 @@ import math
 from pathlib import Path
 
 from cuebench.errors import UserError
-from cuebench.reports.figures._data import scores
 from cuebench.reports.figures._svg import FAINT, INK, SERIES, SOFT, Drawing, short_name
+from cuebench.reports.run_data import scores
 from cuebench.types import Score
 
 _LEFT, _WIDTH, _HIGH, _TOP = 62, 760, 200, 84

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cuebench.reports.figures._data import rows
 from cuebench.reports.figures._svg import FAINT, SERIES, SOFT, Drawing, short_name
+from cuebench.reports.run_data import rows
 
 _LEFT, _WIDTH, _HIGH, _TOP, _GAP = 62, 620, 92, 78, 26
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cuebench.reports.figures._data import of_observer, rows
 from cuebench.reports.figures._svg import FAINT, SOFT, Drawing, heat, short_name, shorten
+from cuebench.reports.run_data import of_observer, rows
 
 _LEFT, _WIDTH, _HIGH, _GAP, _TOP = 62, 900, 250, 150, 84
 _VALUE = {"label": "accuracy", "prediction": "confidence"}

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from PIL import Image
 
+from cuebench.analyses.texture_of import TextureOf, Tie
 from cuebench.reports.figures._svg import FAINT, INK, SERIES, SOFT, Drawing, short_name, shorten
-from cuebench.reports.texture_of import TextureOf, Tie
-from cuebench.stimuli._png import png_bytes
+from cuebench.stimuli.png import png_bytes
 from cuebench.stimuli.sources.texture import draw
 from cuebench.stimuli.textures import names
 

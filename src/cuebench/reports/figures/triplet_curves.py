@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cuebench.errors import UserError
-from cuebench.reports.figures._data import scores
 from cuebench.reports.figures._lines import Line, Panel, colour_of, legend
 from cuebench.reports.figures._svg import SOFT, Drawing, short_name
+from cuebench.reports.run_data import scores
 from cuebench.types import Score
 
 _W, _H, _GAP = 330, 250, 78

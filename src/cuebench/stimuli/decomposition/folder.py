@@ -22,7 +22,7 @@ from cuebench.stimuli.decomposition.sources import Source
 from cuebench.stimuli.hashing import hash_files
 from cuebench.stimuli.made import MADE
 from cuebench.stimuli.manifest import read_manifest
-from cuebench.stimuli.readers._scan import with_facts
+from cuebench.stimuli.readers.scan import with_facts
 from cuebench.types import REMOVED, Stimulus, StimulusSet
 
 CLASSIFICATION, SEGMENTATION = "cue_decomposition", "cue_decomposition_segmentation"
@@ -55,7 +55,7 @@ def part_stimuli(part: Part, images: Sequence[Stimulus], home: Path) -> list[Sti
 
 
 def _mask(part: Part, stimulus: Stimulus) -> str:
-    moved = bool(part.cue) and cues.get(part.cue).moves_mask
+    moved = bool(part.cue) and cues.get(part.cue).info.moves_mask
     return f"{part.name}/{MASKS}/{stimulus.id}.png" if moved else f"{MASKS}/{stimulus.id}.png"
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from cuebench.errors import UserError, all_problems
-from cuebench.stimuli._cue_files import read_labels, write_image
+from cuebench.stimuli.cue_files import read_labels, write_image
 from cuebench.stimuli.decomposition.classes import Classes
 from cuebench.stimuli.decomposition.cue_list import ORIGINAL
 from cuebench.stimuli.render import Unreadable, decode, square

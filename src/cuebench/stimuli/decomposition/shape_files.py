@@ -13,7 +13,7 @@ import numpy as np
 
 from cuebench.errors import UserError
 from cuebench.registry import cues
-from cuebench.stimuli._cue_files import Job, read_image, write_image
+from cuebench.stimuli.cue_files import Job, read_image, write_image
 
 LONGEST = 24 * 3600.0
 """Seconds that a run may take without being asked for by name."""
@@ -34,7 +34,7 @@ def seconds_for(pixels: Array, options: Mapping[str, Any]) -> float:
 
     The first report of progress is left out of the pace: it holds the time of compiling the kernels.
     """
-    diffuse = cues.module("eed").eed
+    diffuse = cues.get("eed")
     marks: list[tuple[float, int, int]] = []
 
     def progress(done: int, total: int) -> None:
@@ -119,7 +119,7 @@ def diffuse_batches(
     jobs: Sequence[Job], options: Mapping[str, Any], size: int, progress: Callable[[int, int], None] | None = None
 ) -> None:
     """Make the files in batches of images of one size, on the GPU; each file is written whole or not at all."""
-    diffuse = cues.module("eed").eed
+    diffuse = cues.get("eed")
     groups: dict[tuple[int, ...], list[tuple[Path, Array]]] = {}
     done = 0
 

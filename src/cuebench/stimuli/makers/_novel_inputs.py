@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image
 
 from cuebench.errors import UserError, all_problems
-from cuebench.stimuli.readers._scan import IMAGE_SUFFIXES
+from cuebench.stimuli.readers.scan import IMAGE_SUFFIXES
 from cuebench.stimuli.sources.novel_object import PIXELS
 
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw
 
-from cuebench.stimuli._sheet_layout import FAINT, INK, PAPER, RULE, _font
+from cuebench.stimuli.sheet_layout import FAINT, INK, PAPER, RULE, _font
 from cuebench.stimuli.sources.novel_object import BACKGROUNDS
 
 CELL, LEFT, TOP, MARGIN, HEAD = 112, 104, 132, 36, 30

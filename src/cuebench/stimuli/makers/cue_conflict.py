@@ -18,11 +18,11 @@ import numpy as np
 
 from cuebench.errors import UserError
 from cuebench.files import write_atomic, write_json
-from cuebench.stimuli._png import png_bytes
 from cuebench.stimuli.made import MADE, claim, refuse_surplus
 from cuebench.stimuli.makers import _shapes, _textures
 from cuebench.stimuli.makers._pen import Pen, Pose
 from cuebench.stimuli.makers.base import Maker, Progress
+from cuebench.stimuli.png import png_bytes
 from cuebench.stimuli.readers.cue_conflict import read
 from cuebench.types import StimulusSet
 

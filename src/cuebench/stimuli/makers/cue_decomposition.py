@@ -16,8 +16,8 @@ from cuebench._version import __version__
 from cuebench.cues.eed import STEPS_CLASSIFICATION, STEPS_SEGMENTATION
 from cuebench.errors import UserError, all_problems
 from cuebench.files import write_json
-from cuebench.stimuli._cue_files import plan
 from cuebench.stimuli.apply_cue import apply_cue, claim_folder, recipe_of
+from cuebench.stimuli.cue_files import plan
 from cuebench.stimuli.decomposition import conflicts as mixing
 from cuebench.stimuli.decomposition import folder, shape_files
 from cuebench.stimuli.decomposition.cue_list import RESIDUAL, SHAPE, Part

@@ -20,14 +20,14 @@ from cuebench.errors import UserError, did_you_mean
 from cuebench.files import write_atomic, write_json
 from cuebench.stimuli import shapes as shape_parts
 from cuebench.stimuli import textures as texture_parts
-from cuebench.stimuli._png import QUICK, png_bytes
 from cuebench.stimuli.hashing import hash_files
 from cuebench.stimuli.made import MADE, claim
 from cuebench.stimuli.makers._novel_inputs import masks_of, photographs_of
 from cuebench.stimuli.makers._novel_sheet import contact_sheet
 from cuebench.stimuli.makers.base import Maker, Progress
 from cuebench.stimuli.manifest import write_manifest
-from cuebench.stimuli.readers._scan import shortfall
+from cuebench.stimuli.png import QUICK, png_bytes
+from cuebench.stimuli.readers.scan import shortfall
 from cuebench.stimuli.sources import novel_object
 from cuebench.types import Stimulus, StimulusSet
 

@@ -17,12 +17,12 @@ from typing import Any
 from cuebench.errors import UserError
 from cuebench.stimuli.hashing import hash_files
 from cuebench.stimuli.makers.base import Maker, Progress
+from cuebench.stimuli.masks import Segmenter, segmenter
 from cuebench.stimuli.readers.refined_bias import read
 from cuebench.stimuli.refined_bias.build import Made, Settings, open_source, problems_of, shape_of, textures_of
 from cuebench.stimuli.refined_bias.folder import Folder
 from cuebench.stimuli.refined_bias.masks import BadSource
 from cuebench.stimuli.refined_bias.objects import framed
-from cuebench.stimuli.refined_bias.segment import Segmenter, segmenter
 from cuebench.stimuli.refined_bias.shape_cue import class_sigma
 from cuebench.stimuli.refined_bias.sources import Classes, Source, find_sources, read_classes, refuse
 from cuebench.stimuli.refined_bias.verdicts import read_verdicts

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from cuebench.errors import UserError
 from cuebench.files import write_atomic, write_json
-from cuebench.stimuli._png import QUICK, png_bytes
 from cuebench.stimuli.made import MADE, claim, refuse_surplus
 from cuebench.stimuli.makers.base import Maker, Progress
+from cuebench.stimuli.png import QUICK, png_bytes
 from cuebench.stimuli.readers.texture_folder import read
 from cuebench.stimuli.sources.texture import SIZE, draw
 from cuebench.stimuli.textures import VERSION, names

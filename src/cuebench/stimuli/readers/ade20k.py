@@ -6,8 +6,8 @@ from pathlib import Path
 
 from cuebench.labels import label_space
 from cuebench.stimuli.decomposition.classes import Classes, numbered
-from cuebench.stimuli.readers._scan import file_problem, require_folder
 from cuebench.stimuli.readers.base import Reader
+from cuebench.stimuli.readers.scan import file_problem, require_folder
 from cuebench.stimuli.readers.segmentation_pairs import paired, without_image
 from cuebench.types import Stimulus, StimulusSet
 

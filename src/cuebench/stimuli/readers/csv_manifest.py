@@ -9,8 +9,8 @@ from typing import Any
 
 from cuebench.errors import UserError, all_problems
 from cuebench.stimuli.manifest import COLUMNS
-from cuebench.stimuli.readers._scan import file_problem, id_problems, nothing_found, shortfall, with_facts
 from cuebench.stimuli.readers.base import Reader
+from cuebench.stimuli.readers.scan import file_problem, id_problems, nothing_found, shortfall, with_facts
 from cuebench.types import Stimulus, StimulusSet
 
 LAYOUT = f"a CSV file with a column path or id, and any of {', '.join(c for c in COLUMNS if c not in ('id', 'path'))}"

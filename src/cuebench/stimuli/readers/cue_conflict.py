@@ -7,7 +7,8 @@ from pathlib import Path
 
 from cuebench.errors import all_problems
 from cuebench.stimuli.made import made_count
-from cuebench.stimuli.readers._scan import (
+from cuebench.stimuli.readers.base import Reader
+from cuebench.stimuli.readers.scan import (
     find_images,
     id_problems,
     nothing_found,
@@ -15,7 +16,6 @@ from cuebench.stimuli.readers._scan import (
     shortfall,
     with_facts,
 )
-from cuebench.stimuli.readers.base import Reader
 from cuebench.types import Stimulus, StimulusSet
 
 LAYOUT = "<shape>/<shape>i-<texture>j.png, for example airplane/airplane1-bicycle2.png"

@@ -6,7 +6,8 @@ import csv
 from pathlib import Path
 
 from cuebench.errors import UserError, all_problems
-from cuebench.stimuli.readers._scan import (
+from cuebench.stimuli.readers.base import Reader
+from cuebench.stimuli.readers.scan import (
     find_images,
     id_problems,
     nothing_found,
@@ -14,7 +15,6 @@ from cuebench.stimuli.readers._scan import (
     shortfall,
     with_facts,
 )
-from cuebench.stimuli.readers.base import Reader
 from cuebench.types import Stimulus, StimulusSet
 
 LAYOUT = "<class>/<file>, or a flat folder of images with labels.csv (columns file,label or file,index,wnid)"

@@ -16,8 +16,8 @@ from urllib.parse import parse_qsl
 from cuebench.errors import all_problems
 from cuebench.stimuli.hashing import for_each_file
 from cuebench.stimuli.made import made_count
-from cuebench.stimuli.readers._scan import find_images, id_problems, nothing_found, require_folder, with_facts
 from cuebench.stimuli.readers.base import Reader
+from cuebench.stimuli.readers.scan import find_images, id_problems, nothing_found, require_folder, with_facts
 from cuebench.types import Stimulus, StimulusSet
 
 CUES = ("shape", "texture")

@@ -9,7 +9,8 @@ from pathlib import Path
 from cuebench.errors import UserError, all_problems
 from cuebench.stimuli.decomposition.classes import Classes
 from cuebench.stimuli.hashing import hash_files
-from cuebench.stimuli.readers._scan import (
+from cuebench.stimuli.readers.base import Reader
+from cuebench.stimuli.readers.scan import (
     find_images,
     id_problems,
     nothing_found,
@@ -17,7 +18,6 @@ from cuebench.stimuli.readers._scan import (
     shortfall,
     with_facts,
 )
-from cuebench.stimuli.readers.base import Reader
 from cuebench.types import Stimulus, StimulusSet
 
 MASKS = ("masks", "annotations", "labels", "trimaps", "segmentation")

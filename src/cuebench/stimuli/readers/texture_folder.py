@@ -6,7 +6,8 @@ from pathlib import Path
 
 from cuebench.errors import all_problems
 from cuebench.stimuli.made import made_count
-from cuebench.stimuli.readers._scan import (
+from cuebench.stimuli.readers.base import Reader
+from cuebench.stimuli.readers.scan import (
     Found,
     find_images,
     id_problems,
@@ -15,7 +16,6 @@ from cuebench.stimuli.readers._scan import (
     shortfall,
     with_facts,
 )
-from cuebench.stimuli.readers.base import Reader
 from cuebench.types import Stimulus, StimulusSet
 
 LAYOUT = "<texture>/<file>, or images/<texture>/<file> as in DTD (with labels/, imdb/) and PTD (with metafile.txt)"

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from cuebench.errors import UserError
+from cuebench.stimuli.masks import Segmenter
 from cuebench.stimuli.refined_bias.inspection import mask_measures, shape_measures, texture_measures, verdict
 from cuebench.stimuli.refined_bias.masks import BadSource, checked, load
 from cuebench.stimuli.refined_bias.objects import Object, close_up, flattened, framed
-from cuebench.stimuli.refined_bias.segment import Segmenter
 from cuebench.stimuli.refined_bias.shape_cue import draw_contours
 from cuebench.stimuli.refined_bias.sources import Source
 from cuebench.stimuli.refined_bias.texture_cue import GRIDS, patch_size, shown, source_map

@@ -21,12 +21,12 @@ import numpy as np
 from PIL import Image
 
 from cuebench.files import write_atomic, write_json
-from cuebench.stimuli._png import png_bytes
-from cuebench.stimuli._sheet_layout import Group, Tile, draw
 from cuebench.stimuli.made import MADE, claim
+from cuebench.stimuli.png import png_bytes
 from cuebench.stimuli.readers.refined_bias import CUES, FOLDERS
 from cuebench.stimuli.refined_bias.build import Made
 from cuebench.stimuli.refined_bias.sources import Classes, Source
+from cuebench.stimuli.sheet_layout import Group, Tile, draw
 
 _FACTS = ("name", "cue", "label", "source", "grid")
 TILES = 48

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._check import check_number, optional
+from cuebench.cues.parameters import check_number, optional
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from cuebench.errors import UserError, all_problems
 from cuebench.labels import label_map, label_space
-from cuebench.stimuli.readers._scan import IMAGE_SUFFIXES, require_folder
+from cuebench.stimuli.readers.scan import IMAGE_SUFFIXES, require_folder
 
 LAYOUT = "<class>/<image> with an alpha channel, a mask file or annotations.json; see `cuebench explain refined_bias`"
 MASK = ".mask"

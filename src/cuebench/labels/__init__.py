@@ -1,0 +1,323 @@
+"""Label spaces, and maps from many classes to few.
+
+A ``LabelSpace`` is the ordered list of classes that an observer's logits stand for. A ``LabelMap`` says which of them
+make up each *target* class of a stimulus set. Members are matched by id (WordNet id) first and by name second, so the
+same 16-class map serves ImageNet-1k, ImageNet-21k and a user's own classes; what is not covered is reported, never
+guessed. Built-in data: ``labels/*.json``.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from cuebench.errors import UserError, all_problems, did_you_mean
+
+FOLDER = Path(__file__).parent
+Aggregation = Literal["mean", "max"]
+
+
+@dataclass(frozen=True)
+class LabelSpace:
+    """The ordered classes of an observer's answers.
+
+    Parameters
+    ----------
+    name : str
+        Public name (``imagenet1k``) or the file it was read from.
+    names : tuple of str
+        Human-readable class names, in the order of the logits.
+    ids : tuple of str
+        Stable ids such as WordNet ids, same order; empty where there are none.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    ids: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.ids and len(self.ids) != len(self.names):
+            raise UserError(f"label space {self.name!r}: {len(self.names)} names but {len(self.ids)} ids")
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Id or name (as given, and normalised) → position. Ids win over names; an ambiguous name is left out."""
+        normal = [_normal(n) for n in self.names]
+        once = {n for n, count in Counter(normal).items() if count == 1}
+        found = {n: i for i, n in enumerate(normal) if n in once}
+        found.update({n: i for i, n in enumerate(self.names) if _normal(n) in once})
+        found.update({k: i for i, k in enumerate(self.ids)})
+        return found
+
+    def find(self, label: str | int) -> int | None:
+        """Return the position of an id, a name or an index; None where the space has no such class."""
+        if isinstance(label, int):
+            return label if 0 <= label < len(self) else None
+        return self.index.get(label, self.index.get(_normal(label)))
+
+
+@dataclass(frozen=True)
+class LabelMap:
+    """Which classes of a big label space make up each target class.
+
+    Parameters
+    ----------
+    name : str
+        Public name (``in16``) or the file it was read from.
+    targets : mapping of str to tuple
+        Target class → members (ids, names, or indices into the observer's own space).
+    """
+
+    name: str
+    targets: Mapping[str, tuple[str | int, ...]]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The target classes, in order."""
+        return tuple(self.targets)
+
+    def resolve(self, space: LabelSpace) -> ResolvedMap:
+        """Find every member in ``space``. A class with the name of a target is its member where no listed one is there.
+
+        A class that is named twice, by its id and by its name, counts once.
+
+        Raises
+        ------
+        UserError
+            A class is a member of two targets: an answer with it would be an answer with both.
+        """
+        own = [space.find(t) for t in self.targets]
+        if len(space) == len(self.targets) and None not in own:
+            members = [np.array([i]) for i in own]
+            return ResolvedMap(self.names, tuple(members), {})
+        found = {t: [space.find(m) for m in ms] for t, ms in self.targets.items()}
+        # A user's own classes may be named as the targets are: a target without members is its own.
+        found |= {
+            t: [i] for t, i in zip(self.targets, own) if i is not None and not any(f is not None for f in found[t])
+        }
+        missing = {t: tuple(m for m in self.targets[t] if space.find(m) is None) for t in self.targets}
+        members = [np.array(sorted({i for i in f if i is not None}), dtype=np.intp) for f in found.values()]
+        self._refuse_shared(space, members)
+        return ResolvedMap(self.names, tuple(members), {t: m for t, m in missing.items() if m})
+
+    def _refuse_shared(self, space: LabelSpace, members: Sequence[Iterable[int]]) -> None:
+        owners: dict[int, list[str]] = {}
+        for target, positions in zip(self.targets, members):
+            for i in positions:
+                owners.setdefault(int(i), []).append(target)
+        shared = {i: own for i, own in owners.items() if len(own) > 1}
+        problems = [f"{space.names[i]!r} is a member of {' and of '.join(map(repr, own))}" for i, own in shared.items()]
+        if problems:
+            raise all_problems(f"label map {self.name!r}", problems, "give every class to one target")
+
+
+@dataclass(frozen=True)
+class ResolvedMap:
+    """A label map with its members as positions in one label space."""
+
+    names: tuple[str, ...]
+    members: tuple[np.ndarray[Any, np.dtype[np.intp]], ...]
+    missing: Mapping[str, tuple[str | int, ...]]
+
+    @property
+    def uncovered(self) -> tuple[str, ...]:
+        """Targets without a single member in the space: an observer can never answer them."""
+        return tuple(n for n, m in zip(self.names, self.members) if not len(m))
+
+    def target_of(self, size: int) -> np.ndarray[Any, np.dtype[np.intp]]:
+        """Position in the space → position of its target, −1 where it belongs to none."""
+        owner = np.full(size, -1, dtype=np.intp)
+        for t, m in enumerate(self.members):
+            owner[m] = t
+        return owner
+
+    def aggregate(self, values: np.ndarray[Any, Any], how: Aggregation = "mean") -> np.ndarray[Any, Any]:
+        """Turn n × classes into n × targets by the mean or the maximum of each target's members.
+
+        An uncovered target gives −inf, so that it is never the arg max.
+        """
+        out = np.full((len(values), len(self.names)), -np.inf)
+        for t, m in enumerate(self.members):
+            if len(m):
+                own = values[:, m].astype(np.float64)
+                out[:, t] = own.mean(axis=1) if how == "mean" else own.max(axis=1)
+        return out
+
+
+def coverage_problems(resolved: ResolvedMap, labels: Iterable[str]) -> list[str]:
+    """Say which targets an observer cannot answer, and how many stimuli that touches."""
+    counts = Counter(labels)
+    return [
+        f"target class {t!r} has no member in the observer's label space ({counts[t]} stimuli have it)"
+        for t in resolved.uncovered
+    ]
+
+
+def softmax(logits: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return softmax over the last axis in float64: exp(z − max z) / Σ exp(z − max z)."""
+    z = logits.astype(np.float64)
+    z = np.exp(z - z.max(axis=-1, keepdims=True))
+    return z / z.sum(axis=-1, keepdims=True)
+
+
+def label_space(source: str | Path | Sequence[str] | LabelSpace) -> LabelSpace:
+    """Return a label space from a built-in name, a JSON or CSV file, or a list of names.
+
+    JSON: ``{"names": [...], "ids": [...]}`` or a plain list. CSV: a column ``name``, optionally ``id`` and ``index``.
+    """
+    if isinstance(source, LabelSpace):
+        return source
+    if not isinstance(source, (str, Path)):
+        return LabelSpace("custom", tuple(str(n) for n in source))
+    path = _locate(source, "label space")
+    return _read_space(path, path.read_bytes())
+
+
+def label_map(source: str | Path | Mapping[str, Sequence[str | int]] | LabelMap) -> LabelMap:
+    """Return a label map from a built-in name, a JSON file ``{target: [members]}``, a CSV (target, member), a dict."""
+    if isinstance(source, LabelMap):
+        return source
+    if isinstance(source, Mapping):
+        return LabelMap("custom", _checked_targets("custom", source))
+    path = _locate(source, "label map")
+    return _read_map(path, path.read_bytes())
+
+
+def built_in() -> dict[str, str]:
+    """Return name → kind (``space`` or ``map``) of the label files that ship with cuebench."""
+    return {p.stem: "map" if "targets" in json.loads(p.read_text("utf-8")) else "space" for p in _files()}
+
+
+# Kept by their contents, not by their path: a file that is edited in a notebook is read again.
+@lru_cache(maxsize=64)
+def _read_space(path: Path, content: bytes) -> LabelSpace:
+    if path.suffix == ".csv":
+        rows = _in_order(path, _csv_rows(path, content, {"name"}))
+        data: Any = {"names": [r["name"] for r in rows], "ids": [r["id"] for r in rows if r.get("id")]}
+    else:
+        data = _json(path, content)
+    if isinstance(data, dict) and isinstance(data.get("targets"), dict):  # a map: a model of its few classes
+        data = list(data["targets"])
+    names, ids = (data.get("names"), data.get("ids", [])) if isinstance(data, dict) else (data, [])
+    if not names or not isinstance(names, list) or not isinstance(ids, list):
+        raise UserError(f"{path} holds no class names", 'expected {"names": [...]} or a list of names')
+    return LabelSpace(path.stem, tuple(map(str, names)), tuple(map(str, ids)))
+
+
+def _in_order(path: Path, rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Return the rows by their column ``index``, where there is one: every output of the model exactly once."""
+    if "index" not in rows[0]:
+        return rows
+    placed: dict[str, int] = {}
+    problems = []
+    wanted = dict.fromkeys(map(str, range(len(rows))))
+    for number, row in enumerate(rows, 1):
+        index = (row["index"] or "").strip()
+        if index not in wanted:
+            problems.append(f"row {number}: index {index!r} is not one of 0 … {len(rows) - 1}")
+        elif index in placed:
+            problems.append(f"row {number}: index {index} is that of row {placed[index]} too")
+        placed.setdefault(index, number)
+    if problems:
+        hint = "the index counts the outputs of the model: 0, 1, 2 … without gaps or repeats"
+        raise all_problems(f"label space {path}", problems, hint)
+    return [rows[placed[index] - 1] for index in wanted]
+
+
+@lru_cache(maxsize=64)
+def _read_map(path: Path, content: bytes) -> LabelMap:
+    targets: Any = {}
+    if path.suffix == ".csv":
+        for row in _csv_rows(path, content, {"target", "member"}):
+            targets.setdefault(row["target"], []).append(row["member"])
+    else:
+        data = _json(path, content)
+        targets = data.get("targets", data) if isinstance(data, dict) else data
+    return LabelMap(path.stem, _checked_targets(str(path), targets))
+
+
+def _checked_targets(name: str, targets: Any) -> dict[str, tuple[str | int, ...]]:
+    """Refuse what is no map from targets to lists of members."""
+    hint = 'expected {"target": ["member", ...], ...}'
+    if not isinstance(targets, Mapping):
+        raise UserError(f"label map {name} is a {type(targets).__name__}, not a map", hint)
+    bad = [f"target {t!r} has no list of members" for t, m in targets.items() if isinstance(m, str) or not _listed(m)]
+    if bad or not targets:
+        raise all_problems(f"label map {name}", bad or ["no targets"], hint)
+    found = {str(t): tuple(_member(m) for m in members) for t, members in targets.items()}
+    bad = [f"target {t!r} has the member {m!r}" for t, members in found.items() for m in members if not _is_label(m)]
+    if bad:
+        raise all_problems(f"label map {name}", bad, "a member is an id, a name or a position")
+    return found
+
+
+def _listed(members: Any) -> bool:
+    return isinstance(members, Iterable) and not isinstance(members, Mapping) and bool(list(members))
+
+
+def _member(label: Any) -> Any:
+    return int(label) if isinstance(label, np.integer) else label
+
+
+def _is_label(label: Any) -> bool:
+    return isinstance(label, (str, int)) and not isinstance(label, bool)
+
+
+def _locate(source: str | Path, kind: str) -> Path:
+    path = Path(source).expanduser()
+    if path.suffix in {".json", ".csv"}:
+        if path.is_file():
+            return path
+        raise UserError(f"{kind} file {path} does not exist")
+    if path.is_file():
+        raise UserError(f"{kind} file {path} is neither .json nor .csv", "see docs/files.md for the two formats")
+    built = {p.stem: p for p in _files()}
+    if str(source) not in built:
+        raise did_you_mean(kind, str(source), built)
+    return built[str(source)]
+
+
+def _files() -> list[Path]:
+    return sorted(FOLDER.glob("*.json"))
+
+
+def _json(path: Path, content: bytes) -> Any:
+    try:
+        return json.loads(_text(path, content))
+    except ValueError as error:
+        raise UserError(f"{path} is not valid JSON: {error}") from None
+
+
+def _csv_rows(path: Path, content: bytes, needed: set[str]) -> list[dict[str, str]]:
+    rows = list(csv.DictReader(io.StringIO(_text(path, content), newline="")))
+    have = set(rows[0]) if rows else set()
+    if needed - have:
+        raise UserError(f"{path}: missing columns {sorted(needed - have)}; found {sorted(map(str, have))}")
+    short = [f"row {i} has no {c}" for i, row in enumerate(rows, 1) for c in sorted(needed) if not row[c]]
+    if short:
+        raise all_problems(str(path), short)
+    return rows
+
+
+def _text(path: Path, content: bytes) -> str:
+    """Decode a file, with or without the mark that Excel puts before UTF-8."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8 text: {error}", "save it as UTF-8") from None
+
+
+def _normal(name: str) -> str:
+    return name.strip().lower().replace("_", " ").replace("-", " ")

@@ -1,0 +1,89 @@
+"""From logits over many classes to one decision among the few classes of the stimuli.
+
+Decisions are positions in the list of target classes; −1 is an answer outside all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cuebench.errors import UserError
+from cuebench.labels import LabelSpace, ResolvedMap, softmax
+
+Codes = np.ndarray[Any, np.dtype[np.intp]]
+NONE = -1
+
+
+def partial_space(logits: np.ndarray[Any, Any], targets: ResolvedMap) -> Codes:
+    """Decide among the target classes only: the 16-class decision of Geirhos et al. 2019.
+
+    p = softmax over *all* classes of the observer; score of a target = mean of p over its members; the decision is the
+    target with the highest score. Ties: the first in the order of the label map. A target without members is never
+    chosen.
+
+    Parameters
+    ----------
+    logits : float array n × classes
+        In the observer's own label space.
+    targets : ResolvedMap
+        Members of each target class as positions in that space.
+
+    Returns
+    -------
+    int array of length n
+        Position of the target, never −1.
+
+    References
+    ----------
+    Geirhos et al. 2019, https://arxiv.org/abs/1811.12231
+    """
+    _validate(logits)
+    return np.asarray(targets.aggregate(softmax(logits), "mean").argmax(axis=1), dtype=np.intp)
+
+
+def full_space(logits: np.ndarray[Any, Any], targets: ResolvedMap) -> Codes:
+    """Decide among all classes of the observer: the target that the top-1 class is a member of, or −1.
+
+    Ties: the class with the lowest position. This is the *full space* of REFINED-BIAS.
+
+    Parameters
+    ----------
+    logits : float array n × classes
+        In the observer's own label space.
+    targets : ResolvedMap
+        Members of each target class as positions in that space; they must not overlap.
+    """
+    _validate(logits)
+    return targets.target_of(logits.shape[1])[logits.argmax(axis=1)]
+
+
+def named(decisions: Sequence[str] | np.ndarray[Any, Any], names: Sequence[str]) -> Codes:
+    """Return the positions of decisions given as class names; −1 for ``na`` and all other words."""
+    return _positions(decisions, LabelSpace("targets", tuple(names)))
+
+
+def named_full(decisions: Sequence[str] | np.ndarray[Any, Any], labels: LabelSpace, targets: ResolvedMap) -> Codes:
+    """Return the targets of top-1 decisions given as names or ids of the observer's whole label space."""
+    top1 = _positions(decisions, labels)
+    owner = targets.target_of(len(labels))
+    return np.where(top1 == NONE, NONE, owner[top1])
+
+
+def _positions(decisions: Sequence[str] | np.ndarray[Any, Any], space: LabelSpace) -> Codes:
+    words, inverse = np.unique(np.asarray(decisions, dtype=np.str_), return_inverse=True)
+    found = [space.find(str(w)) for w in words]
+    return np.array([NONE if f is None else f for f in found], dtype=np.intp)[inverse.ravel()]
+
+
+def _validate(logits: np.ndarray[Any, Any]) -> None:
+    if logits.ndim != 2:
+        raise UserError(f"logits must be stimuli × classes; got shape {logits.shape}")
+    bad = np.flatnonzero(np.isnan(logits).any(axis=1))
+    if len(bad):
+        raise UserError(
+            f"{len(bad)} of {len(logits)} answers have NaN logits (the first is answer {bad[0]})",
+            "run the observer with --precision float32, or check its weights",
+        )

@@ -1,0 +1,92 @@
+"""Zero-shot classification with a dual encoder: class names become prompts, prompts become the rows of a classifier.
+
+logit = scale · cos(image, text) + bias, with the text features of a class averaged over the prompt templates. They are
+computed once, when the observer is loaded. Features are the image embeddings before they are made unit length.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from cuebench.errors import UserError
+from cuebench.labels import LabelSpace
+from cuebench.observers.torch.features import Outputs, Route
+
+TEMPLATE = "a photo of a {class}"
+
+
+def read_templates(file: str) -> tuple[str, ...]:
+    """Return the templates of a text file, one on each line with ``{class}`` in it; the default one without a file."""
+    if not file:
+        return (TEMPLATE,)
+    path = Path(file).expanduser()
+    if not path.is_file():
+        raise UserError(f"template file {path} does not exist")
+    lines = [line.strip() for line in path.read_text("utf-8").splitlines()]
+    lines = [line for line in lines if line and not line.startswith("#")]
+    bad = [line for line in lines if "{class}" not in line]
+    if bad or not lines:
+        what = f"the line {bad[0]!r} does not contain {{class}}" if bad else "it has no template"
+        raise UserError(f"template file {path}: {what}", f"one template on each line, e.g. {TEMPLATE}")
+    return tuple(lines)
+
+
+def prompts(space: LabelSpace, templates: Sequence[str]) -> list[str]:
+    """Return the prompts, class by class; of several names in one (``cat, house cat``) the first is used."""
+    names = [name.split(",")[0].replace("_", " ").strip() for name in space.names]
+    return [template.replace("{class}", name) for name in names for template in templates]
+
+
+def text_features(encode: Callable[[list[str]], Any], texts: list[str], per_class: int, batch: int = 64) -> Any:
+    """Return unit-length text features, classes × d.
+
+    Parameters
+    ----------
+    encode : callable
+        List of prompts → features n×d.
+    texts : list of str
+        ``per_class`` prompts for each class, class by class.
+    per_class : int
+        Number of templates.
+    batch : int
+        Prompts encoded at once.
+    """
+    import torch
+
+    with torch.inference_mode():
+        parts = [unit(encode(texts[i : i + batch]).float()) for i in range(0, len(texts), batch)]
+        every = torch.cat(parts)
+        return unit(every.reshape(len(texts) // per_class, per_class, -1).mean(dim=1)).clone()
+
+
+def zero_shot_route(embed: Callable[[Any], Any], text: Any, scale: float, bias: float = 0.0) -> Route:
+    """Return the way from pixels to logits and image embeddings.
+
+    The head is computed in float32 whatever the precision of the encoder: cosines of one image with a thousand classes
+    lie so close to each other that rounding them to bfloat16 leaves a few dozen different logits.
+    """
+    import torch
+
+    def forward(x: Any, want: bool) -> Outputs:
+        image = embed(x).float()
+        with torch.autocast(image.device.type, enabled=False):
+            logits = scale * unit(image) @ text.to(image.device).T + bias
+        return Outputs(logits, image if want else None)
+
+    return Route(forward, "image embedding")
+
+
+def token_hash(tokens: Sequence[Any]) -> str:
+    """Return a hash of token ids: prompts and tokenizer in one, the same on every machine."""
+    digest = hashlib.sha256()
+    for part in tokens:
+        digest.update(repr(part.tolist()).encode())
+    return digest.hexdigest()
+
+
+def unit(x: Any) -> Any:
+    """Return rows of length one."""
+    return x / x.norm(dim=-1, keepdim=True)

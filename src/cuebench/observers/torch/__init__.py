@@ -1,0 +1,1 @@
+"""Observers that are PyTorch modules: forward passes, features, placement on a device, weights, fingerprints."""

@@ -1,0 +1,169 @@
+"""Options of parts: declared once with a type, parsed in one place, listed by ``cuebench explain``.
+
+A part (protocol, maker, adapter, figure) declares name → `Option`. Whatever a user writes, ``--set key=value`` on the
+command line, ``?key=value`` behind an observer or a keyword in Python, is checked against the declaration: an unknown
+name, a wrong type and a value out of range are errors that say what is accepted.
+
+>>> declared = {"draw": Option(28, "triplets of each anchor", low=1, words=("all",)), "ema": Option(True, "use the EMA")}
+>>> parse(declared, {"draw": "all", "ema": "no"}, "protocol 'triplets'")
+{'draw': 'all', 'ema': False}
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cuebench.errors import UserError, all_problems, did_you_mean
+
+TRUE = frozenset({"1", "true", "yes", "on"})
+FALSE = frozenset({"0", "false", "no", "off"})
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a part.
+
+    Parameters
+    ----------
+    default : bool, int, float, str or tuple of str
+        Its value where none is given; its type is the type of the option. A tuple takes ``a,b,c``.
+    about : str
+        What it changes, in a few words.
+    choices : tuple of str
+        The only accepted texts; for a tuple, those of each item. Empty: any.
+    low, high : float
+        Bounds of a number, both accepted.
+    words : tuple of str
+        Words that are accepted instead of a number, such as ``all``.
+    """
+
+    default: Any
+    about: str = ""
+    choices: tuple[str, ...] = ()
+    low: float = -math.inf
+    high: float = math.inf
+    words: tuple[str, ...] = ()
+
+    def accepted(self) -> str:
+        """Say in words what is accepted."""
+        if isinstance(self.default, bool):
+            return "true or false"
+        if self.choices:
+            listed = ", ".join(c for c in self.choices if c)
+            return f"{listed} (several with commas)" if isinstance(self.default, tuple) else f"one of {listed}"
+        if isinstance(self.default, (int, float)):
+            bounds = [f"≥ {self.low:g}"] * (self.low > -math.inf) + [f"≤ {self.high:g}"] * (self.high < math.inf)
+            noun = "a whole number" if isinstance(self.default, int) else "a number"
+            return ", or ".join([f"{noun} {' and '.join(bounds)}".strip(), *self.words])
+        return "a,b,c" if isinstance(self.default, tuple) else "text"
+
+    def parse(self, value: Any) -> Any:
+        """Return a value of the declared type.
+
+        Raises
+        ------
+        ValueError
+            Where the value does not fit; `parse` of the module turns it into a user error.
+        """
+        text = value.strip() if isinstance(value, str) else value
+        if isinstance(self.default, bool):
+            return _boolean(text)
+        if text in self.words:
+            return text
+        if isinstance(self.default, (int, float)):
+            return self._number(text)
+        if isinstance(self.default, tuple):
+            items = [t.strip() for t in text.split(",")] if isinstance(text, str) else [str(t) for t in text]
+            return tuple(self._choice(item) for item in items if item)
+        return self._choice(str(text))
+
+    def _number(self, value: Any) -> int | float:
+        kind = int if isinstance(self.default, int) else float
+        if isinstance(value, bool) or (kind is int and isinstance(value, float) and value != int(value)):
+            raise ValueError
+        number = kind(value)
+        if not self.low <= number <= self.high:
+            raise ValueError
+        return number
+
+    def _choice(self, text: str) -> str:
+        if self.choices and text not in self.choices:
+            raise ValueError
+        return text
+
+
+def parse(declared: Mapping[str, Option], given: Mapping[str, Any], part: str) -> dict[str, Any]:
+    """Return every option of a part with its value: the given ones parsed, the others by default.
+
+    Parameters
+    ----------
+    declared : mapping of str to Option
+        What the part accepts.
+    given : mapping of str to value
+        Texts from a command line, or values from Python.
+    part : str
+        How messages name the part: ``protocol 'triplets'``.
+
+    Raises
+    ------
+    UserError
+        For an unknown name, with the nearest one; for values that do not fit, all of them at once.
+    """
+    values = {name: option.default for name, option in declared.items()}
+    problems = []
+    for name, value in given.items():
+        if name not in declared:
+            raise did_you_mean(f"option of {part}:", name, declared)
+        try:
+            values[name] = declared[name].parse(value)
+        except (TypeError, ValueError, OverflowError):
+            problems.append(f"{name}={value!r}: expected {declared[name].accepted()}")
+    if len(problems) == 1:
+        raise UserError(f"option of {part}: {problems[0]}")
+    if problems:
+        raise all_problems(f"options of {part}", problems)
+    return values
+
+
+def split(settings: Sequence[str], reserved: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Turn ``["size=224"]`` into ``{"size": "224"}``; everything that is not ``key=value`` is reported at once.
+
+    Parameters
+    ----------
+    settings : sequence of str
+        What was written behind ``--set``.
+    reserved : mapping of str to str
+        Keys that have a flag of their own → that flag.
+    """
+    pairs = [s.partition("=") for s in settings]
+    problems = [f"{s!r} is not key=value" for s, (key, sign, _) in zip(settings, pairs) if not (key.strip() and sign)]
+    problems += [f"{key.strip()!r} is set with {reserved[key.strip()]}" for key, _, _ in pairs
+                 if reserved and key.strip() in reserved]  # fmt: skip
+    names = [key.strip() for key, _, _ in pairs]
+    problems += [f"{name!r} is given twice" for name in dict.fromkeys(n for n in names if names.count(n) > 1)]
+    if problems:
+        raise all_problems("--set", problems)
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def describe(declared: Mapping[str, Option]) -> list[str]:
+    """Return a line for each option: name, default, what is accepted, what it changes."""
+    lines = []
+    for name, option in declared.items():
+        default = ",".join(option.default) if isinstance(option.default, tuple) else option.default
+        shown = str(default).lower() if isinstance(default, bool) else default
+        about = f": {option.about}" if option.about else ""
+        lines.append(f"{name}={shown} ({option.accepted()}){about}")
+    return lines
+
+
+def _boolean(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    text = str(value).lower()
+    if text not in TRUE | FALSE:
+        raise ValueError
+    return text in TRUE

@@ -1,0 +1,83 @@
+"""The corruptions and their published levels, as recipes. Private to ``corruption_robustness``."""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from cuebench.registry import cues
+from cuebench.types import Stimulus
+
+CLEAN = "clean"
+TYPES: dict[str, str] = {
+    "contrast": "level",
+    "high_pass": "sigma",
+    "low_pass": "sigma",
+    "uniform_noise": "width",
+    "phase_noise": "width",
+}
+"""Cue → the keyword that its published levels are of."""
+CORRECTED = "phase_noise_corrected"
+"""Phase noise with mirrored shifts, so that the spectrum stays Hermitian; beside the published one, not in the mean."""
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """One picture of every image."""
+
+    kind: str
+    level: float
+    recipe: str
+
+    @property
+    def condition(self) -> str:
+        """Name in the scores: ``contrast/level=0.3``."""
+        if self.kind == CLEAN:
+            return CLEAN
+        return f"{self.kind}/{TYPES[self.kind.removesuffix('_corrected')]}={self.level:g}"
+
+    def stimulus(self, image: Stimulus, before: str) -> Stimulus:
+        """Return the corrupted picture of an image; ``before`` is the recipe that cuts it."""
+        name = image.id.partition("|")[0]
+        return Stimulus(
+            id=f"{name}|{self.condition}",
+            path=image.path,
+            sha256=image.sha256,
+            width=image.width,
+            height=image.height,
+            label=image.label,
+            condition=self.condition,
+            recipe=";".join(step for step in (before, self.recipe) if step),
+            # One seed for an image: all levels of a noise draw the same numbers.
+            seed=zlib.crc32(name.encode()),
+            mask=image.mask,
+            mask_sha256=image.mask_sha256,
+        )
+
+
+def corruptions(*, keep_colour: bool) -> tuple[Corruption, ...]:
+    """Return the clean picture, every corruption at every level, and the corrected phase noise.
+
+    Parameters
+    ----------
+    keep_colour : bool
+        As published for segmentation; for classification images are grey.
+    """
+    found = [Corruption(CLEAN, 0.0, "")]
+    for name, keyword in TYPES.items():
+        levels: Sequence[float] = cues.get(name).info.levels[keyword]
+        found += [Corruption(name, level, _step(name, keyword, level, keep_colour)) for level in levels]
+    for level in cues.get("phase_noise").info.levels["width"]:
+        step = _step("phase_noise", "width", level, keep_colour, mode="corrected")
+        found.append(Corruption(CORRECTED, level, step))
+    return tuple(found)
+
+
+def _step(name: str, keyword: str, level: float, keep_colour: bool, **more: str) -> str:
+    value = "Infinity" if math.isinf(level) else json.dumps(level)  # what a recipe reads as JSON
+    colour = {"keep_colour": "true"} if keep_colour else {}
+    return f"{name}?{urlencode({keyword: value, **more, **colour})}"

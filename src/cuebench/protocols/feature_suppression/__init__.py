@@ -1,0 +1,100 @@
+"""Feature suppression (Burgert et al. 2025): how much accuracy is left without shape, without texture, without colour.
+
+Labelled photographs are cut to the usual centre square, and suppressed at several levels on the fly; a file is decoded
+once for all of its pictures. Each accuracy is divided by that on the same photographs unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from cuebench.errors import UserError
+from cuebench.observers.preprocess import Preprocess
+from cuebench.protocols import correctness, imagenet_accuracy
+from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
+from cuebench.protocols.feature_suppression.scores import NAME, VERSION, Table
+from cuebench.protocols.feature_suppression.suppressions import suppressions
+from cuebench.responses.table import Responses
+from cuebench.types import Citation, StimulusSet
+
+QUALITY_IMAGES = 20
+
+
+def read(data_root: Path) -> StimulusSet:
+    """Read ``data_root/imagenet_val`` and plan every suppression of every photograph."""
+    photographs = imagenet_accuracy.read(data_root)
+    conditions = suppressions()
+    stimuli = tuple(c.stimulus(s) for s in photographs for c in conditions)
+    partial = tuple(p.replace("stimuli", "photographs") for p in photographs.partial)
+    expected = photographs.expected * len(conditions)
+    return replace(photographs, name=NAME, stimuli=stimuli, expected=expected, partial=partial)
+
+
+def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
+    """Return relative accuracies for every level, suppression and kind, and the shape reliance."""
+    if not responses:
+        raise UserError(f"no answers to score for {NAME}")
+    return Result([row for one in responses for row in Table.of(one, options).rows()])
+
+
+def data_report(data_root: Path, images: int = QUALITY_IMAGES) -> tuple[str, list[dict[str, Any]]]:
+    """Return the quality of every suppression, averaged over some photographs spread over the set.
+
+    Parameters
+    ----------
+    data_root : Path
+        Holds ``imagenet_val``.
+    images : int
+        How many photographs.
+    """
+    import numpy as np
+
+    from cuebench.metrics.suppression_quality import SuppressionQuality, suppression_quality
+    from cuebench.stimuli.render import decode, render
+
+    photographs = imagenet_accuracy.read(data_root)
+    chosen = list(islice(photographs, 0, None, max(1, len(photographs) // images)))[:images]
+    original, *others = suppressions()
+    found: dict[str, list[SuppressionQuality]] = {c.condition: [] for c in others}
+    for photograph in chosen:
+        file = decode(photographs.root, photograph)
+        plain = np.asarray(render(photographs.root, file, original.stimulus(photograph)))
+        for c in others:
+            made = np.asarray(render(photographs.root, file, c.stimulus(photograph)))
+            found[c.condition].append(suppression_quality(plain, made))
+    fields = SuppressionQuality._fields
+    rows = [
+        {"suppression": name, **{f: float(np.nanmean([getattr(q, f) for q in all_of])) for f in fields}}
+        for name, all_of in found.items()
+    ]
+    return f"quality of {len(others)} suppressions, mean of {len(chosen)} photographs; 1 = as the original", rows
+
+
+PROTOCOL = Protocol(
+    name=NAME,
+    version=VERSION,
+    title="Feature suppression: accuracy left without shape, texture or colour",
+    needs=(("logits",),),
+    read=read,
+    views=(View("native", Preprocess.whole_image),),
+    score=score,
+    check=imagenet_accuracy.check,
+    reduce=correctness.reduce,
+    metrics=("relative_accuracy", "shape_reliance", "accuracy"),
+    citation=Citation(
+        text="Burgert, Stoll, Rota & Demir (2025). ImageNet-trained CNNs are not biased towards texture: revisiting "
+        "feature reliance through controlled suppression. arXiv:2509.20234.",
+        bibtex="""@article{burgert2025imagenet,
+  title   = {{ImageNet}-trained {CNN}s are not biased towards texture: revisiting feature reliance through controlled suppression},
+  author  = {Tom Burgert and Oliver Stoll and Paolo Rota and Beg{\\"u}m Demir},
+  journal = {arXiv preprint arXiv:2509.20234},
+  year    = {2025}
+}""",  # noqa: E501
+        url="https://arxiv.org/abs/2509.20234",
+        licence="the photographs' own: ImageNet terms of access, research use",
+    ),
+)

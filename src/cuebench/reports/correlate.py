@@ -1,0 +1,105 @@
+"""Rank correlations between any two columns of one or several scores tables, over the observers that have both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from cuebench.errors import UserError, did_you_mean
+from cuebench.runs.record import RunRecord
+from cuebench.runs.results import read_scores
+from cuebench.statistics.correlations import Correlation, Method, correlate
+
+FEWEST = 4
+"""Observers below which no correlation is given: three can hardly be in any other order."""
+
+
+class Pair(NamedTuple):
+    """Two columns and their correlation."""
+
+    x: str
+    y: str
+    found: Correlation
+    observers: tuple[str, ...]
+
+
+def score_columns(runs: Sequence[str | Path], kinds: Sequence[str] = ("model",)) -> dict[str, dict[str, float]]:
+    """Return ``protocol:metric@condition`` → observer → value of one or several run folders.
+
+    Parameters
+    ----------
+    runs : sequence of path
+        Run folders; an observer of the same name is the same in all of them.
+    kinds : sequence of str
+        Kinds of observers to keep: ``model``, ``person``, ``people``, ``ideal``; empty: all.
+    """
+    columns: dict[str, dict[str, float]] = {}
+    for run in runs:
+        folder = Path(run).expanduser()
+        kept = {job.observer for job in RunRecord.read(folder).jobs if not kinds or job.kind in kinds}
+        for row in read_scores(folder):
+            if row.observer in kept and np.isfinite(row.value):
+                columns.setdefault(f"{row.protocol}:{row.metric}@{row.condition}", {})[row.observer] = row.value
+    return columns
+
+
+def correlate_columns(
+    runs: Sequence[str | Path],
+    x: str = "",
+    y: str = "",
+    *,
+    method: Method = "spearman",
+    kinds: Sequence[str] = ("model",),
+    seed: int = 0,
+    resamples: int = 10_000,
+) -> list[Pair]:
+    """Correlate columns of scores tables.
+
+    Parameters
+    ----------
+    runs : sequence of path
+        Run folders.
+    x, y : str
+        ``metric@condition``, with ``protocol:`` before it where that is ambiguous. Empty: every column.
+    method : str
+        ``spearman``, ``pearson`` or ``kendall``.
+    kinds : sequence of str
+        As in ``score_columns``.
+    seed, resamples : int
+        Of the bootstrap over observers.
+
+    Returns
+    -------
+    list of Pair
+        With interval, p-value and n. Pairs with fewer than four common observers are left out; where that leaves
+        nothing, an error says so.
+    """
+    columns = score_columns(runs, kinds)
+    names = [[_find(wanted, columns)] if wanted else list(columns) for wanted in (x, y)]
+    pairs = combinations(columns, 2) if not (x or y) else ((a, b) for a in names[0] for b in names[1] if a != b)
+    found = []
+    for a, b in pairs:
+        both = [o for o in columns[a] if o in columns[b]]
+        if len(both) >= FEWEST:
+            values = [[columns[c][o] for o in both] for c in (a, b)]
+            result = correlate(values[0], values[1], method, seed=seed, resamples=resamples)
+            found.append(Pair(a, b, result, tuple(both)))
+    if not found:
+        raise UserError(
+            f"no two columns have {FEWEST} observers in common ({len(columns)} columns)",
+            "run more models, name several run folders, or count other kinds of observers too with --kind",
+        )
+    return found
+
+
+def _find(wanted: str, columns: dict[str, dict[str, float]]) -> str:
+    hits = [c for c in columns if wanted in {c, c.partition(":")[2]}]
+    if not hits:
+        raise did_you_mean("column", wanted, [c.partition(":")[2] for c in columns])
+    if len(hits) > 1:
+        raise UserError(f"column {wanted!r} is ambiguous", f"write one of {', '.join(hits)}")
+    return hits[0]

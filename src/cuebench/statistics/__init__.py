@@ -1,0 +1,1 @@
+"""Intervals, correlations, tests and rankings: pure functions of numbers. Needs numpy and scipy only."""

@@ -1,0 +1,252 @@
+"""Pearson, Spearman and Kendall correlations with intervals, for whole tables at once.
+
+A bootstrap draw gives model i the multinomial weight w_i. Its ranks need no new sorting: with the values sorted once,
+the mean rank of a group of equal values is Σ_{before} w + (w_group + 1)/2, a cumulative sum. A resampled Spearman
+correlation is then the weighted Pearson correlation of such ranks, and all pairs of columns of all draws are matrix
+products. Kendall's τ_b weighs the pair (i, j) by w_i·w_j; an item drawn twice is tied with itself and drops out.
+
+References
+----------
+Fisher 1921 (z); Bonett & Wright 2000, Psychometrika 65 (Spearman's standard error); Fieller, Hartley & Pearson 1957,
+Biometrika 44 (Kendall's); Kendall 1945 (τ_b).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import permutations
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from cuebench.errors import UserError, did_you_mean
+from cuebench.statistics.intervals import weights
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Method = Literal["pearson", "spearman", "kendall"]
+How = Literal["bootstrap", "fisher"]
+
+_CHUNK = 2_000_000  # float64 numbers made at once: 16 MB
+_EXACT = 8
+"""Most models for which all orders are tried (8! = 40,320). The t distribution that is used above this says p = 0 of
+five models in perfect order; 2 of their 120 orders are."""
+_FEW = 8
+"""Models below which intervals do not hold what they promise: 95 % cover 84 % of the time for five (simulated)."""
+
+
+class Correlation(NamedTuple):
+    """A correlation, its interval, the two-sided p-value of no association, how many pairs, and what was left out."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+    n: int
+    note: str = ""
+
+
+class Matrix(NamedTuple):
+    """The correlations of all pairs of columns; each array is columns × columns."""
+
+    names: tuple[str, ...]
+    value: Floats
+    low: Floats
+    high: Floats
+    n: int
+
+
+def correlate(
+    x: Sequence[float] | Floats,
+    y: Sequence[float] | Floats,
+    method: Method = "spearman",
+    *,
+    how: How = "bootstrap",
+    seed: int = 0,
+    resamples: int = 10_000,
+    level: float = 0.95,
+) -> Correlation:
+    """Return the correlation of two columns with an interval.
+
+    Parameters
+    ----------
+    x, y : sequences of float
+        One value for each model. Pairs with a missing value (NaN) are left out, and the note says how many.
+    method : ``pearson``, ``spearman`` or ``kendall``
+        Kendall is τ_b.
+    how : ``bootstrap`` or ``fisher``
+        Percentiles over resampled models, or atanh(r) ± z·se with se² = 1/(n−3) for Pearson, (1 + r²/2)/(n−3) for
+        Spearman and .437/(n−4) for Kendall.
+    seed, resamples, level
+        The same three give the same bytes.
+
+    Returns
+    -------
+    Correlation
+        NaN with a reason where a column is constant. The p-value of a rank correlation is exact for eight models or
+        fewer: the share of all orders of y that correlate at least as much.
+
+    Examples
+    --------
+    >>> round(correlate([1, 2, 3, 4, 5], [2, 1, 4, 3, 5], how="fisher").value, 3)
+    0.8
+    """
+    _check(method, how)
+    a, b, lost = _pairs(x, y)
+    few = f"{len(a)} models: the interval is rough" if len(a) < _FEW else ""
+    left_out = f"{lost} pair{'s' * (lost != 1)} with a missing value left out" if lost else ""
+    note = "; ".join(filter(None, (left_out, few)))
+    if np.ptp(a) == 0 or np.ptp(b) == 0:
+        reason = "undefined: a column is constant"
+        return Correlation(np.nan, np.nan, np.nan, np.nan, len(a), "; ".join(filter(None, (reason, note))))
+    value, p = _scipy(a, b, method)
+    if how == "fisher":
+        low, high = fisher_interval(value, len(a), method, level)
+    else:
+        made = correlation_matrix({"x": a, "y": b}, method, seed=seed, resamples=resamples, level=level)
+        low, high = float(made.low[0, 1]), float(made.high[0, 1])
+    return Correlation(value, low, high, p, len(a), note)
+
+
+def fisher_interval(value: float, n: int, method: Method = "pearson", level: float = 0.95) -> tuple[float, float]:
+    """Return tanh(atanh(r) ± z·se); (NaN, NaN) where n is too small for the standard error."""
+    from scipy.stats import norm
+
+    spare = n - (4 if method == "kendall" else 3)
+    if spare < 1:
+        return np.nan, np.nan
+    numerator = {"pearson": 1.0, "spearman": 1 + value**2 / 2, "kendall": 0.437}[method]
+    reach = norm.ppf((1 + level) / 2) * np.sqrt(numerator / spare)
+    # ±1 has an infinite z; the interval of a perfect correlation is the point itself.
+    z = np.arctanh(value) if abs(value) < 1 else np.copysign(np.inf, value)
+    return float(np.tanh(z - reach)), float(np.tanh(z + reach))
+
+
+def correlation_matrix(
+    columns: Mapping[str, Sequence[float] | Floats],
+    method: Method = "spearman",
+    *,
+    seed: int = 0,
+    resamples: int = 10_000,
+    level: float = 0.95,
+) -> Matrix:
+    """Return the correlations of all pairs of columns with bootstrap intervals, all from the same resamples.
+
+    Parameters
+    ----------
+    columns : mapping of name to values
+        Equally long, without missing values: a table has one set of models.
+    method, seed, resamples, level
+        As in ``correlate``.
+    """
+    _check(method, "bootstrap")
+    table = _table(columns)
+    value = _draws(table, np.ones((1, table.shape[1])), method)[0]
+    drawn = weights("models", table.shape[1], seed, resamples)
+    rows = max(1, _CHUNK // (table.shape[1] * max(len(table), table.shape[1])))
+    parts = [_draws(table, drawn[i : i + rows].astype(np.float64), method) for i in range(0, resamples, rows)]
+    low, high = _quantiles(np.concatenate(parts), level)
+    return Matrix(tuple(columns), value, low, high, table.shape[1])
+
+
+def ranks(values: Floats, counts: Floats) -> Floats:
+    """Return the mean ranks of items of which item i occurs ``counts[:, i]`` times, draws × items.
+
+    Ties share the mean of the ranks they span. An item with count 0 gets a rank too; its weight is 0 wherever it is
+    used.
+    """
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    group = np.repeat(np.arange(len(first)), np.diff(np.r_[first, len(ordered)]))
+    size = np.add.reduceat(counts[:, order], first, axis=1)
+    middle = np.cumsum(size, axis=1) - (size - 1) / 2
+    out = np.empty_like(counts)
+    out[:, order] = middle[:, group]
+    return out
+
+
+def _draws(table: Floats, counts: Floats, method: Method) -> Floats:
+    """Return draws × columns × columns of correlations; NaN where a resampled column is constant."""
+    if method == "kendall":
+        return _kendall(table, counts)
+    if method == "spearman":
+        own = np.stack([ranks(row, counts) for row in table], axis=1)
+    else:
+        own = np.broadcast_to(table, (len(counts), *table.shape))
+    total = counts.sum(axis=1)[:, None, None]
+    centred = own - (own * counts[:, None, :]).sum(axis=2, keepdims=True) / total
+    return _normalised(centred * counts[:, None, :] @ centred.transpose(0, 2, 1))
+
+
+def _kendall(table: Floats, counts: Floats) -> Floats:
+    i, j = np.triu_indices(table.shape[1], 1)
+    sign = np.sign(table[:, i] - table[:, j])
+    pairs = counts[:, i] * counts[:, j]
+    a, b = np.triu_indices(len(table))
+    sums = pairs @ (sign[a] * sign[b]).T
+    out = np.empty((len(counts), len(table), len(table)))
+    out[:, a, b] = out[:, b, a] = sums
+    return _normalised(out)
+
+
+def _normalised(products: Floats) -> Floats:
+    spread = np.sqrt(np.einsum("bii->bi", products))
+    # A constant column leaves rounding noise behind where the exact product is 0.
+    spread = np.where(spread > 1e-12, spread, np.nan)
+    return np.clip(products / (spread[:, :, None] * spread[:, None, :]), -1, 1)
+
+
+def _quantiles(draws: Floats, level: float) -> tuple[Floats, Floats]:
+    tail = (1 - level) / 2
+    if not np.isnan(draws).any():
+        low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
+        return low, high
+    low, high = np.nanquantile(draws, [tail, 1 - tail], axis=0)
+    return low, high
+
+
+def _scipy(a: Floats, b: Floats, method: Method) -> tuple[float, float]:
+    from scipy import stats
+
+    found = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[method](a, b)
+    exact = method == "spearman" and len(a) <= _EXACT
+    return float(found.statistic), _exact_p(a, b) if exact else float(found.pvalue)
+
+
+def _exact_p(a: Floats, b: Floats) -> float:
+    """Return the share of all n! orders whose |Spearman correlation| is at least the one seen."""
+    from scipy.stats import rankdata
+
+    one, other = (rankdata(v) - (len(v) + 1) / 2 for v in (a, b))
+    products = np.array(list(permutations(other))) @ one
+    return float((np.abs(products) >= abs(one @ other) - 1e-9).mean())
+
+
+def _check(method: str, how: str) -> None:
+    if method not in get_args(Method):
+        raise did_you_mean("correlation", method, get_args(Method))
+    if how not in get_args(How):
+        raise did_you_mean("kind of interval", how, get_args(How))
+
+
+def _pairs(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> tuple[Floats, Floats, int]:
+    a, b = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    if a.shape != b.shape or a.ndim != 1:
+        raise UserError(f"correlation of {a.shape} and {b.shape} values: both columns need one value for each model")
+    keep = np.isfinite(a) & np.isfinite(b)
+    if keep.sum() < 3:
+        raise UserError(f"correlation of {int(keep.sum())} pairs", "at least 3 models with both values are needed")
+    return a[keep], b[keep], int(len(a) - keep.sum())
+
+
+def _table(columns: Mapping[str, Sequence[float] | Floats]) -> Floats:
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) != 1:
+        raise UserError(f"columns of different lengths: {lengths}")
+    table = np.array([np.asarray(v, np.float64) for v in columns.values()])
+    missing = [name for name, row in zip(columns, table) if not np.isfinite(row).all()]
+    if missing:
+        raise UserError(f"missing values in {', '.join(missing)}", "keep only the models that have all columns")
+    if table.shape[1] < 3:
+        raise UserError(f"correlations over {table.shape[1]} models", "at least 3 are needed")
+    return table

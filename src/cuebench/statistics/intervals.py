@@ -1,0 +1,275 @@
+"""Confidence intervals for stimuli that share sources, by seeded and vectorised bootstrap.
+
+Each kind answers another question, by resampling what would be drawn anew:
+
+===================  ====================================================================================
+``images``           the same sources, other images of this kind; the naive interval
+``shape_sources``    other shapes (objects), the same textures
+``texture_sources``  other textures, the same shapes
+``two_way``          other shapes *and* other textures: product weights of both draws, known to be conservative
+``subjects``         other people, the same images
+===================  ====================================================================================
+
+For one way, a draw gives cluster c the multinomial weight w_c, and a statistic that is a function of sums of trials is
+computed from Σ_c w_c·S_c, with S_c the sums of the cluster. For two ways a trial of shape source i and texture source j
+has weight u_i·v_j (the pigeonhole bootstrap of Owen 2007), so that a sum is uᵀ·N·v with N the table of sums: two
+matrix products instead of a loop. For images, only the numbers of the few distinct outcomes are drawn, which is the
+same distribution. Intervals are percentiles of the draws.
+
+References
+----------
+Owen 2007, The pigeonhole bootstrap, Ann. Appl. Stat. 1(2); Efron & Tibshirani 1993, An Introduction to the Bootstrap.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from cuebench.errors import UserError
+from cuebench.statistics.ratios import Terms
+from cuebench.types import Interval, IntervalKind
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+KINDS: tuple[IntervalKind, ...] = ("images", "shape_sources", "texture_sources", "two_way")
+"""The four kinds that every cue-conflict score has."""
+
+_FEW = 128  # up to this many distinct outcomes, drawing their numbers is faster than drawing every image
+_CHUNK = 4_000_000  # float64 numbers made at once (32 MB): bounds the memory, and few big matrix products are fastest
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """What each trial shares with others: one value (name or number) for each trial."""
+
+    images: Array
+    shape_sources: Array
+    texture_sources: Array
+    subjects: Array | None = None
+
+    def only(self, rows: Array) -> Clusters:
+        """Return the clusters of some of the trials."""
+        subjects = None if self.subjects is None else self.subjects[rows]
+        return Clusters(self.images[rows], self.shape_sources[rows], self.texture_sources[rows], subjects)
+
+    def of(self, kind: IntervalKind) -> Array:
+        """Return the cluster of each trial for a one-way kind."""
+        values = getattr(self, kind, None)
+        if values is None:
+            raise UserError(f"no {kind} to resample", "the responses have no such column")
+        return np.asarray(values)
+
+
+def child_generator(seed: int, stream: str) -> np.random.Generator:
+    """Return the generator of one stream: it depends on the seed and the stream's name, never on the order of calls."""
+    digest = hashlib.sha256(f"{seed}|{stream}".encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:16], "big"))
+
+
+def ratio_intervals(
+    terms: Sequence[Terms],
+    clusters: Clusters,
+    kind: IntervalKind,
+    *,
+    seed: int = 0,
+    resamples: int = 10_000,
+    level: float = 0.95,
+) -> list[Interval]:
+    """Return one interval for each ratio of sums Σ numerator / Σ denominator, all from the same resamples.
+
+    Parameters
+    ----------
+    terms : sequence of Terms
+        What each trial adds to numerator and denominator; one ``Terms`` for each metric.
+    clusters : Clusters
+        Of the same trials.
+    kind : str
+        What is drawn anew; see the module's table.
+    seed, resamples, level : int, int, float
+        The same three give the same bytes.
+
+    Returns
+    -------
+    list of Interval
+        NaN with a reason where nothing was measured or there is only one cluster to draw from. Resamples in which the
+        denominator is 0 are left out, and the note says how many.
+    """
+
+    def ratios(sums: Floats) -> list[Floats]:
+        return [_divide(sums[:, 2 * i], sums[:, 2 * i + 1]) for i in range(len(terms))]
+
+    columns = np.column_stack([c for t in terms for c in (t.numerator, t.denominator)])
+    draws = _drawn(ratios, columns, clusters, kind, seed, resamples)
+    return [percentile(d, kind, level) for d in draws] if isinstance(draws, list) else [draws] * len(terms)
+
+
+def difference_interval(
+    first: Terms,
+    second: Terms,
+    clusters: Clusters,
+    kind: IntervalKind,
+    *,
+    seed: int = 0,
+    resamples: int = 10_000,
+    level: float = 0.95,
+) -> Interval:
+    """Return the interval of the difference of two observers' ratios, first minus second, on the same resamples.
+
+    Both observers answered the same trials in the same order, so what makes a stimulus easy for both cancels.
+
+    Parameters
+    ----------
+    first, second : Terms
+        Of the two observers; row i is the same stimulus.
+    clusters, kind, seed, resamples, level
+        As in ``ratio_intervals``.
+    """
+    if len(first.numerator) != len(second.numerator):
+        raise UserError(f"paired difference of {len(first.numerator)} and {len(second.numerator)} trials")
+
+    def difference(sums: Floats) -> list[Floats]:
+        return [_divide(sums[:, 0], sums[:, 1]) - _divide(sums[:, 2], sums[:, 3])]
+
+    draws = _drawn(difference, np.column_stack([*first, *second]), clusters, kind, seed, resamples)
+    return percentile(draws[0], kind, level) if isinstance(draws, list) else draws
+
+
+def percentile(draws: Floats, kind: IntervalKind, level: float = 0.95) -> Interval:
+    """Return the central ``level`` of the draws; undefined draws (NaN) are left out and counted in the note."""
+    defined = draws[~np.isnan(draws)]
+    if not len(defined):
+        return undefined(kind, "undefined in every resample", level)
+    tail = (1 - level) / 2
+    low, high = np.quantile(defined, [tail, 1 - tail])
+    lost = len(draws) - len(defined)
+    note = f"undefined in {lost:,} of {len(draws):,} resamples" if lost else ""
+    return Interval(float(low), float(high), kind, level, note)
+
+
+def undefined(kind: IntervalKind, reason: str, level: float = 0.95) -> Interval:
+    """Return the NaN interval with its reason."""
+    return Interval(float("nan"), float("nan"), kind, level, reason)
+
+
+def too_few(clusters: Clusters, kind: IntervalKind) -> str:
+    """Say why a kind cannot be resampled; empty where it can."""
+    ways: Sequence[IntervalKind] = ("shape_sources", "texture_sources") if kind == "two_way" else (kind,)
+    for way in ways:
+        number = len(np.unique(clusters.of(way)))
+        if number < 2:
+            return f"{number} {way.replace('_', ' ').removesuffix('s' * (number == 1))}: nothing to resample"
+    return ""
+
+
+def resampled_sums(columns: Array, clusters: Clusters, kind: IntervalKind, *, seed: int, resamples: int) -> Floats:
+    """Return the sums of each column in each resample.
+
+    Parameters
+    ----------
+    columns : array trials × k
+        What each trial adds.
+    clusters, kind, seed, resamples
+        As in ``ratio_intervals``.
+
+    Returns
+    -------
+    float array resamples × k
+    """
+    # Metrics share columns (each accuracy has the same denominator): equal ones are summed once.
+    values = np.asarray(columns, np.float64)
+    first: dict[bytes, int] = {}
+    back = [first.setdefault(c.tobytes(), len(first)) for c in values.T]
+    distinct = values[:, [back.index(i) for i in range(len(first))]]
+    if kind == "two_way":
+        sums = _two_way(distinct, clusters, seed, resamples)
+    else:
+        totals = _cluster_totals(distinct, clusters.of(kind))
+        few = _few_outcomes(totals, seed, resamples) if kind == "images" else None
+        sums = _weighted(totals, kind, seed, resamples) if few is None else few
+    return sums[:, back]
+
+
+def _drawn(
+    statistics: Callable[[Floats], list[Floats]],
+    columns: Array,
+    clusters: Clusters,
+    kind: IntervalKind,
+    seed: int,
+    resamples: int,
+) -> list[Floats] | Interval:
+    """Return the draws of the statistics, or the one answer for all where there is nothing to draw from."""
+    reason = too_few(clusters, kind)
+    if reason:
+        return undefined(kind, reason)
+    return statistics(resampled_sums(columns, clusters, kind, seed=seed, resamples=resamples))
+
+
+def _two_way(columns: Floats, clusters: Clusters, seed: int, resamples: int) -> Floats:
+    shapes, i = np.unique(clusters.shape_sources, return_inverse=True)
+    textures, j = np.unique(clusters.texture_sources, return_inverse=True)
+    size = (len(shapes), len(textures))
+    cell = i.ravel() * size[1] + j.ravel()
+    # The tables of all columns side by side: one matrix product serves them all.
+    tables = np.concatenate([np.bincount(cell, c, size[0] * size[1]).reshape(size) for c in columns.T], axis=1)
+    u = weights("shape_sources", size[0], seed, resamples)
+    v = weights("texture_sources", size[1], seed, resamples)
+    out = np.empty((resamples, columns.shape[1]))
+    for part in _chunks(resamples, max(tables.shape)):
+        by_texture = (u[part].astype(np.float64) @ tables).reshape(-1, columns.shape[1], size[1])
+        out[part] = np.einsum("bkj,bj->bk", by_texture, v[part].astype(np.float64))
+    return out
+
+
+def _cluster_totals(columns: Floats, cluster: Array) -> Floats:
+    names, code = np.unique(cluster, return_inverse=True)
+    return np.column_stack([np.bincount(code.ravel(), c, len(names)) for c in columns.T])
+
+
+def _few_outcomes(totals: Floats, seed: int, resamples: int) -> Floats | None:
+    """Draw how often each distinct outcome occurs; None where there are too many for that to pay."""
+    outcomes, numbers = np.unique(totals, axis=0, return_counts=True)
+    if len(outcomes) > _FEW:
+        return None
+    size = len(totals)
+    drawn = child_generator(seed, "images").multinomial(size, numbers / size, size=resamples)
+    return np.asarray(drawn @ outcomes, np.float64)
+
+
+def _weighted(totals: Floats, kind: IntervalKind, seed: int, resamples: int) -> Floats:
+    drawn = weights(kind, len(totals), seed, resamples)
+    return np.concatenate([drawn[part].astype(np.float64) @ totals for part in _chunks(resamples, len(totals))])
+
+
+@lru_cache(maxsize=16)
+def weights(stream: str, clusters: int, seed: int, resamples: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Return multinomial weights, resamples × clusters: how often each cluster is drawn.
+
+    They depend on nothing but the arguments, so every observer of a run is resampled in the same way. A weight is at
+    most a few tens (it is close to Poisson with mean 1), so one byte holds it.
+    """
+    rng = child_generator(seed, stream)
+    out = np.empty((resamples, clusters), np.uint8)
+    for part in _chunks(resamples, clusters):
+        rows = part.stop - part.start
+        draws = rng.integers(clusters, size=(rows, clusters)) + np.arange(rows)[:, None] * clusters
+        out[part] = np.bincount(draws.ravel(), minlength=rows * clusters).reshape(rows, clusters)
+    out.flags.writeable = False
+    return out
+
+
+def _chunks(resamples: int, width: int) -> list[slice]:
+    rows = max(1, _CHUNK // width)
+    return [slice(start, min(start + rows, resamples)) for start in range(0, resamples, rows)]
+
+
+def _divide(numerator: Floats, denominator: Floats) -> Floats:
+    out = np.full(len(numerator), np.nan)
+    np.divide(numerator, denominator, out=out, where=denominator != 0)
+    return out

@@ -1,0 +1,190 @@
+"""Which file becomes which: the plan of applying a cue to a folder, and reading and writing its images."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import io
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from PIL import Image
+
+from cuebench.errors import UserError, did_you_mean
+from cuebench.files import write_atomic
+from cuebench.registry import cues
+
+SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".gif"})
+MASKS = "masks"
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Job(NamedTuple):
+    """One file to make."""
+
+    cue: str
+    options: Mapping[str, Any]
+    seed: int
+    source: Path
+    target: Path
+    mask: Path | None = None
+    moved_mask: Path | None = None
+    invert_mask: bool = False
+    other: Path | None = None
+
+    def is_done(self) -> bool:
+        """Tell whether the result is there and newer than everything it is made from."""
+        results = [self.target, *([self.moved_mask] if self.moved_mask else [])]
+        if not all(path.exists() for path in results):
+            return False
+        inputs = [path for path in (self.source, self.mask, self.other) if path is not None and path.exists()]
+        return min(p.stat().st_mtime_ns for p in results) >= max(p.stat().st_mtime_ns for p in inputs)
+
+
+def check_options(name: str, options: Mapping[str, Any], *, has_mask: bool, has_other: bool) -> None:
+    """Refuse options the cue does not have, and say which image it needs."""
+    info = cues.get(name).info
+    parameters = inspect.signature(cues.get(name)).parameters
+    known = [key for key in parameters if key not in {"image", "other", "rng", "mask", "labels", "inside"}]
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    for key in options:
+        if key not in known and not takes_any:
+            raise did_you_mean(f"option of the cue '{name}'", key, known)
+    if "mask" in info.needs and not has_mask:
+        raise UserError(f"the cue '{name}' needs an object mask for each image", "give a file or folder with --mask")
+    if "other" in info.needs and not has_other:
+        raise UserError(f"the cue '{name}' needs a second image", "give a file or folder with --other")
+    if has_mask and not (info.moves_mask or "mask" in info.needs):
+        raise UserError(f"the cue '{name}' takes no mask", "leave out --mask")
+    if has_other and "other" not in info.needs:
+        raise UserError(f"the cue '{name}' takes no second image", "leave out --other")
+
+
+def plan(
+    name: str,
+    source: Path,
+    target: Path,
+    options: Mapping[str, Any],
+    seed: int,
+    mask: str | Path | None,
+    invert_mask: bool,
+    other: str | Path | None,
+) -> list[Job]:
+    """Return one job for each image, sorted by name."""
+    pairs = _targets(source, target)
+    moves = mask is not None and "mask" not in cues.get(name).info.needs
+    root = target if source.is_dir() else target.parent
+    jobs = []
+    for relative, path, result in pairs:
+        moved = root / MASKS / result.relative_to(root) if moves else None
+        jobs.append(
+            Job(
+                cue=name,
+                options=options,
+                seed=file_seed(seed, relative),
+                source=path,
+                target=result,
+                mask=_companion(mask, relative),
+                moved_mask=moved,
+                invert_mask=invert_mask,
+                other=_companion(other, relative),
+            )
+        )
+    return jobs
+
+
+def file_seed(seed: int, relative: str) -> int:
+    """Return a file's own seed: a hash of the seed and the name, the same on every machine."""
+    return int.from_bytes(hashlib.sha256(f"{seed}\n{relative}".encode()).digest()[:6], "big")
+
+
+def _targets(source: Path, target: Path) -> list[tuple[str, Path, Path]]:
+    """Return (relative name, source file, result file)."""
+    if not source.exists():
+        raise UserError(f"{source} does not exist", "give an image file or a folder of images")
+    if source.is_file():
+        single = target if target.suffix.lower() in SUFFIXES else target / f"{source.stem}.png"
+        return [(source.name, source, single)]
+    if target.is_file() or target.suffix.lower() in SUFFIXES:
+        raise UserError(f"{target} is a file, {source} a folder", "give a folder to write to")
+    inside = target.resolve()
+    if inside == source.resolve():
+        raise UserError(f"{target} is the source folder itself", "give another folder to write to")
+    found = sorted(p for p in source.rglob("*") if p.suffix.lower() in SUFFIXES and inside not in p.resolve().parents)
+    if not found:
+        raise UserError(f"no images below {source}", f"looked for {', '.join(sorted(SUFFIXES))}")
+    plain = Counter(path.relative_to(source).with_suffix("") for path in found)
+    results = []
+    for path in found:
+        relative = path.relative_to(source)
+        # a.jpg and a.png would both become a.png: then the old suffix stays in the name.
+        unique = plain[relative.with_suffix("")] == 1
+        name = relative.with_suffix(".png") if unique else relative.with_name(f"{relative.name}.png")
+        results.append((relative.as_posix(), path, target / name))
+    return results
+
+
+def _companion(given: str | Path | None, relative: str) -> Path | None:
+    """Return the mask or second image that belongs to a file; a missing one is reported when it is read."""
+    if given is None or not Path(given).is_dir():
+        return None if given is None else Path(given)
+    exact = Path(given) / relative
+    if exact.exists():
+        return exact
+    others = (exact.with_suffix(suffix) for suffix in sorted(SUFFIXES))
+    return next((path for path in others if path.exists()), exact.with_suffix(".png"))
+
+
+def read_image(path: Path) -> Array:
+    """Return an image as uint8, H×W for grey and H×W×3 for colour; an alpha channel must be opaque."""
+    picture = _open(path)
+    if picture.mode in {"1", "L"}:
+        return np.asarray(picture.convert("L"))
+    if picture.mode in {"I", "F"} or picture.mode.startswith("I;"):
+        raise UserError(f"{picture.mode} pixels (more than 8 bits)", "convert it to 8 bits first")
+    if picture.mode in {"LA", "PA", "RGBA", "RGBa", "La"} or "transparency" in picture.info:
+        picture = picture.convert("RGBA")
+        if np.asarray(picture)[..., 3].min() < 255:
+            raise UserError("has transparent pixels (an alpha channel)", "put it on a background first")
+    return np.asarray(picture.convert("RGB"))
+
+
+def read_labels(path: Path) -> Array:
+    """Return a label mask: grey levels or palette indices as they are stored."""
+    picture = _open(path)
+    if picture.mode not in {"1", "L", "P", "I", "I;16"}:
+        raise UserError(f"{path} has {picture.mode} pixels", "accepted as a label mask: grey levels or a palette")
+    values = np.asarray(picture)
+    return values.astype(np.uint8) if values.dtype == bool else values
+
+
+def read_mask(path: Path, *, invert: bool) -> Array:
+    """Return an object mask: non-zero (or, inverted, zero) pixels of a grey image."""
+    picture = _open(path)
+    plane = np.asarray(picture) if picture.mode in {"1", "P", "I", "I;16"} else np.asarray(picture.convert("L"))
+    return (plane == 0) if invert else (plane != 0)
+
+
+def _open(path: Path) -> Image.Image:
+    try:
+        with Image.open(path) as picture:
+            picture.load()
+            return picture
+    except FileNotFoundError:
+        raise UserError(f"{path.name} is missing", f"looked in {path.parent}") from None
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        why = str(error).partition(" <_io")[0].partition(f" '{path}'")[0]
+        raise UserError(f"{path.name} cannot be decoded: {why}") from None
+
+
+def write_image(path: Path, pixels: Array) -> None:
+    """Write an array as an image, whole or not at all."""
+    buffer = io.BytesIO()
+    array = pixels[..., 0] if pixels.ndim == 3 and pixels.shape[2] == 1 else pixels
+    form = Image.registered_extensions().get(path.suffix.lower(), "PNG")
+    # Level 2 of PNG is twice as fast as the default, and no larger on photographs.
+    Image.fromarray(array).save(buffer, form, **({"compress_level": 2} if form == "PNG" else {}))
+    write_atomic(path, buffer.getvalue())

@@ -1,0 +1,87 @@
+"""Object masks from Hugging Face models, for images that come without: semantic, instance, panoptic, or promptable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cuebench.errors import MissingExtra, UserError
+from cuebench.observers.torch.torchvision_import import import_torchvision
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Segmenter = Callable[[Array, str], Array]
+_GROUND = ("background", "wall", "sky", "floor", "ground", "unlabeled")
+
+
+def labelled(model: str) -> Segmenter:
+    """Return the segmenter of a Hugging Face model for semantic, instance or panoptic segmentation.
+
+    Parameters
+    ----------
+    model : str
+        Name on the hub, or a folder with the weights.
+    """
+    pipe = _pipeline("image-segmentation", model)
+
+    def segment(image: Array, label: str) -> Array:
+        from PIL import Image
+
+        found = [(str(s["label"]), np.asarray(s["mask"]) > 127) for s in pipe(Image.fromarray(image))]
+        return _of_class(found, label)
+
+    return segment
+
+
+def promptable(model: str) -> Segmenter:
+    """Return the segmenter of a promptable Hugging Face model (SAM): one point, the middle of the image.
+
+    Parameters
+    ----------
+    model : str
+        Name on the hub, or a folder with the weights.
+    """
+    transformers = _transformers()
+    import torch
+
+    processor, net = transformers.AutoProcessor.from_pretrained(model), transformers.AutoModel.from_pretrained(model)
+    net.eval()
+
+    def segment(image: Array, label: str) -> Array:
+        height, width = image.shape[:2]
+        given = processor(image, input_points=[[[width / 2, height / 2]]], return_tensors="pt")
+        with torch.inference_mode():
+            out = net(**given)
+        masks = processor.image_processor.post_process_masks(
+            out.pred_masks.cpu(), given["original_sizes"].cpu(), given["reshaped_input_sizes"].cpu()
+        )
+        best = int(out.iou_scores.reshape(-1).argmax())
+        return np.asarray(masks[0].reshape(-1, height, width)[best]) > 0
+
+    return segment
+
+
+def _of_class(found: Sequence[tuple[str, Array]], label: str) -> Array:
+    words = label.lower().replace("_", " ")
+    named = [m for n, m in found if words in n.lower() or n.lower() in words]
+    others = [m for n, m in found if not any(g in n.lower() for g in _GROUND)]
+    if not named and not others:
+        raise UserError("the segmenter found nothing but background")
+    return np.logical_or.reduce(named) if named else max(others, key=lambda m: int(m.sum()))
+
+
+def _pipeline(task: str, model: str) -> Any:
+    try:
+        return _transformers().pipeline(task, model=model)
+    except (OSError, ValueError, KeyError) as error:
+        raise UserError(f"segmenter hf:{model} cannot be loaded: {str(error).splitlines()[0]}") from error
+
+
+def _transformers() -> Any:
+    try:
+        import_torchvision()
+        import transformers
+    except ImportError as error:
+        raise MissingExtra("a Hugging Face segmenter", "hf", "transformers") from error
+    return transformers

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.errors import UserError
 
 if TYPE_CHECKING:
     from cuebench.cues.base import CueInfo
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class CheckFailed(AssertionError):

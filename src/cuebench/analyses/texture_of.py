@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, label_space, softmax
 from cuebench.metrics.texture_association import TAV
@@ -23,7 +24,6 @@ from cuebench.types import Stimulus
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _SURE = 0.5
 """A cosine below this is a poor likeness: the texture is named, but said to be weak."""
 

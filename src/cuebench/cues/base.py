@@ -13,9 +13,9 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.errors import UserError
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Rng = int | np.random.Generator | Sequence[int] | None
 Function = TypeVar("Function", bound=Callable[..., Any])
 Kind = Literal["shape", "texture", "suppression", "corruption", "mixing"]

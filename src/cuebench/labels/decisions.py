@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Positions
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, ResolvedMap, softmax
 
-Codes = np.ndarray[Any, np.dtype[np.intp]]
+Codes = Positions
 NONE = -1
 
 

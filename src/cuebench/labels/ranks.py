@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.errors import MissingExtra, UserError
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Ranks = np.ndarray[Any, np.dtype[np.int32]]
 CHUNK = 16 << 20
 """Bytes of logits that are looked at once: what is made of them stays in the processor's cache or near it."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.metrics.base import Metric
 from cuebench.statistics.ratios import Terms, total
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def rank(logits: Array, target: Array) -> Array:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from cuebench.arrays import Counts, Floats
 from cuebench.errors import UserError
 from cuebench.labels.decisions import NONE, Codes, named
 from cuebench.metrics.base import Metric
-
-Counts = np.ndarray[Any, np.dtype[np.int64]]
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def validate(response: Codes, shape: Codes, texture: Codes, classes: int) -> None:

@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cuebench.arrays import Array, Bools
 from cuebench.errors import UserError
 from cuebench.metrics.base import Metric
 from cuebench.statistics.ratios import Terms
 
-Array = np.ndarray[Any, np.dtype[Any]]
-Bools = np.ndarray[Any, np.dtype[np.bool_]]
 _2019 = "Geirhos et al. 2019, ImageNet-trained CNNs are biased towards texture, ICLR; arXiv:1811.12231"
 _CONFLICT = "all answered conflict trials (shape class ≠ texture class), decided or not"
 

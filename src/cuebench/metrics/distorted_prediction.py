@@ -7,24 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from cuebench.labels.ranks import best_ranks
+from cuebench.metrics.base import Metric
 from cuebench.metrics.sensitivity import Array, mean
-from cuebench.types import MetricInfo
-
-METRIC = MetricInfo(
-    name="distorted_prediction",
-    title="Distorted predictions",
-    formula="(1/N) Σ [best of the set's classes is the right one, but the top-1 of all classes is not]",
-    denominator="all answered images",
-    reference="Kim et al. 2026 (REFINED-BIAS), problem 3 and Fig. I; arXiv:2603.10834",
-    caveats=(
-        "The restricted choice takes the largest logit of each class' members; the cue-conflict protocol takes the "
-        "mean probability of the members, so that its own partial space differs a little.",
-        "Not an error of the model: what a post-hoc filter adds to its accuracy.",
-    ),
-    chance="about 1 / number of classes in the set",
-    higher_is="a restricted label space flatters the model more",
-    needs=("logits",),
-)
 
 
 def distorted(logits: Array, target: Array, members: Sequence[Array]) -> Array:
@@ -54,3 +38,21 @@ def distorted_prediction(logits: Array, target: Array, members: Sequence[Array])
     1.0
     """
     return mean(distorted(logits, target, members))
+
+
+METRIC = Metric(
+    name="distorted_prediction",
+    title="Distorted predictions",
+    formula="(1/N) Σ [best of the set's classes is the right one, but the top-1 of all classes is not]",
+    denominator="all answered images",
+    compute=distorted_prediction,
+    reference="Kim et al. 2026 (REFINED-BIAS), problem 3 and Fig. I; arXiv:2603.10834",
+    caveats=(
+        "The restricted choice takes the largest logit of each class' members; the cue-conflict protocol takes the "
+        "mean probability of the members, so that its own partial space differs a little.",
+        "Not an error of the model: what a post-hoc filter adds to its accuracy.",
+    ),
+    chance="about 1 / number of classes in the set",
+    higher_is="a restricted label space flatters the model more",
+    needs=("logits",),
+)

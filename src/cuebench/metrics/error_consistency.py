@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Bools, Floats
 from cuebench.errors import UserError
 from cuebench.metrics.base import Metric
 from cuebench.statistics.intervals import Clusters, percentile, resampled_sums, too_few, undefined
 from cuebench.types import Estimate, Interval
-
-Bools = np.ndarray[Any, np.dtype[np.bool_]]
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)

@@ -3,35 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array, Counts, Floats
 from cuebench.errors import UserError
-from cuebench.types import MetricInfo
-
-Array = np.ndarray[Any, np.dtype[Any]]
-Counts = np.ndarray[Any, np.dtype[np.int64]]
-Floats = np.ndarray[Any, np.dtype[np.float64]]
-
-METRIC = MetricInfo(
-    name="mean_iou",
-    title="Mean intersection over union",
-    formula="mean over classes of TP / (TP + FP + FN), all from one confusion matrix over the pixels of all images",
-    denominator="classes that occur in the truth or in the answers; ignored pixels count nowhere",
-    reference="Everingham et al. 2015, The PASCAL Visual Object Classes Challenge: A Retrospective, IJCV 111",
-    caveats=(
-        "Dataset-level: not the mean of the images' own IoU, which weighs small images and rare classes otherwise.",
-        "A class that neither truth nor answers hold is left out, never counted as 0 or 1.",
-        "An answer outside the evaluated classes is an error of the true class and a false alarm of none.",
-        "The interval draws whole images with their confusion matrices. It is too narrow where classes are in few "
-        "images: with 9 of 19 classes in a twentieth of the images, 95 % intervals covered 84 % of the time for 60 "
-        "images and 91 % for 200 (simulated); with 3 common classes, 95 % for 100.",
-    ),
-    chance="depends on the sizes of the classes",
-    higher_is="segments better",
-    needs=("masks",),
-)
+from cuebench.metrics.base import Metric
 
 
 @dataclass(frozen=True)
@@ -138,3 +115,24 @@ def mean_iou(truth: Array, answer: Array, classes: int, ignore: int = 255) -> fl
     0.5
     """
     return ConfusionMatrix.of(truth, answer, classes, ignore).mean
+
+
+METRIC = Metric(
+    name="mean_iou",
+    title="Mean intersection over union",
+    formula="mean over classes of TP / (TP + FP + FN), all from one confusion matrix over the pixels of all images",
+    denominator="classes that occur in the truth or in the answers; ignored pixels count nowhere",
+    compute=mean_iou,
+    reference="Everingham et al. 2015, The PASCAL Visual Object Classes Challenge: A Retrospective, IJCV 111",
+    caveats=(
+        "Dataset-level: not the mean of the images' own IoU, which weighs small images and rare classes otherwise.",
+        "A class that neither truth nor answers hold is left out, never counted as 0 or 1.",
+        "An answer outside the evaluated classes is an error of the true class and a false alarm of none.",
+        "The interval draws whole images with their confusion matrices. It is too narrow where classes are in few "
+        "images: with 9 of 19 classes in a twentieth of the images, 95 % intervals covered 84 % of the time for 60 "
+        "images and 91 % for 200 (simulated); with 3 common classes, 95 % for 100.",
+    ),
+    chance="depends on the sizes of the classes",
+    higher_is="segments better",
+    needs=("masks",),
+)

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array, Floats
 from cuebench.errors import UserError
 from cuebench.metrics.mean_iou import iou_of_areas, mean_iou_of_areas
 from cuebench.metrics.relative_accuracy import resampled_accuracies
 from cuebench.statistics.intervals import Bootstrap, percentile, undefined, weights
 
-Array = np.ndarray[Any, np.dtype[Any]]
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 REFERENCE = "Heinert et al. 2025, Shape Bias and Robustness Evaluation via Cue Decomposition, eq. 3 to 5"
 CAVEATS = (
     "Accuracy (top-1 over all classes of the model, or over a label map) or dataset-level mIoU; the condition and the "

@@ -2,20 +2,8 @@
 
 from __future__ import annotations
 
+from cuebench.metrics.base import Metric
 from cuebench.metrics.quality import CAVEATS, REFERENCE
-from cuebench.types import MetricInfo
-
-METRIC = MetricInfo(
-    name="quality_original",
-    title="Quality on originals, Q_O",
-    formula="Q on the images as they are",
-    denominator="all answered original images (pixels of all of them for mIoU)",
-    reference=REFERENCE,
-    caveats=(*CAVEATS,),
-    chance="1 / classes (accuracy)",
-    higher_is="recognises more",
-    needs=("logits",),
-)
 
 
 def quality_original(right: int, shown: int) -> float:
@@ -41,3 +29,17 @@ def quality_original(right: int, shown: int) -> float:
     0.75
     """
     return right / shown if shown else float("nan")
+
+
+METRIC = Metric(
+    name="quality_original",
+    title="Quality on originals, Q_O",
+    formula="Q on the images as they are",
+    denominator="all answered original images (pixels of all of them for mIoU)",
+    compute=quality_original,
+    reference=REFERENCE,
+    caveats=(*CAVEATS,),
+    chance="1 / classes (accuracy)",
+    higher_is="recognises more",
+    needs=("logits",),
+)

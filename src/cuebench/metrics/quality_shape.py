@@ -2,23 +2,8 @@
 
 from __future__ import annotations
 
+from cuebench.metrics.base import Metric
 from cuebench.metrics.quality import CAVEATS, REFERENCE
-from cuebench.types import MetricInfo
-
-METRIC = MetricInfo(
-    name="quality_shape",
-    title="Quality on shape cues, Q_S",
-    formula="Q on the images after edge-enhancing diffusion",
-    denominator="all answered EED images (pixels of all of them for mIoU)",
-    reference=REFERENCE,
-    caveats=(
-        "EED keeps colour and coarse shading; it is not shape alone.",
-        *CAVEATS,
-    ),
-    chance="1 / classes (accuracy)",
-    higher_is="recognises more by shape",
-    needs=("logits",),
-)
 
 
 def quality_shape(right: int, shown: int) -> float:
@@ -44,3 +29,20 @@ def quality_shape(right: int, shown: int) -> float:
     0.75
     """
     return right / shown if shown else float("nan")
+
+
+METRIC = Metric(
+    name="quality_shape",
+    title="Quality on shape cues, Q_S",
+    formula="Q on the images after edge-enhancing diffusion",
+    denominator="all answered EED images (pixels of all of them for mIoU)",
+    compute=quality_shape,
+    reference=REFERENCE,
+    caveats=(
+        "EED keeps colour and coarse shading; it is not shape alone.",
+        *CAVEATS,
+    ),
+    chance="1 / classes (accuracy)",
+    higher_is="recognises more by shape",
+    needs=("logits",),
+)

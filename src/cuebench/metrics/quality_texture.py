@@ -2,23 +2,8 @@
 
 from __future__ import annotations
 
+from cuebench.metrics.base import Metric
 from cuebench.metrics.quality import CAVEATS, REFERENCE
-from cuebench.types import MetricInfo
-
-METRIC = MetricInfo(
-    name="quality_texture",
-    title="Quality on texture cues, Q_T",
-    formula="Q on shuffled images (Voronoi with 32 sites unless the condition says otherwise)",
-    denominator="all answered texture images (pixels of all of them for mIoU)",
-    reference=REFERENCE,
-    caveats=(
-        "For segmentation the masks move with the pixels.",
-        *CAVEATS,
-    ),
-    chance="1 / classes (accuracy)",
-    higher_is="recognises more by texture",
-    needs=("logits",),
-)
 
 
 def quality_texture(right: int, shown: int) -> float:
@@ -44,3 +29,20 @@ def quality_texture(right: int, shown: int) -> float:
     0.75
     """
     return right / shown if shown else float("nan")
+
+
+METRIC = Metric(
+    name="quality_texture",
+    title="Quality on texture cues, Q_T",
+    formula="Q on shuffled images (Voronoi with 32 sites unless the condition says otherwise)",
+    denominator="all answered texture images (pixels of all of them for mIoU)",
+    compute=quality_texture,
+    reference=REFERENCE,
+    caveats=(
+        "For segmentation the masks move with the pixels.",
+        *CAVEATS,
+    ),
+    chance="1 / classes (accuracy)",
+    higher_is="recognises more by texture",
+    needs=("logits",),
+)

@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from cuebench.arrays import Array, Floats
 from cuebench.errors import UserError
+from cuebench.metrics.base import Metric
 from cuebench.statistics.intervals import weights
-from cuebench.types import MetricInfo
 
-Array = np.ndarray[Any, np.dtype[Any]]
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 REFERENCE = "Burgert et al. 2025, ImageNet-trained CNNs are not biased towards texture; arXiv:2509.20234"
-
-METRIC = MetricInfo(
-    name="relative_accuracy",
-    title="Relative accuracy under suppression",
-    formula="top-1 on suppressed images / top-1 on the same images unchanged",
-    denominator="top-1 on the unchanged images; n counts the suppressed pictures",
-    reference=REFERENCE,
-    caveats=(
-        "A suppression takes away more than it says: blur removes fine shape too. See its quality measures.",
-        "The interval resamples photographs; all pictures made from one are drawn together.",
-        "The mean over levels depends on which levels were chosen.",
-    ),
-    bounds=(0.0, float("inf")),
-    chance="(1 / classes) / top-1 on the unchanged images",
-    higher_is="relies less on what was taken away",
-    needs=("logits",),
-)
 
 
 def relative_accuracy(correct: Array, original: Array) -> float:
@@ -80,3 +60,22 @@ def resampled_accuracies(correct: Array, present: Array, *, seed: int, resamples
         right, shown = np.split(sums, 2, axis=1)
         np.divide(right, shown, out=out[start : start + step], where=shown > 0)
     return out
+
+
+METRIC = Metric(
+    name="relative_accuracy",
+    title="Relative accuracy under suppression",
+    formula="top-1 on suppressed images / top-1 on the same images unchanged",
+    denominator="top-1 on the unchanged images; n counts the suppressed pictures",
+    compute=relative_accuracy,
+    reference=REFERENCE,
+    caveats=(
+        "A suppression takes away more than it says: blur removes fine shape too. See its quality measures.",
+        "The interval resamples photographs; all pictures made from one are drawn together.",
+        "The mean over levels depends on which levels were chosen.",
+    ),
+    bounds=(0.0, float("inf")),
+    chance="(1 / classes) / top-1 on the unchanged images",
+    higher_is="relies less on what was taken away",
+    needs=("logits",),
+)

@@ -6,28 +6,11 @@ from typing import TypeVar
 
 import numpy as np
 
+from cuebench.metrics.base import Metric
 from cuebench.metrics.cue_decomposition import divided
 from cuebench.metrics.quality import REFERENCE
-from cuebench.types import MetricInfo
 
 Number = TypeVar("Number", float, np.ndarray)
-
-METRIC = MetricInfo(
-    name="robustness_cd",
-    title="Cue-decomposition robustness, R_cd",
-    formula="(Q_S + Q_T) / (2 Q_O)",
-    denominator="twice the quality on the originals; n counts the pictures of all three",
-    reference=REFERENCE,
-    caveats=(
-        "No population is needed: it compares a model with itself.",
-        "Above 1 only where a cue is recognised better than the original.",
-        "On 43 ImageNet models its rank correlation with the mean relative robustness under corruptions is .951.",
-    ),
-    bounds=(0.0, float("inf")),
-    chance="1 / (classes · Q_O)",
-    higher_is="is hurt less when a cue is missing",
-    needs=("logits",),
-)
 
 
 def robustness_cd(shape: Number, texture: Number, original: Number) -> Number:
@@ -53,3 +36,22 @@ def robustness_cd(shape: Number, texture: Number, original: Number) -> Number:
     0.625
     """
     return divided(shape + texture, 2 * original)
+
+
+METRIC = Metric(
+    name="robustness_cd",
+    title="Cue-decomposition robustness, R_cd",
+    formula="(Q_S + Q_T) / (2 Q_O)",
+    denominator="twice the quality on the originals; n counts the pictures of all three",
+    compute=robustness_cd,
+    reference=REFERENCE,
+    caveats=(
+        "No population is needed: it compares a model with itself.",
+        "Above 1 only where a cue is recognised better than the original.",
+        "On 43 ImageNet models its rank correlation with the mean relative robustness under corruptions is .951.",
+    ),
+    bounds=(0.0, float("inf")),
+    chance="1 / (classes · Q_O)",
+    higher_is="is hurt less when a cue is missing",
+    needs=("logits",),
+)

@@ -8,18 +8,16 @@ means) is computed from the two independent draws.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from cuebench.arrays import Array, Floats
 from cuebench.errors import UserError
 from cuebench.labels.ranks import best_ranks
 from cuebench.statistics.estimates import Estimate
 from cuebench.statistics.intervals import percentile, undefined, weights
 from cuebench.types import IntervalKind, MetricInfo
-
-Array = np.ndarray[Any, np.dtype[Any]]
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 REFERENCE = "Kim et al. 2026, On the Reliability of Cue Conflict and Beyond (REFINED-BIAS), eq. 1–3; arXiv:2603.10834"
 TIES = "Equal logits are ordered by class index (the rule of arg max); the authors rank float32 softmax values."

@@ -2,25 +2,7 @@
 
 from __future__ import annotations
 
-from cuebench.types import MetricInfo
-
-METRIC = MetricInfo(
-    name="shape_reliance",
-    title="Shape reliance under suppression",
-    formula="(1 − R_shape) / ((1 − R_shape) + (1 − R_texture)), R = mean relative accuracy without that cue",
-    denominator="the loss under shape suppression plus the loss under texture suppression",
-    reference="cuebench, after Burgert et al. 2025 (arXiv:2509.20234), who report the relative accuracies themselves",
-    caveats=(
-        "Needed to put feature suppression beside preferences in one table; the REFINED-BIAS paper, which does so in "
-        "its Table A, does not say how it made one number of the relative accuracies.",
-        "A relative accuracy above 1 counts as no loss.",
-        "It compares the chosen levels: strong shape suppressions against mild texture ones raise it.",
-    ),
-    bounds=(0.0, 1.0),
-    chance="0.5 (equal losses)",
-    higher_is="loses more without shape than without texture",
-    needs=("logits",),
-)
+from cuebench.metrics.base import Metric
 
 
 def shape_reliance(without_shape: float, without_texture: float) -> float:
@@ -43,3 +25,23 @@ def shape_reliance(without_shape: float, without_texture: float) -> float:
     """
     shape, texture = max(0.0, 1 - without_shape), max(0.0, 1 - without_texture)
     return shape / (shape + texture) if shape + texture > 0 else float("nan")
+
+
+METRIC = Metric(
+    name="shape_reliance",
+    title="Shape reliance under suppression",
+    formula="(1 − R_shape) / ((1 − R_shape) + (1 − R_texture)), R = mean relative accuracy without that cue",
+    denominator="the loss under shape suppression plus the loss under texture suppression",
+    compute=shape_reliance,
+    reference="cuebench, after Burgert et al. 2025 (arXiv:2509.20234), who report the relative accuracies themselves",
+    caveats=(
+        "Needed to put feature suppression beside preferences in one table; the REFINED-BIAS paper, which does so in "
+        "its Table A, does not say how it made one number of the relative accuracies.",
+        "A relative accuracy above 1 counts as no loss.",
+        "It compares the chosen levels: strong shape suppressions against mild texture ones raise it.",
+    ),
+    bounds=(0.0, 1.0),
+    chance="0.5 (equal losses)",
+    higher_is="loses more without shape than without texture",
+    needs=("logits",),
+)

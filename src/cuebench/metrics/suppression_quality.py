@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.errors import UserError
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _LUMINANCE = np.array([0.2125, 0.7154, 0.0721])
 

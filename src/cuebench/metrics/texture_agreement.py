@@ -6,30 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.errors import UserError
-from cuebench.types import MetricInfo
+from cuebench.metrics.base import Metric
 
-Array = np.ndarray[Any, np.dtype[Any]]
 KINDS = ("prediction", "label", "both", "neither")
-
-METRIC = MetricInfo(
-    name="texture_agreement",
-    title="Agreement of an image's texture with the dominant texture of a class",
-    formula=(
-        "with t = TID(x), p = dominant(predicted class), l = dominant(label): prediction = [t = p ≠ l], "
-        "label = [t = l ≠ p], both = [t = p = l], neither = [t ≠ p, t ≠ l]; shares of all images"
-    ),
-    denominator="images with a texture whose prediction and label both have a dominant texture on clean images",
-    reference="Hoak, Sheatsley & McDaniel, Err on the Side of Texture, figures 12 and 13",
-    caveats=(
-        "Dominant textures come from clean images grouped by prediction, as in the paper.",
-        "The texture is read from the model's own answer, so agreement with the prediction is high by construction; "
-        "the share that agrees with the label is the informative one.",
-    ),
-    chance="about 1 / number of textures for each of prediction and label, were the texture independent of the answer",
-    higher_is="more images of that kind",
-    needs=("logits",),
-)
 
 
 class Agreement(NamedTuple):
@@ -83,3 +64,24 @@ def by_label(agreement: Agreement, label: Array, classes: int) -> ClassAgreement
     for_label = np.bincount(label[agreement.kinds[:, 1]], minlength=classes)
     there = np.flatnonzero(for_prediction + for_label)
     return ClassAgreement(there, for_prediction[there], for_label[there])
+
+
+METRIC = Metric(
+    name="texture_agreement",
+    title="Agreement of an image's texture with the dominant texture of a class",
+    formula=(
+        "with t = TID(x), p = dominant(predicted class), l = dominant(label): prediction = [t = p ≠ l], "
+        "label = [t = l ≠ p], both = [t = p = l], neither = [t ≠ p, t ≠ l]; shares of all images"
+    ),
+    denominator="images with a texture whose prediction and label both have a dominant texture on clean images",
+    compute=texture_agreement,
+    reference="Hoak, Sheatsley & McDaniel, Err on the Side of Texture, figures 12 and 13",
+    caveats=(
+        "Dominant textures come from clean images grouped by prediction, as in the paper.",
+        "The texture is read from the model's own answer, so agreement with the prediction is high by construction; "
+        "the share that agrees with the label is the informative one.",
+    ),
+    chance="about 1 / number of textures for each of prediction and label, were the texture independent of the answer",
+    higher_is="more images of that kind",
+    needs=("logits",),
+)

@@ -12,41 +12,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cuebench.arrays import Array, Floats
 from cuebench.errors import UserError
+from cuebench.metrics.base import Metric
 from cuebench.statistics.intervals import child_generator
-from cuebench.types import Interval, MetricInfo
+from cuebench.types import Interval
 
-Array = np.ndarray[Any, np.dtype[Any]]
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 TAV = Floats
 """Textures × classes, each in [0, 1]."""
 
 NO_TEXTURE = -1
 _CHUNK = 4096  # rows of probabilities worked on at once: bounds the memory, whatever the number of images
-
-METRIC = MetricInfo(
-    name="texture_association",
-    title="Texture association value (TAV)",
-    formula=(
-        "TAV_ij = PT_ij·(1 − TH_i)·PO_ij·(1 − OH_j); N_ij = pictures of texture i answered with class j, "
-        "PT = N / row sums, PO = N / column sums, TH_i = −Σ_j PT·log_c PT, OH_j = −Σ_i PO·log_k PO, "
-        "k textures with a picture, c classes that were answered"
-    ),
-    denominator="all answered pictures of the texture (PT), all pictures answered with the class (PO)",
-    reference="Hoak, Sheatsley & McDaniel, Err on the Side of Texture: Texture Bias on Real Data, equations 1 and 2",
-    caveats=(
-        "Only the top-1 class counts: a texture that is never answered with certainty still has associations.",
-        "Both entropies depend on how many textures and classes there are: values of two texture sets do not compare.",
-        "Few pictures make associations too large (by .07 with 20 pictures of a texture in simulations); the interval "
-        "corrects for it and may lie below the value.",
-        "The authors' code adds 1e-9 inside the logarithms; here 0·log 0 is 0 exactly (differences below 1e-7).",
-        "One texture or one class: its entropy is 0, because nothing is uncertain. A class never answered, and a "
-        "texture without a picture, have TAV 0.",
-    ),
-    chance="close to 0: answers without a preference make both entropies 1",
-    higher_is="a tighter and more exclusive tie between the texture and the class",
-    needs=("logits",),
-)
 
 
 def texture_association(counts: Array) -> TAV:
@@ -257,3 +233,29 @@ def _check_probabilities(rows: Floats) -> None:
             "they look like logits",
             "apply softmax first: cuebench.labels.softmax(logits)",
         )
+
+
+METRIC = Metric(
+    name="texture_association",
+    title="Texture association value (TAV)",
+    formula=(
+        "TAV_ij = PT_ij·(1 − TH_i)·PO_ij·(1 − OH_j); N_ij = pictures of texture i answered with class j, "
+        "PT = N / row sums, PO = N / column sums, TH_i = −Σ_j PT·log_c PT, OH_j = −Σ_i PO·log_k PO, "
+        "k textures with a picture, c classes that were answered"
+    ),
+    denominator="all answered pictures of the texture (PT), all pictures answered with the class (PO)",
+    compute=texture_association,
+    reference="Hoak, Sheatsley & McDaniel, Err on the Side of Texture: Texture Bias on Real Data, equations 1 and 2",
+    caveats=(
+        "Only the top-1 class counts: a texture that is never answered with certainty still has associations.",
+        "Both entropies depend on how many textures and classes there are: values of two texture sets do not compare.",
+        "Few pictures make associations too large (by .07 with 20 pictures of a texture in simulations); the interval "
+        "corrects for it and may lie below the value.",
+        "The authors' code adds 1e-9 inside the logarithms; here 0·log 0 is 0 exactly (differences below 1e-7).",
+        "One texture or one class: its entropy is 0, because nothing is uncertain. A class never answered, and a "
+        "texture without a picture, have TAV 0.",
+    ),
+    chance="close to 0: answers without a preference make both entropies 1",
+    higher_is="a tighter and more exclusive tie between the texture and the class",
+    needs=("logits",),
+)

@@ -7,25 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.errors import UserError
-from cuebench.types import MetricInfo
+from cuebench.metrics.base import Metric
 
-Array = np.ndarray[Any, np.dtype[Any]]
 BINS = 50
 SURE = 0.96
 """The paper counts pictures that are answered with more than this confidence."""
-
-METRIC = MetricInfo(
-    name="texture_confidence",
-    title="Confidence on textures",
-    formula="(1/n) Σ max_j softmax(f(x))_j; `sure`: (1/n) Σ [max_j softmax(f(x))_j > 0.96]",
-    denominator="all answered pictures of textures",
-    reference="Hoak, Sheatsley & McDaniel, Err on the Side of Texture, section IV-B and figure 6",
-    caveats=("Confidence is not calibrated: compare models by it with care.",),
-    chance="1 / number of classes",
-    higher_is="more certain of an object where there is none",
-    needs=("logits",),
-)
 
 
 def top1(logits: Array) -> tuple[np.ndarray[Any, np.dtype[np.intp]], np.ndarray[Any, np.dtype[np.float64]]]:
@@ -81,3 +69,17 @@ def texture_confidence(confidence: Array) -> float:
     0.5
     """
     return float(np.mean(confidence)) if len(confidence) else float("nan")
+
+
+METRIC = Metric(
+    name="texture_confidence",
+    title="Confidence on textures",
+    formula="(1/n) Σ max_j softmax(f(x))_j; `sure`: (1/n) Σ [max_j softmax(f(x))_j > 0.96]",
+    denominator="all answered pictures of textures",
+    compute=texture_confidence,
+    reference="Hoak, Sheatsley & McDaniel, Err on the Side of Texture, section IV-B and figure 6",
+    caveats=("Confidence is not calibrated: compare models by it with care.",),
+    chance="1 / number of classes",
+    higher_is="more certain of an object where there is none",
+    needs=("logits",),
+)

@@ -12,37 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cuebench.arrays import Array, Floats
 from cuebench.errors import UserError
+from cuebench.metrics.base import Metric
 from cuebench.statistics.intervals import Bootstrap, child_generator, percentile, undefined
-from cuebench.types import Interval, MetricInfo
+from cuebench.types import Interval
 
-Array = np.ndarray[Any, np.dtype[Any]]
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 NONE = -1
 
-METRIC = MetricInfo(
-    name="texture_dominance",
-    title="Texture dominance",
-    formula=(
-        "with images of class c and texture t: share_ct = N_ct / Σ_t N_ct, value_ct = mean accuracy (by label) or "
-        "confidence (by prediction); dominant(c) = arg max_t share_ct; correlation = Pearson(share, value) over all "
-        "groups with an image; textures = mean over classes of #{t: N_ct > 0}; with / without = mean over the images "
-        "whose texture is / is not dominant(class)"
-    ),
-    denominator="groups with an image (correlation), classes with an image (textures), images (with, without)",
-    reference="Hoak, Sheatsley & McDaniel, Err on the Side of Texture, Tables I and II, figures 8 to 11",
-    caveats=(
-        "The texture of an image is read from the model's own answer, so a wrong answer also tends to change the "
-        "texture: part of the gap arises for any TAV. The `shuffled` condition shows how much (a TAV whose classes are "
-        "permuted); read the difference to it.",
-        "A class with one image has a share of 1 by itself: with few images a class the correlation means little.",
-        "Of equally frequent textures the first counts as dominant.",
-    ),
-    bounds=(-1.0, 1.0),
-    chance="see `shuffled`",
-    higher_is="more tied to the usual texture of a class",
-    needs=("logits",),
-)
 
 STATISTICS = ("correlation", "textures", "with_dominant", "without_dominant", "gap", "all")
 
@@ -208,3 +185,29 @@ def _pearson(x: Floats, y: Floats) -> float:
 
 def _ratio(top: float, bottom: float) -> float:
     return float(top / bottom) if bottom else float("nan")
+
+
+METRIC = Metric(
+    name="texture_dominance",
+    title="Texture dominance",
+    formula=(
+        "with images of class c and texture t: share_ct = N_ct / Σ_t N_ct, value_ct = mean accuracy (by label) or "
+        "confidence (by prediction); dominant(c) = arg max_t share_ct; correlation = Pearson(share, value) over all "
+        "groups with an image; textures = mean over classes of #{t: N_ct > 0}; with / without = mean over the images "
+        "whose texture is / is not dominant(class)"
+    ),
+    denominator="groups with an image (correlation), classes with an image (textures), images (with, without)",
+    compute=texture_dominance,
+    reference="Hoak, Sheatsley & McDaniel, Err on the Side of Texture, Tables I and II, figures 8 to 11",
+    caveats=(
+        "The texture of an image is read from the model's own answer, so a wrong answer also tends to change the "
+        "texture: part of the gap arises for any TAV. The `shuffled` condition shows how much (a TAV whose classes are "
+        "permuted); read the difference to it.",
+        "A class with one image has a share of 1 by itself: with few images a class the correlation means little.",
+        "Of equally frequent textures the first counts as dominant.",
+    ),
+    bounds=(-1.0, 1.0),
+    chance="see `shuffled`",
+    higher_is="more tied to the usual texture of a class",
+    needs=("logits",),
+)

@@ -2,28 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from cuebench.types import MetricInfo
-
-Array = np.ndarray[Any, np.dtype[Any]]
-
-METRIC = MetricInfo(
-    name="texturedness",
-    title="Texturedness (size of the TID)",
-    formula="(1/n) Σ_x max_i cos(softmax(f(x)), TAV_i)",
-    denominator="all answered images",
-    reference="Hoak, Sheatsley & McDaniel, Err on the Side of Texture, equation 3 with max, figure 14",
-    caveats=(
-        "Depends on the texture set: a class that no texture picture was answered with adds nothing.",
-        "It is a property of an image for a model, not of the image alone.",
-    ),
-    chance="depends on the TAV; the protocol gives the value for a TAV whose classes are shuffled",
-    higher_is="the answer looks more like the answer to a pure texture",
-    needs=("logits",),
-)
+from cuebench.arrays import Array
+from cuebench.metrics.base import Metric
 
 
 def texturedness(similarity: Array) -> float:
@@ -35,3 +17,20 @@ def texturedness(similarity: Array) -> float:
     0.75
     """
     return float(np.mean(similarity)) if len(similarity) else float("nan")
+
+
+METRIC = Metric(
+    name="texturedness",
+    title="Texturedness (size of the TID)",
+    formula="(1/n) Σ_x max_i cos(softmax(f(x)), TAV_i)",
+    denominator="all answered images",
+    compute=texturedness,
+    reference="Hoak, Sheatsley & McDaniel, Err on the Side of Texture, equation 3 with max, figure 14",
+    caveats=(
+        "Depends on the texture set: a class that no texture picture was answered with adds nothing.",
+        "It is a property of an image for a model, not of the image alone.",
+    ),
+    chance="depends on the TAV; the protocol gives the value for a TAV whose classes are shuffled",
+    higher_is="the answer looks more like the answer to a pure texture",
+    needs=("logits",),
+)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cuebench.metrics.base import Metric
 from cuebench.metrics.triplet_shape_bias import Tally, compute
 from cuebench.statistics.estimates import Estimate
 from cuebench.statistics.intervals import (
@@ -18,24 +19,7 @@ from cuebench.statistics.intervals import (
     undefined,
     weights,
 )
-from cuebench.types import IntervalKind, MetricInfo
-
-METRIC = MetricInfo(
-    name="triplet_bias_gain",
-    title="Triplet bias gain over random initialisation",
-    formula="triplet_shape_bias(trained) − mean over seeds of triplet_shape_bias(random initialisation)",
-    denominator="each bias by its own triplets; the seeds weigh the same",
-    reference="Tartaglini, Vong & Lake 2022, A Developmentally-Inspired Examination of Shape versus Texture Bias in "
-    "Machines, CogSci 44: ten random initialisations of the same architecture",
-    caveats=(
-        "A random network is a baseline, not chance: with aligned shapes it sees which pixels overlap.",
-        "The interval resamples the seeds and the images (or their sources) together, on the same trials for both.",
-    ),
-    bounds=(-1.0, 1.0),
-    chance="0",
-    higher_is="training made shape count more",
-    needs=("features",),
-)
+from cuebench.types import IntervalKind
 
 
 def gain(trained: Tally, baselines: Sequence[Tally]) -> float:
@@ -79,3 +63,22 @@ def _interval(tallies: Sequence[Tally], clusters: Clusters, kind: IntervalKind, 
         ratios: Floats = sums[:, 0::2] / sums[:, 1::2]
     seeds = weights("seeds", len(tallies) - 1, seed, resamples).astype(np.float64)
     return percentile(ratios[:, 0] - (seeds * ratios[:, 1:]).sum(axis=1) / (len(tallies) - 1), kind)
+
+
+METRIC = Metric(
+    name="triplet_bias_gain",
+    title="Triplet bias gain over random initialisation",
+    formula="triplet_shape_bias(trained) − mean over seeds of triplet_shape_bias(random initialisation)",
+    denominator="each bias by its own triplets; the seeds weigh the same",
+    compute=triplet_bias_gain,
+    reference="Tartaglini, Vong & Lake 2022, A Developmentally-Inspired Examination of Shape versus Texture Bias in "
+    "Machines, CogSci 44: ten random initialisations of the same architecture",
+    caveats=(
+        "A random network is a baseline, not chance: with aligned shapes it sees which pixels overlap.",
+        "The interval resamples the seeds and the images (or their sources) together, on the same trials for both.",
+    ),
+    bounds=(-1.0, 1.0),
+    chance="0",
+    higher_is="training made shape count more",
+    needs=("features",),
+)

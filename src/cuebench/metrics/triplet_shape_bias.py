@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cuebench.metrics.base import Metric
 from cuebench.metrics.triplets import (
     Decisions,
     Floats,
@@ -19,28 +20,6 @@ from cuebench.metrics.triplets import (
     gram,
 )
 from cuebench.statistics.ratios import Ratio
-from cuebench.types import MetricInfo
-
-METRIC = MetricInfo(
-    name="triplet_shape_bias",
-    title="Triplet shape bias",
-    formula="n_shape / (n_shape + n_texture + n_ties), shape = sim(anchor, shape match) > sim(anchor, texture match)",
-    denominator="all triplets, or k drawn for each anchor; a tie is no shape decision but stays in the denominator",
-    reference="Tartaglini, Vong & Lake 2022, A Developmentally-Inspired Examination of Shape versus Texture Bias in "
-    "Machines, CogSci 44",
-    caveats=(
-        "No trial is discarded: texture bias is the rest. Ties (equal similarity) count against shape and are shown.",
-        "An untrained network is not at 0.5 where the shapes overlap pixel by pixel: compare with random "
-        "initialisations of the same architecture.",
-        "Trials share images, shapes and textures: thousands of triplets come from 48 textures or from 16. Simulated, "
-        "the interval over anchors (images) holds the truth in 3 of 4 cases, the two-way one in 19 of 20: quote it.",
-        "Inner layers are averaged over positions before they are compared: what is measured is what they contain, not "
-        "where.",
-    ),
-    chance="0.5 for an embedding that holds both cues equally; ties only for a constant one: 0",
-    higher_is="finds the same shape more similar than the same texture",
-    needs=("features",),
-)
 
 
 class Tally(NamedTuple):
@@ -116,3 +95,26 @@ def triplet_shape_bias(
 def _counted(decisions: Decisions, triplets: Triplets, rows: Any) -> list[Floats]:
     anchor = triplets.anchor[rows]
     return [np.bincount(anchor, d[rows], triplets.images).astype(np.float64) for d in decisions]
+
+
+METRIC = Metric(
+    name="triplet_shape_bias",
+    title="Triplet shape bias",
+    formula="n_shape / (n_shape + n_texture + n_ties), shape = sim(anchor, shape match) > sim(anchor, texture match)",
+    denominator="all triplets, or k drawn for each anchor; a tie is no shape decision but stays in the denominator",
+    compute=triplet_shape_bias,
+    reference="Tartaglini, Vong & Lake 2022, A Developmentally-Inspired Examination of Shape versus Texture Bias in "
+    "Machines, CogSci 44",
+    caveats=(
+        "No trial is discarded: texture bias is the rest. Ties (equal similarity) count against shape and are shown.",
+        "An untrained network is not at 0.5 where the shapes overlap pixel by pixel: compare with random "
+        "initialisations of the same architecture.",
+        "Trials share images, shapes and textures: thousands of triplets come from 48 textures or from 16. Simulated, "
+        "the interval over anchors (images) holds the truth in 3 of 4 cases, the two-way one in 19 of 20: quote it.",
+        "Inner layers are averaged over positions before they are compared: what is measured is what they contain, not "
+        "where.",
+    ),
+    chance="0.5 for an embedding that holds both cues equally; ties only for a constant one: 0",
+    higher_is="finds the same shape more similar than the same texture",
+    needs=("features",),
+)

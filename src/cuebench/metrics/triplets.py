@@ -15,12 +15,10 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from cuebench.arrays import Array, Bools, Floats, Positions
 from cuebench.errors import UserError, did_you_mean
 
-Array = np.ndarray[Any, np.dtype[Any]]
-Bools = np.ndarray[Any, np.dtype[np.bool_]]
-Floats = np.ndarray[Any, np.dtype[np.float64]]
-Ints = np.ndarray[Any, np.dtype[np.intp]]
+Ints = Positions
 
 Similarity = Literal["cosine", "dot", "euclid"]
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
 from cuebench.observers.base import Answers, Batch
@@ -14,7 +15,6 @@ from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch.placement import Placed
 from cuebench.types import Capability, ObserverKind
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Forward = Callable[[Array], Any]
 """float32 N×3×H×W → logits N×classes×h×w (an array or a tensor), or class numbers N×h×w."""
 FUNCTIONS_OWN = "the function's own"

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from cuebench.arrays import Floats, Strings
 from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelSpace
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Strings = np.ndarray[Any, np.dtype[np.str_]]
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 Format = Literal["raw data", "predictions"]
 
 RAW = ("subj", "session", "trial", "rt", "object_response", "category", "condition", "imagename")

@@ -7,11 +7,12 @@ stored is the position of the answered class, which is all that an accuracy need
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from cuebench import labels as label_files
+from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, coverage_problems, decisions
 from cuebench.metrics.quality import Quality, accuracies
@@ -20,7 +21,6 @@ from cuebench.protocols.base import ScoreOptions
 from cuebench.responses.table import Reduce, Responses
 from cuebench.types import Stimulus, StimulusSet
 
-Array = np.ndarray[Any, np.dtype[Any]]
 ANSWER = "answer"
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cuebench.arrays import Bools
 from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelMap, LabelSpace, coverage_problems, label_map
 from cuebench.labels.decisions import NONE, Codes, full_space, named, named_full, partial_space
@@ -47,7 +48,6 @@ FULL = 1000
 """Classes of the label space that the published networks answer in."""
 RATIOS = (shape_bias, shape_accuracy, texture_accuracy, decided_fraction)
 BY_CLASS = {"shape_bias": "shape", "shape_accuracy": "shape", "texture_accuracy": "texture"}
-Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 # ---------------------------------------------------------------------------------------------------- stimuli

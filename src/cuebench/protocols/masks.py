@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from PIL import Image
 
+from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, label_map
 from cuebench.metrics.mean_iou import ConfusionMatrix
@@ -26,7 +26,6 @@ from cuebench.stimuli.cue_files import read_labels
 from cuebench.stimuli.decomposition.classes import IGNORE
 from cuebench.types import Stimulus, StimulusSet
 
-Array = np.ndarray[Any, np.dtype[Any]]
 FULL = 64
 """Up to so many classes the whole confusion matrix of each image is stored; above, the three areas that IoU needs."""
 

@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from cuebench.arrays import Floats
 from cuebench.published.tables import Entry
 from cuebench.statistics.intervals import child_generator
 
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 Kind = Literal["derived", "repeated", "stated"]
 DRAWS = 2000
 _EPS = 1e-9

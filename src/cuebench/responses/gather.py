@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.responses.store import Shards, batches
 from cuebench.types import Stimulus
 
 IN_MEMORY = 512 * 2**20
 """Bytes of columns that are kept in memory at once."""
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Memory:

@@ -7,18 +7,17 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
-import numpy as np
 from PIL import Image
 
+from cuebench.arrays import Pixels
 from cuebench.errors import UserError
 from cuebench.observers.preprocess import Geometry
 from cuebench.processes import ProcessPool, Tell, warn
 from cuebench.stimuli.render import Unreadable, decode, render
 from cuebench.types import Stimulus
 
-Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 T = TypeVar("T")
 RETRY_AFTER = 0.1
 """Seconds after which a file that could not be read (not: not be decoded) is tried once more."""

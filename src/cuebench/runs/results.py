@@ -45,7 +45,7 @@ def read_scores(out: Path) -> list[Score]:
     path = out / "scores.parquet"
     if not path.is_file():
         raise UserError(f"{out} has no scores", f"cuebench score {out}")
-    return [Score(**row) for row in pq.read_table(path).to_pylist()]
+    return [Score.from_row(row) for row in pq.read_table(path).to_pylist()]
 
 
 def scores_json(scores: Sequence[Score]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +10,8 @@ import numpy as np
 
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
-from cuebench.protocols.base import Protocol, Result, ScoreOptions
+from cuebench.options import parse
+from cuebench.protocols.base import Protocol, Result, ScoreOptions, score_rows, unmeasured_row
 from cuebench.registry import protocols
 from cuebench.responses.gather import Memory, gather
 from cuebench.responses.store import Shards
@@ -88,13 +88,12 @@ def score_run(folder: Path, record: RunRecord, choice: Choice) -> tuple[list[Sco
 
     An observer whose answers cannot be read is a failure of its own; the others are scored.
     """
-    options = ScoreOptions(choice.seed, choice.resamples, choice.settings)
     names = list(dict.fromkeys(job.protocol for job in record.jobs))
     check_settings(names, choice.settings)
     # What failed at an earlier scoring may have been mended.
     failures = [f for f in record.failures if not f.details.get("scoring")]
-    results = [_scored(protocols.get(name), record, folder, options, choice.common, failures) for name in names]
-    rows = [row for result in results for row in result.scores]
+    results = [_scored(protocols.get(name), record, folder, choice, failures) for name in names]
+    rows = [row for name, result in zip(names, results) for row in score_rows(protocols.get(name), result)]
     rows += [_unmeasured(f, "not_applicable") for f in record.skipped]
     rows += [_unmeasured(f, "failed") for f in failures]
     tables = {f"{n}.{key}": table for n, result in zip(names, results) for key, table in result.tables.items()}
@@ -107,8 +106,7 @@ def _scored(
     protocol: Protocol,
     record: RunRecord,
     folder: Path,
-    options: ScoreOptions,
-    common: bool,
+    choice: Choice,
     failures: list[Failure],
 ) -> Result:
     jobs = [job for job in record.jobs if job.protocol == protocol.name]
@@ -122,8 +120,10 @@ def _scored(
             details = {"hint": error.hint, "scoring": True}
             failures.append(Failure(job.observer, error.message, job.protocol, details))
     if not responses:
-        return Result([])
-    return protocol.score(_restricted(responses) if common else responses, options)
+        return Result()
+    own = {k.partition(".")[2]: v for k, v in choice.settings.items() if k.partition(".")[0] == protocol.name}
+    options = ScoreOptions(choice.seed, choice.resamples, parse(protocol.options, own, f"protocol {protocol.name!r}"))
+    return protocol.score(_restricted(responses) if choice.common else responses, options)
 
 
 def _manifest(place: Path, name: str) -> StimulusSet:
@@ -187,4 +187,4 @@ def _kept(responses: Responses, ids: set[str]) -> Responses:
 def _unmeasured(failure: Failure, metric: str) -> Score:
     """Return the row of an observer without scores: the reason is its note."""
     version = protocols.get(failure.protocol).version if failure.protocol else 0
-    return Score(failure.protocol, version, failure.observer, "", metric, math.nan, note=failure.reason)
+    return unmeasured_row(failure, metric, version)

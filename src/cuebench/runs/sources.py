@@ -12,6 +12,7 @@ import numpy as np
 
 from cuebench import labels as label_files
 from cuebench.errors import UserError, did_you_mean
+from cuebench.options import parse
 from cuebench.protocols.base import Protocol
 from cuebench.registry import datasets, makers, protocols
 from cuebench.types import StimulusSet
@@ -74,7 +75,9 @@ def check_settings(names: Sequence[str], settings: Mapping[str, str]) -> None:
 
 
 def _configured(protocol: Protocol, settings: Mapping[str, str]) -> Protocol:
-    return protocol.configure(settings) if protocol.configure else protocol
+    own = {k.partition(".")[2]: v for k, v in settings.items() if k.partition(".")[0] == protocol.name}
+    values = parse(protocol.options, own, f"protocol {protocol.name!r}")
+    return protocol.configure(values) if protocol.configure else protocol
 
 
 def _source(protocol: Protocol, root: str | Path | None, limit: int, seed: int) -> Source:

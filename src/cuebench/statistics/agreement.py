@@ -16,10 +16,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from cuebench.arrays import Floats
 from cuebench.errors import UserError
 from cuebench.statistics.intervals import child_generator, weights
 
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 How = Literal["bootstrap", "asymptotic"]
 
 

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import permutations
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
+from cuebench.arrays import Floats
 from cuebench.errors import UserError, did_you_mean
 from cuebench.statistics.intervals import weights
 
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 Method = Literal["pearson", "spearman", "kendall"]
 How = Literal["bootstrap", "fisher"]
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.statistics.intervals import Clusters, percentile, ratio_intervals, undefined, weights
 from cuebench.statistics.ratios import Terms, total
 from cuebench.types import Estimate, Interval, IntervalKind
 
-Array = np.ndarray[Any, np.dtype[Any]]
 NORMAL = 1.959963984540054
 """97.5 % quantile of the normal distribution."""
 

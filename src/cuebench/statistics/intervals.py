@@ -31,12 +31,10 @@ from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array, Floats
 from cuebench.errors import UserError
 from cuebench.statistics.ratios import Terms
 from cuebench.types import Interval, IntervalKind
-
-Array = np.ndarray[Any, np.dtype[Any]]
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 KINDS: tuple[IntervalKind, ...] = ("images", "shape_sources", "texture_sources", "two_way")
 """The four kinds that every cue-conflict score has."""

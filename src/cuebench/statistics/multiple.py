@@ -12,13 +12,13 @@ Holm 1979, Scand. J. Stat. 6; Benjamini & Hochberg 1995, JRSS B 57; Benjamini & 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from cuebench.arrays import Floats
 from cuebench.errors import UserError, did_you_mean
 
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 Correction = Literal["holm", "bonferroni", "benjamini_hochberg", "benjamini_yekutieli", "none"]
 
 

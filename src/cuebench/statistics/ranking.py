@@ -17,11 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cuebench.arrays import Bools, Floats
 from cuebench.errors import UserError
 from cuebench.statistics.multiple import Correction, adjust
-
-Floats = np.ndarray[Any, np.dtype[np.float64]]
-Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class RankRange(NamedTuple):

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
-Array = np.ndarray[Any, np.dtype[Any]]
-Bools = np.ndarray[Any, np.dtype[np.bool_]]
+from cuebench.arrays import Bools
 
 
 @dataclass(frozen=True)

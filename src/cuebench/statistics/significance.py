@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, islice
 from math import comb
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from cuebench.arrays import Floats
 from cuebench.errors import UserError
 from cuebench.statistics.intervals import child_generator
-
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 _EXACT = 1 << 16
 """Up to this many rearrangements all of them are counted."""

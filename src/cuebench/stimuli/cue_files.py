@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image
 
+from cuebench.arrays import Array
 from cuebench.errors import UserError, did_you_mean
 from cuebench.files import write_atomic
 from cuebench.registry import cues
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".gif"})
 MASKS = "masks"
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Job(NamedTuple):

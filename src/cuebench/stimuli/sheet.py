@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image
 
+from cuebench.arrays import Array
 from cuebench.errors import MissingExtra, UserError
 from cuebench.registry import cues
 from cuebench.stimuli.cue_files import read_image, read_mask, write_image
 from cuebench.stimuli.sheet_layout import Group, Tile, draw
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 KINDS = {
     "shape": "Shape: what is left without texture",

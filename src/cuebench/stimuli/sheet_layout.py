@@ -6,10 +6,9 @@ import textwrap
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from cuebench.arrays import Array
 
 PAPER, INK, FAINT, RULE, EMPTY = "#ffffff", "#1a1a1a", "#6b6b6b", "#c9c9c9", "#f0f0f0"
 MARGIN, GAP, CAPTION, HEADING, TITLE = 28, 14, 42, 46, 58

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.cues._eed.plan import Plan
 from cuebench.cues.parameters import check_choice, check_number
 from cuebench.errors import UserError
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Diffusivity = Literal["published", "paper"]
 Boundary = Literal["published", "mirror"]
 Report = Callable[[int], None]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.metrics.relative_accuracy import resampled_accuracies
 from cuebench.metrics.shape_reliance import shape_reliance
 from cuebench.protocols import correctness
@@ -19,7 +20,6 @@ from cuebench.statistics.intervals import Bootstrap, percentile, undefined
 from cuebench.types import Score
 
 NAME, VERSION = "feature_suppression", 1
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array, Bools
 from cuebench.errors import UserError
 from cuebench.labels import LabelMap, label_map
 from cuebench.labels.decisions import NONE, named, named_full
@@ -21,8 +21,6 @@ from cuebench.types import StimulusSet
 
 TARGETS = "refined_bias"
 MEASURES = ("sensitivity", "top1", "top5")
-Array = np.ndarray[Any, np.dtype[Any]]
-Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def targets_of(stimuli: StimulusSet) -> LabelMap:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, softmax
 from cuebench.metrics.texture_association import TAV, count, texture_association, texture_identity
@@ -19,7 +20,6 @@ from cuebench.metrics.texture_confidence import ConfidenceHistogram, top1
 from cuebench.responses.table import Responses
 from cuebench.statistics.intervals import child_generator
 
-Array = np.ndarray[Any, np.dtype[Any]]
 TEXTURE, CLEAN, ADVERSARIAL = "texture", "clean", "adversarial"
 SHUFFLES = 10
 """How often the classes of the TAV are permuted to see what the analyses give without any real association."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.metrics import texture_dominance as dominance
 from cuebench.metrics.texture_agreement import KINDS, by_label, texture_agreement
 from cuebench.metrics.texture_association import associated_texture, association_intervals, resampled, top_pairs
@@ -17,7 +18,6 @@ from cuebench.protocols.texture_association.measure import ADVERSARIAL, CLEAN, T
 from cuebench.statistics.intervals import Bootstrap
 from cuebench.types import Interval
 
-Array = np.ndarray[Any, np.dtype[Any]]
 TOP = 50
 FEW = 20
 """Fewer pictures of a texture than this: its interval is flagged."""

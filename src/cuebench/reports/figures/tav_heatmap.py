@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.reports.figures._svg import FAINT, INK, SOFT, Drawing, heat, short_name, shorten
 from cuebench.reports.run_data import of_observer, rows
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _CELL, _LEFT, _TOP = 15, 120, 168
 
 

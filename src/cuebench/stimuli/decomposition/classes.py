@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.errors import UserError, all_problems
 
-Array = np.ndarray[Any, np.dtype[Any]]
 IGNORE = 255
 """Value of pixels that are not scored, in the masks that cuebench writes."""
 FORM = '{"classes": [{"name": "road", "ids": [7]}, …], "ignore": [255]}'

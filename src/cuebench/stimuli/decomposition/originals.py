@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from PIL import Image
 
+from cuebench.arrays import Array
 from cuebench.errors import UserError, all_problems
 from cuebench.stimuli.cue_files import read_labels, write_image
 from cuebench.stimuli.decomposition.classes import Classes
@@ -18,7 +18,6 @@ from cuebench.stimuli.decomposition.cue_list import ORIGINAL
 from cuebench.stimuli.render import Unreadable, decode, square
 from cuebench.types import Stimulus, StimulusSet
 
-Array = np.ndarray[Any, np.dtype[Any]]
 MASKS = "masks"
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.registry import cues
 from cuebench.stimuli.cue_files import Job, read_image, write_image
@@ -22,7 +23,6 @@ BACKEND = {True: "cuda", False: "cpu"}
 _MARKS = 4
 WAITING = 4
 """Batches of images that may wait for others of their size."""
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class _EnoughError(Exception):

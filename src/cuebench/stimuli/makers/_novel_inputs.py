@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from PIL import Image
 
+from cuebench.arrays import Pixels
 from cuebench.errors import UserError, all_problems
 from cuebench.stimuli.readers.scan import IMAGE_SUFFIXES
 from cuebench.stimuli.sources.novel_object import PIXELS
-
-Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 
 
 def masks_of(folder: Path) -> dict[str, Pixels]:

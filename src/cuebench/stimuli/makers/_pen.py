@@ -5,14 +5,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from PIL import Image, ImageDraw
 
+from cuebench.arrays import Floats
+
 SUPERSAMPLING = 4
 Point = tuple[float, float]
-Array = np.ndarray[Any, np.dtype[np.float64]]
+Array = Floats
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,9 @@ import numpy as np
 from scipy import fft
 from scipy.spatial import cKDTree
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
+from cuebench.arrays import Floats
+
+Array = Floats
 Rng = np.random.Generator
 Colour = tuple[float, float, float]
 

@@ -14,8 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from cuebench.arrays import Pixels
 from cuebench.errors import UserError, did_you_mean
 from cuebench.files import write_atomic, write_json
 from cuebench.stimuli import shapes as shape_parts
@@ -34,7 +33,6 @@ from cuebench.types import Stimulus, StimulusSet
 NAME = "novel_objects"
 SIZES = (0.2, 0.4, 0.6, 0.8, 1.0)
 PLACES = {"aligned": "centre", "unaligned": "random"}
-Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 Parts = Mapping[str, Pixels | None]
 """Name → a user's own mask or texture; None: the built-in one of that name."""
 

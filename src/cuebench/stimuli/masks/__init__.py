@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.cues.parameters import optional
 from cuebench.errors import UserError
 from cuebench.stimuli.refined_bias.masks import BadSource, checked
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Segmenter = Callable[[Array, str], Array]
 _SIDE = 320
 """GrabCut works on a copy whose longer side has this many pixels."""

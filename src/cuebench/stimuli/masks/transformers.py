@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.errors import MissingExtra, UserError
 from cuebench.observers.torch.torchvision_import import import_torchvision
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Segmenter = Callable[[Array, str], Array]
 _GROUND = ("background", "wall", "sky", "floor", "ground", "unlabeled")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.stimuli.masks import Segmenter
 from cuebench.stimuli.refined_bias.inspection import mask_measures, shape_measures, texture_measures, verdict
@@ -18,7 +18,6 @@ from cuebench.stimuli.refined_bias.shape_cue import draw_contours
 from cuebench.stimuli.refined_bias.sources import Source
 from cuebench.stimuli.refined_bias.texture_cue import GRIDS, patch_size, shown, source_map
 
-Array = np.ndarray[Any, np.dtype[Any]]
 METHODS = ("patches", "quilting")
 INSIDE = 2
 """Patches keep this many pixels of distance from the outline."""

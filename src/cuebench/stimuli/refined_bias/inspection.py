@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.stimuli.refined_bias.texture_cue import patch_size
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _LUMINANCE = np.array([0.2125, 0.7154, 0.0721])
 FRAGMENT = 30
 

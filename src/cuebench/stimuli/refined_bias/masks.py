@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw
 
+from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.stimuli.refined_bias.sources import Source
 
-Array = np.ndarray[Any, np.dtype[Any]]
 _DEEP = ("I;16", "I;16B", "I;16L", "I", "F")
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
 
+from cuebench.arrays import Array
 from cuebench.stimuli.refined_bias.masks import BadSource
 
-Array = np.ndarray[Any, np.dtype[Any]]
 ZOOM = 2.0
 """An object too slender for the largest patch is enlarged up to this, for its texture only."""
 

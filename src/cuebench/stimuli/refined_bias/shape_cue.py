@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.cues.parameters import check_number, optional
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 SIGMAS = (1.0, 1.5, 2.0, 2.8, 4.0, 5.6)
 """Blurs that are tried for a class, in pixels of a 224-pixel image."""

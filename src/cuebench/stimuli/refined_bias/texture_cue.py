@@ -8,15 +8,12 @@ The pixels along a cut are softened, except where patches are so small that this
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from cuebench.arrays import Array
 from cuebench.cues._quilt import fitting
 from cuebench.stimuli.refined_bias.masks import BadSource
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 GRIDS = (4, 8, 16, 32)
 """Patches along a side; published."""

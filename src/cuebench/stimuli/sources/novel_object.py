@@ -16,6 +16,7 @@ from urllib.parse import urlencode
 import numpy as np
 from PIL import Image
 
+from cuebench.arrays import Pixels
 from cuebench.errors import UserError, did_you_mean
 from cuebench.stimuli import shapes, textures
 
@@ -31,8 +32,6 @@ TEXTURES: tuple[str, ...] = (
     "marbled", "paisley", "pebbles", "scaly", "striped", "veined", "wood", "woven",
 )  # fmt: skip
 """The sixteen textures of experiment 3: structures that differ in kind, not in degree."""
-
-Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 
 
 def draw(

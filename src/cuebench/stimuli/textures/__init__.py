@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.errors import UserError, did_you_mean
 from cuebench.stimuli.textures._canvas import Canvas
 from cuebench.stimuli.textures._colour import grey
@@ -28,7 +29,6 @@ from cuebench.stimuli.textures._colour import grey
 VERSION = 1
 """A change of any pixel is a new version: pictures of two versions must never be mixed."""
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Draw = Callable[[Canvas], Array]
 
 

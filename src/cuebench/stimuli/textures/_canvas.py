@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import fft
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from cuebench.arrays import Array
+
 Rng = np.random.Generator
 TABLE = 64  # sites of a lattice repeat their random numbers after so many rows and columns: further than anyone sees
 

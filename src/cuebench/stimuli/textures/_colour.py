@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from cuebench.arrays import Array
+
 Span = tuple[float, float]
 Rng = np.random.Generator
 

@@ -25,7 +25,8 @@ from cuebench.cues import (
     voronoi_shuffle,
 )
 from cuebench.metrics.suppression_quality import suppression_quality
-from cuebench.stimuli.sheet import guess_mask, squared
+from cuebench.stimuli.masks import guess_mask
+from cuebench.stimuli.sheet import squared
 
 OUT = Path("runs/gallery")
 OUT.mkdir(parents=True, exist_ok=True)

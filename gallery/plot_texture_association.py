@@ -17,8 +17,8 @@ from cuebench.metrics.texture_association import texture_association, texture_id
 from cuebench.reports.figures.tav_bars import tav_bars
 from cuebench.reports.figures.tav_heatmap import tav_heatmap
 from cuebench.reports.figures.texture_sheet import texture_sheet
+from cuebench.stimuli.drawing.textures import names, texture
 from cuebench.stimuli.sources.texture import draw
-from cuebench.stimuli.textures import names, texture
 
 OUT = Path("runs/gallery")
 OUT.mkdir(parents=True, exist_ok=True)

@@ -163,7 +163,7 @@ def test_another_fast_protocol(data_root):
     watch = BiasOverTraining(
         preprocess=SIZE, labels=labels, protocols=["cue_conflict"], data_root=data_root, resamples=100
     )
-    assert watch(0, Red())["shape_bias/partial"] == 1
+    assert watch(0, Red())["shape_bias/4-way"] == 1
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import pytest
 from cuebench import processes
 from cuebench.processes import ProcessPool, WorkerDied, WorkerFailed
 
-ERRANDS = """
+TASKS = """
 import os, signal, sys, time
 
 class Two(Exception):
@@ -50,7 +50,7 @@ import math, os, sys, time
 from cuebench.processes import ProcessPool
 with ProcessPool(2) as pool:
     print(*[pool.submit(math.sqrt, x).result() for x in (4.0, 9.0)], flush=True)
-    print(*[w._process.pid for w in pool._crew], flush=True)
+    print(*[w._process.pid for w in pool._workers], flush=True)
     if sys.argv[1] == "wait":
         time.sleep(60)
 """
@@ -79,20 +79,20 @@ def test_an_error_is_raised_where_the_answer_is_awaited() -> None:
 
 
 @pytest.fixture
-def errands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """A module of the user's, which the workers can import as well."""
-    (tmp_path / "user_errands.py").write_text(ERRANDS)
+    (tmp_path / "user_tasks.py").write_text(TASKS)
     monkeypatch.syspath_prepend(str(tmp_path))
-    return importlib.import_module("user_errands")
+    return importlib.import_module("user_tasks")
 
 
-def test_a_dead_worker_is_replaced_and_somebody_is_told(errands: ModuleType) -> None:
+def test_a_dead_worker_is_replaced_and_somebody_is_told(tasks: ModuleType) -> None:
     told: list[str] = []
     with ProcessPool(1, tell=told.append) as pool:
-        first = pool.submit(errands.process, 0).result(20)
-        pool._crew[0]._process.kill()
-        pool._crew[0]._process.wait()
-        found = [pool.submit(errands.process, i).result(20) for i in range(2)]
+        first = pool.submit(tasks.process, 0).result(20)
+        pool._workers[0]._process.kill()
+        pool._workers[0]._process.wait()
+        found = [pool.submit(tasks.process, i).result(20) for i in range(2)]
     assert found[0] == found[1]
     assert found[0] not in (first, os.getpid())
     (text,) = told
@@ -101,34 +101,34 @@ def test_a_dead_worker_is_replaced_and_somebody_is_told(errands: ModuleType) -> 
 
 def test_without_a_listener_a_death_is_a_warning() -> None:
     with ProcessPool(1) as pool:
-        pool._crew[0]._process.kill()
+        pool._workers[0]._process.kill()
         with pytest.warns(RuntimeWarning, match="another one takes its place"):
             assert pool.submit(math.sqrt, 16.0).result(20) == 4
 
 
-def test_an_errand_that_kills_is_tried_twice_and_never_here(errands: ModuleType) -> None:
+def test_a_task_that_kills_is_tried_twice_and_never_here(tasks: ModuleType) -> None:
     told: list[str] = []
     with ProcessPool(1, tell=told.append) as pool:
-        with pytest.raises(WorkerDied, match="status 7; it ended with status 7"):
-            pool.submit(errands.die, 7).result(20)
+        with pytest.raises(WorkerDied, match="the same task killed two worker processes: .*status 7; it ended with status 7"):
+            pool.submit(tasks.die, 7).result(20)
         assert pool.submit(math.sqrt, 4.0).result(20) == 2
     assert len(told) == 2
 
 
 @pytest.mark.parametrize("function", ["unpackable", "unreadable"])
-def test_an_exception_that_cannot_travel_does_not_hang(errands: ModuleType, function: str) -> None:
+def test_an_exception_that_cannot_travel_does_not_hang(tasks: ModuleType, function: str) -> None:
     with ProcessPool(1) as pool:
-        with pytest.raises(WorkerFailed, match=r"user_errands\.(Two|Sour).*1 and 2"):
-            pool.submit(getattr(errands, function), 0).result(20)
+        with pytest.raises(WorkerFailed, match=r"user_tasks\.(Two|Sour).*1 and 2"):
+            pool.submit(getattr(tasks, function), 0).result(20)
         assert pool.submit(math.sqrt, 4.0).result(20) == 2
 
 
-def test_an_argument_and_an_answer_that_cannot_travel_do_not_hang(errands: ModuleType) -> None:
+def test_an_argument_and_an_answer_that_cannot_travel_do_not_hang(tasks: ModuleType) -> None:
     with ProcessPool(1) as pool:
         with pytest.raises((pickle.PicklingError, AttributeError)):
             pool.submit(math.sqrt, lambda: 0).result(20)  # type: ignore[arg-type]
         with pytest.raises((pickle.PicklingError, AttributeError)):
-            pool.submit(errands.closure, 0).result(20)
+            pool.submit(tasks.closure, 0).result(20)
         assert pool.submit(math.sqrt, 4.0).result(20) == 2
 
 
@@ -140,22 +140,22 @@ def test_in_the_calling_thread_an_error_waits_in_the_future_too() -> None:
 
 
 @pytest.mark.parametrize("stubborn", [False, True])
-def test_leaving_with_an_errand_in_flight_ends_the_worker(
-    errands: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stubborn: bool
+def test_leaving_with_a_task_in_flight_ends_the_worker(
+    tasks: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stubborn: bool
 ) -> None:
     monkeypatch.setattr(processes, "PATIENCE", 0.3)
     with ProcessPool(1) as pool:
-        future = pool.submit(errands.sleep_stubbornly if stubborn else errands.sleep, str(tmp_path / "sleeps"))
+        future = pool.submit(tasks.sleep_stubbornly if stubborn else tasks.sleep, str(tmp_path / "sleeps"))
         while not (tmp_path / "sleeps").exists():
             time.sleep(0.01)
-    assert pool._crew[0]._process.poll() == (-9 if stubborn else -15)
+    assert pool._workers[0]._process.poll() == (-9 if stubborn else -15)
     with pytest.raises(WorkerDied, match="its pool was left"):
         future.result(5)
 
 
-def test_what_the_work_prints_does_not_mix_with_its_answer(errands: ModuleType, capfd: pytest.CaptureFixture) -> None:
+def test_what_the_work_prints_does_not_mix_with_its_answer(tasks: ModuleType, capfd: pytest.CaptureFixture) -> None:
     with ProcessPool(1) as pool:
-        assert pool.submit(errands.chatter, "hello").result(20) == ""
+        assert pool.submit(tasks.chatter, "hello").result(20) == ""
     captured = capfd.readouterr()
     assert captured.out == ""
     assert "hello" in captured.err

@@ -4,6 +4,7 @@ A dozen names are public; everything heavy is imported on first use.
 
 >>> import cuebench as cb
 >>> scores = cb.evaluate("recorded:humans/", "cue_conflict", out="runs/first")  # doctest: +SKIP
+>>> scores.value("people")  # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from cuebench._version import __version__
 
 _PUBLIC = {
     "evaluate": "cuebench.runs.evaluate",
-    "Scores": "cuebench.runs.evaluate",
+    "Scores": "cuebench.runs.scores",
+    "load": "cuebench.runs.scores",
     "score": "cuebench.runs.score",
     "wrap": "cuebench.observers.wrap",
     "Preprocess": "cuebench.observers.preprocess",
@@ -38,8 +40,9 @@ if TYPE_CHECKING:
     from cuebench.observers.base import Batch, Observer
     from cuebench.observers.preprocess import Preprocess
     from cuebench.observers.wrap import wrap
-    from cuebench.runs.evaluate import Scores, evaluate
+    from cuebench.runs.evaluate import evaluate
     from cuebench.runs.score import score
+    from cuebench.runs.scores import Scores, load
     from cuebench.types import Score, Stimulus, StimulusSet
 
 __all__ = [
@@ -55,6 +58,7 @@ __all__ = [
     "UserError",
     "__version__",
     "evaluate",
+    "load",
     "score",
     "texture_of",
     "wrap",

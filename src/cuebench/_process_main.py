@@ -1,4 +1,4 @@
-"""A worker process: answers errands until its input ends. Started by ``processes.py`` only."""
+"""A worker process: does tasks until its input ends. Started by ``processes.py`` only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cuebench.processes import READY, WorkerFailed, read_frame, write_frame
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    """Answer errands until the parent closes its end, or dies."""
+    """Do tasks until the parent closes its end, or dies."""
     while True:
         try:
             request = read_frame(requests)
@@ -21,11 +21,11 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
 
 
 def answer(request: bytes) -> bytes:
-    """Do one errand: (True, what the function returned) or (False, what it raised), as bytes."""
+    """Do one task: (True, what the function returned) or (False, what it raised), as bytes."""
     try:
         function, argument = pickle.loads(request)
         return _packed(True, function(argument))
-    except Exception as error:  # noqa: BLE001 - raised again by whoever waits for the answer
+    except Exception as error:  # noqa: BLE001 - raised again where the answer is awaited
         return _packed_error(error)
 
 
@@ -44,7 +44,7 @@ def _packed_error(error: Exception) -> bytes:
     return packed
 
 
-def _own_pipes() -> tuple[IO[bytes], IO[bytes]]:
+def _private_pipes() -> tuple[IO[bytes], IO[bytes]]:
     """Keep the two pipes for ourselves: what the work prints goes to standard error, and it has nothing to read."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -53,7 +53,7 @@ def _own_pipes() -> tuple[IO[bytes], IO[bytes]]:
 
 
 if __name__ == "__main__":
-    pipes = _own_pipes()
+    pipes = _private_pipes()
     try:
         pipes[1].write(READY)
         pipes[1].flush()

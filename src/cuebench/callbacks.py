@@ -6,8 +6,9 @@
 ...     logger.log(watch(epoch, model))    # {} in epochs that are not measured
 >>> watch.figure().save("bias.svg")                                        # doctest: +SKIP
 
-With Lightning: ``Trainer(callbacks=[watch.lightning()])``. The pictures are a fixed small set, drawn once; one
-measurement is one forward pass over them. The network is left as it was found: mode, device, weights, random numbers.
+With Lightning: ``Trainer(callbacks=[watch.lightning()])``. The pictures are a fixed set, decoded or drawn once; one
+measurement is one forward pass over them, checked, reduced and scored as in a run. The network is left as it was
+found: mode, device, weights, random numbers.
 """
 
 from __future__ import annotations
@@ -19,34 +20,36 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cuebench.errors import UserError, did_you_mean
+from cuebench.arrays import Pixels
+from cuebench.errors import UserError
 from cuebench.files import write_json
 from cuebench.labels import LabelSpace, label_space
-from cuebench.observers.base import Batch
-from cuebench.observers.preprocess import Preprocess
-from cuebench.protocols.base import Protocol, ScoreOptions
-from cuebench.protocols.triplets.stimuli import novel_objects
+from cuebench.observers.base import ObserverBase, complete
+from cuebench.observers.preprocess import Geometry, Preprocess
+from cuebench.observers.wrap import wrap
+from cuebench.protocols.base import Protocol, ScoreOptions, score_rows
+from cuebench.protocols.headline import headline_column, measured, one_row_each
 from cuebench.registry import protocols as registered
+from cuebench.responses.job import Pieces, Question
+from cuebench.responses.pictures import BatchPictures, DecodePool
+from cuebench.responses.store import batches
 from cuebench.responses.table import Responses
-from cuebench.responses.workers import Task, perform
-from cuebench.runs.plan import read_stimuli
-from cuebench.stimuli.sources import novel_object
-from cuebench.types import Score, StimulusSet
+from cuebench.runs.plan import Experiment, check_labels, questions, read_experiments
+from cuebench.types import Score, Stimulus
 
 CONDITIONS = ("experiment3/size=0.6/aligned", "experiment3/size=0.6/unaligned")
-"""Of experiment 3 in the default small set: 8 shapes × 8 textures each, 128 pictures."""
+"""Of experiment 3 in the default small set of triplets: 8 shapes × 8 textures each, 128 pictures."""
+FINE = ("class=", "texture=", "similarity=", "layer=")
+"""Parts of conditions that are too fine to be watched over epochs."""
 
 
-class Shown(NamedTuple):
-    """A protocol and its pictures, as the network gets them."""
+class ShownBatch(NamedTuple):
+    """A batch of stimuli as the network gets them: what cannot be shown, and the images of each geometry."""
 
-    protocol: Protocol
-    view: str
-    preprocess: Preprocess
-    stimuli: StimulusSet
-    positions: np.ndarray[Any, np.dtype[np.intp]]
-    images: np.ndarray[Any, np.dtype[np.uint8]]
-    excluded: Mapping[str, str]
+    start: int
+    stimuli: Sequence[Stimulus]
+    errors: Mapping[int, str]
+    images: Mapping[Geometry, Pixels]
 
 
 class BiasOverTraining:
@@ -56,19 +59,22 @@ class BiasOverTraining:
     ----------
     preprocess : Preprocess
         How the network wants its images.
-    labels : int, str, LabelSpace or None
+    labels : int, str, sequence of str, LabelSpace or None
         Number of classes of the head (enough for features), or what the logits stand for (for protocols that score
         answers); None: the network has no head, its output is the embedding.
     every : int
         Measure in epochs 0, every, 2·every, …
-    protocols : sequence of str
-        Names. ``triplets`` uses a small set of novel objects unless ``settings`` say otherwise.
+    protocols : str, Protocol, or several
+        Names, ``python:FILE.py:NAME``, or protocol objects. ``triplets`` uses a small set of novel objects unless
+        ``settings`` say otherwise.
     settings : mapping, optional
         Options of the protocols, ``{"triplets.experiments": "3"}``: then the whole set is shown.
     data_root, limit
-        For protocols that need data: where it is, and how many stimuli to draw (0: all).
+        For protocols that need data: where it is, and approximately how many stimuli to draw (0: all).
     features : str, optional
         Layer to compare; default: what the classifier reads.
+    task : str
+        ``classification``, or ``segmentation`` for a network that returns logits N×classes×h×w.
     network : callable, optional
         How to get the network out of what the callback is given, for a LightningModule that holds it as an attribute.
     log : callable, optional
@@ -81,20 +87,22 @@ class BiasOverTraining:
     Attributes
     ----------
     history : list of dict
-        ``{"epoch": 5, "values": {name: number}, "low": {...}, "high": {...}}``, one for each measurement.
+        ``{"epoch": 5, "values": {name: number}, "low": {...}, "high": {...}, "headline": {protocol: name}}``, one for
+        each measurement. A name is ``metric/condition``, with the protocol before it where there are several.
     """
 
     def __init__(
         self,
         *,
         preprocess: Preprocess,
-        labels: int | str | LabelSpace | None = None,
+        labels: int | str | Path | Sequence[str] | LabelSpace | None = None,
         every: int = 1,
-        protocols: Sequence[str] = ("triplets",),
-        settings: Mapping[str, str] | None = None,
+        protocols: str | Protocol | Sequence[str | Protocol] = ("triplets",),
+        settings: Mapping[str, Any] | None = None,
         data_root: str | Path | None = None,
         limit: int = 0,
         features: str | None = None,
+        task: str = "classification",
         network: Callable[[Any], Any] | None = None,
         log: Callable[[dict[str, float], int], Any] | None = None,
         prefix: str = "",
@@ -104,18 +112,16 @@ class BiasOverTraining:
     ) -> None:
         if every < 1:
             raise UserError(f"every={every}", "measure every 1 epoch or more")
-        for name in protocols:
-            if name not in registered:
-                raise did_you_mean("protocol", name, registered)
+        several = [protocols] if isinstance(protocols, (str, Protocol)) else protocols
+        names = list(dict.fromkeys(registered.resolve(protocol) for protocol in several))
         self.every, self.log, self.network, self.prefix = every, log, network, prefix
-        self.labels, self.features, self.batch_size = _labels(labels), features, batch_size
-        self.options = ScoreOptions(seed, resamples, dict(settings or {}))
+        self.preprocess, self.labels = preprocess, _label_space(labels)
+        self.features, self.task = features, task
+        self.seed, self.resamples, self.batch_size = seed, resamples, batch_size
         self.history: list[dict[str, Any]] = []
-        small = () if settings else ("triplets",)
         self._shown = [
-            picture
-            for name in dict.fromkeys(protocols)
-            for picture in _shown(name, preprocess, data_root, limit, self.options, small=name in small)
+            (experiment, self._decode(experiment))
+            for experiment in _experiments(names, data_root, limit, seed, settings or {})
         ]
 
     def __call__(self, epoch: int, model: Any) -> dict[str, float]:
@@ -123,10 +129,13 @@ class BiasOverTraining:
         if epoch % self.every:
             return {}
         rows = self.measure(model)
-        names = [f"{self.prefix}{r.metric}/{r.condition}" for r in rows]
+        several = len(self._shown) > 1
+        names = [f"{self.prefix}{f'{r.protocol}/' if several else ''}{r.metric}/{r.condition}" for r in rows]
         record: dict[str, Any] = {"epoch": epoch}
         for field, attribute in (("values", "value"), ("low", "ci_low"), ("high", "ci_high")):
             record[field] = {name: float(getattr(r, attribute)) for name, r in zip(names, rows)}
+        headlines = {row.protocol: name for name, row in zip(reversed(names), reversed(rows))}  # the first of each
+        record["headline"] = {protocol: headlines[protocol] for protocol in dict.fromkeys(r.protocol for r in rows)}
         self.history.append(record)
         values: dict[str, float] = record["values"]
         if self.log:
@@ -134,36 +143,54 @@ class BiasOverTraining:
         return values
 
     def measure(self, model: Any) -> list[Score]:
-        """Return the scores of the network as it is now; its mode, weights and random state are left as they were."""
-        net = self.network(model) if self.network else model
-        modes = {part: part.training for part in net.modules()}
+        """Return the scores of the network as it is now; its mode, weights and random state are left as they were.
+
+        The headline of a protocol comes first, then its other numbers in coarse conditions; each has its widest
+        interval.
+        """
+        network = self.network(model) if self.network else model
+        modes = {part: part.training for part in network.modules()}
+        device = next((str(p.device) for p in network.parameters()), "cpu")
         try:
-            return [row for shown in self._shown for row in self._scored(shown, net)]
+            observer = complete(
+                wrap(network, name="model", preprocess=self.preprocess, labels=self.labels, device=device,
+                     features=self.features, task=self.task)
+            )  # fmt: skip
+            return [row for experiment, shown in self._shown for row in self._score(experiment, shown, observer)]
         finally:
             for part, training in modes.items():
                 part.training = training
 
-    def _scored(self, shown: Shown, net: Any) -> list[Score]:
-        from cuebench.observers.torch.observer import TorchObserver
+    def _decode(self, experiment: Experiment) -> list[ShownBatch]:
+        """Decode or draw every picture once, for all views of the protocol."""
+        stimuli = experiment.stimuli
+        if stimuli is None:
+            raise experiment.problem or UserError(f"protocol {experiment.protocol.name!r} has no stimuli")
+        if self.labels is not None:
+            check_labels(experiment.protocol, "the network", self.labels, stimuli)
+        geometries = [view.change(self.preprocess).geometry for view in experiment.protocol.views]
+        shown = []
+        with DecodePool(0) as pool:
+            for start, batch in batches(stimuli.stimuli, self.batch_size):
+                pictures = BatchPictures.request(pool, stimuli.root, batch, geometries)
+                errors = pictures.unreadable()
+                images = {geometry: pictures.of(geometry) for geometry in geometries}
+                shown.append(ShownBatch(start, batch, errors, images))
+        return shown
 
-        device = next((str(p.device) for p in net.parameters()), "cpu")
-        observer = TorchObserver(
-            net, name="model", preprocess=shown.preprocess, labels=self.labels, device=device, features=self.features
-        )
-        needs = next((n for n in shown.protocol.needs if set(n) <= observer.capabilities), None)
-        if needs is None:
-            wanted = " or ".join(" and ".join(n) for n in shown.protocol.needs)
-            raise UserError(f"{shown.protocol.name} needs {wanted}", "; ".join(observer.notes) or "give labels=")
-        stimuli = [shown.stimuli.stimuli[i] for i in shown.positions]
-        parts = [
-            observer.respond(Batch(stimuli[k : k + self.batch_size], shown.images[k : k + self.batch_size]), needs)
-            for k in range(0, len(stimuli), self.batch_size)
-        ]
-        columns = {str(name): np.concatenate([p[name] for p in parts]) for name in needs}
-        answers = Responses(
-            "model", "model", shown.stimuli, shown.positions, columns, self.labels, shown.view, shown.excluded
-        )
-        return _first_of_each(shown.protocol.score([answers], self.options).scores)
+    def _score(self, experiment: Experiment, shown: Sequence[ShownBatch], observer: ObserverBase) -> list[Score]:
+        """Ask and score as in a run; the answers are kept in memory only."""
+        protocol, stimuli = experiment.protocol, experiment.stimuli
+        assert stimuli is not None
+        asked = questions(protocol, observer, stimuli)
+        responses = [_answers(question, shown, self.batch_size) for question in asked]
+        options = ScoreOptions(self.seed, self.resamples, experiment.values)
+        rows = measured(score_rows(protocol, protocol.score(responses, options)))
+        column = headline_column(rows, protocol.name, protocol.headline)
+        first = list(column.rows.values()) if column else []
+        coarse = [r for r in rows if not any(part in r.condition for part in FINE)]
+        # By value they may be NaN, which equals nothing: compare what they are the number of.
+        return list({(r.metric, r.condition): r for r in [*first, *one_row_each(coarse)]}.values())
 
     def figure(self) -> Any:
         """Return the figure of the numbers so far; ``.save("bias.svg")`` or ``.png`` writes it."""
@@ -212,37 +239,50 @@ class BiasOverTraining:
 _LIGHTNING = ("lightning.pytorch.callbacks", "pytorch_lightning.callbacks", "lightning.pytorch", "pytorch_lightning")
 
 
-def _labels(given: int | str | LabelSpace | None) -> LabelSpace | None:
-    if isinstance(given, int):
-        return LabelSpace("classes of the head", tuple(f"class {i}" for i in range(given)))
-    return None if given is None else label_space(given)
+def _label_space(labels: int | str | Path | Sequence[str] | LabelSpace | None) -> LabelSpace | None:
+    if isinstance(labels, int):
+        return LabelSpace("classes of the head", tuple(f"class {i}" for i in range(labels)))
+    return None if labels is None else label_space(labels)
 
 
-def _shown(
-    name: str, preprocess: Preprocess, data_root: str | Path | None, limit: int, options: ScoreOptions, *, small: bool
-) -> list[Shown]:
-    if small:
-        protocol = registered.get(name)
-        stimuli = novel_objects(novel_object.SHAPES[::2], novel_object.TEXTURES[::2], conditions=CONDITIONS)
-    else:
-        own = {k: v for k, v in options.settings.items() if k.partition(".")[0] == name}
-        source = read_stimuli([name], data_root, limit=limit, seed=options.seed, settings=own)[0]
-        if source.stimuli is None:
-            raise source.problem or UserError(f"protocol {name!r} has no stimuli")
-        protocol, stimuli = source.protocol, source.stimuli
-    return [_pictures(protocol, view.name, view.change(preprocess), stimuli) for view in protocol.views]
+def _experiments(
+    names: Sequence[str], data_root: str | Path | None, limit: int, seed: int, settings: Mapping[str, Any]
+) -> list[Experiment]:
+    """Configure the protocols and read their stimuli; triplets without settings show a small set of novel objects."""
+    if "triplets" not in names or settings:
+        return read_experiments(names, data_root, limit=limit, seed=seed, settings=settings)
+    from cuebench.protocols.triplets.stimuli import novel_objects
+    from cuebench.stimuli.sources import novel_object
+
+    triplets: Protocol = registered.get("triplets")
+    values = {name: option.default for name, option in triplets.options.items()}
+    stimuli = novel_objects(novel_object.SHAPES[::2], novel_object.TEXTURES[::2], conditions=CONDITIONS)
+    small = Experiment(triplets, values, limit, seed, stimuli)
+    others = [name for name in names if name != "triplets"]
+    read = read_experiments(others, data_root, limit=limit, seed=seed) if others else []
+    return sorted([small, *read], key=lambda experiment: names.index(experiment.protocol.name))
 
 
-def _pictures(protocol: Protocol, view: str, preprocess: Preprocess, stimuli: StimulusSet) -> Shown:
-    """Draw every picture once."""
-    made = [perform(Task(stimuli.root, (s,), (preprocess.geometry,)))[0] for s in stimuli]
-    excluded = {s.id: m for s, m in zip(stimuli, made) if isinstance(m, str)}
-    positions = np.array([i for i, m in enumerate(made) if not isinstance(m, str)], np.intp)
-    images = np.stack([m[0] for m in made if not isinstance(m, str)])
-    return Shown(protocol, view, preprocess, stimuli, positions, images, excluded)
-
-
-def _first_of_each(rows: Sequence[Score]) -> list[Score]:
-    """Return one row for each metric and condition, with its first kind of interval; variants are left out."""
-    plain = [r for r in rows if "similarity=" not in r.condition and "/class=" not in r.condition]
-    return list({(r.metric, r.condition): r for r in reversed(plain)}.values())[::-1]
+def _answers(question: Question, shown: Sequence[ShownBatch], batch_size: int) -> Responses:
+    """Ask one question about every batch; return the answers as a run would read them from its folder."""
+    assert question.geometry is not None
+    pieces = Pieces(batch_size)
+    parts = []
+    for batch in shown:
+        columns = question.answer(batch.stimuli, batch.errors, batch.images[question.geometry], pieces)
+        columns["stimulus"] = columns["stimulus"].astype(np.intp) + batch.start
+        parts.append(columns)
+    filled = [part for part in parts if len(part["stimulus"])]
+    if not filled:
+        raise UserError(f"none of the stimuli of {question.stimuli.name} could be shown")
+    columns = {name: np.concatenate([part[name] for part in filled]) for name in filled[0]}
+    return Responses(
+        observer=question.observer.name,
+        kind=question.observer.kind,
+        stimuli=question.stimuli,
+        stimulus=columns.pop("stimulus"),
+        columns=columns,
+        labels=question.observer.labels,
+        view=question.view,
+        excluded={b.stimuli[i].id: reason for b in shown for i, reason in b.errors.items()},
+    )

@@ -1,4 +1,4 @@
-"""What ``cuebench doctor`` finds: every extra, every adapter's packages, the device, the data, and one known answer."""
+"""What ``cuebench doctor`` checks: extras, plug-ins, the device, the data, and a measurement with a known answer."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Literal
 
 from cuebench._version import __version__
 from cuebench.errors import UserError
+from cuebench.registry import BUILT_IN, KINDS
 
 EXTRAS: dict[str, dict[str, str]] = {
     "torch": {p: p for p in ("torch", "torchvision", "timm", "safetensors", "huggingface_hub")},
@@ -31,28 +32,47 @@ EXTRAS: dict[str, dict[str, str]] = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the checkup."""
+    """One line of the checkup: what was checked, its state, the details, and what to do about it."""
 
     what: str
     status: Literal["ok", "missing", "broken"]
-    found: str
-    mend: str = ""
+    detail: str
+    fix: str = ""
 
 
 def checkup(data_root: Path | None = None) -> list[Finding]:
-    """Look at everything; nothing is downloaded or changed."""
+    """Check the installation and, where a data root is given, the data; nothing is downloaded or changed."""
     findings = [Finding("cuebench", "ok", f"{__version__}, Python {platform.python_version()}")]
     findings += [_extra(name, packages) for name, packages in EXTRAS.items()]
-    findings += [*_torchvision(), *_device(), _disk(), *_data(data_root), _known_answer()]
+    findings += [*_plugins(), *_torchvision(), *_device(), _disk(), *_data(data_root), _known_answer()]
     return findings
 
 
 def _extra(name: str, packages: dict[str, str]) -> Finding:
     missing = [dist for module, dist in packages.items() if importlib.util.find_spec(module) is None]
     if missing:
-        found = f"not installed: {', '.join(missing)}"
-        return Finding(f"extra {name}", "missing", found, f"pip install 'cuebench[{name}]'")
+        detail = f"not installed: {', '.join(missing)}"
+        return Finding(f"extra {name}", "missing", detail, f"pip install 'cuebench[{name}]'")
     return Finding(f"extra {name}", "ok", ", ".join(f"{d} {metadata.version(d)}" for d in packages.values()))
+
+
+def _plugins() -> Iterator[Finding]:
+    """Yield the parts of each installed distribution, then every part that cannot be used."""
+    usable: dict[str, list[str]] = {}
+    broken = []
+    for parts in KINDS.values():
+        problems = parts.broken()
+        for name in parts:
+            origin = parts.origin(name)
+            if origin != BUILT_IN and name not in problems:
+                usable.setdefault(origin, []).append(f"{parts.kind} {name}")
+        broken += [(f"plug-in: {parts.kind} {name}", reason) for name, reason in problems.items()]
+    for distribution, names in sorted(usable.items()):
+        yield Finding(f"plug-in {distribution}", "ok", ", ".join(names))
+    for what, reason in broken:
+        yield Finding(what, "broken", reason, "upgrade or uninstall that package; everything else works without it")
+    if not usable and not broken:
+        yield Finding("plug-ins", "ok", "none installed")
 
 
 def _torchvision() -> Iterator[Finding]:
@@ -60,12 +80,12 @@ def _torchvision() -> Iterator[Finding]:
         return
     from cuebench.observers.torch.torchvision_import import status
 
-    found = status()
-    if found.state == "broken":
-        hint = "install versions of torch and torchvision that were released together"
-        yield Finding("torchvision beside torch", "broken", found.detail, hint)
+    state, detail = status()
+    if state == "broken":
+        fix = "install versions of torch and torchvision that were released together"
+        yield Finding("torchvision beside torch", "broken", detail, fix)
     else:
-        yield Finding("torchvision beside torch", "ok", f"{found.state}: {found.detail}")
+        yield Finding("torchvision beside torch", "ok", f"{state}: {detail}")
 
 
 def _device() -> Iterator[Finding]:
@@ -87,14 +107,12 @@ def _disk() -> Finding:
 
 def _data(root: Path | None) -> Iterator[Finding]:
     """Try to read the stimuli of every protocol."""
-    from cuebench.registry import protocols
-
     if root is None:
-        yield Finding("data", "missing", "no data root was named", "cuebench doctor --data-root DIR")
+        yield Finding("data", "missing", "no data root was given", "cuebench doctor --data-root DIR")
         return
-    for name in protocols:
+    for name, protocol in KINDS["protocols"].usable():
         try:
-            stimuli = protocols.get(name).read(root)
+            stimuli = protocol.read(root)
         except UserError as error:
             yield Finding(f"data of {name}", "missing", error.message, error.hint)
             continue
@@ -103,7 +121,7 @@ def _data(root: Path | None) -> Iterator[Finding]:
 
 
 def _known_answer() -> Finding:
-    """Measure an ideal observer that answers by shape alone: its shape bias is 1, or the instrument is broken."""
+    """Measure ideal observers that answer by shape alone and by texture alone: their shape biases must be 1 and 0."""
     from cuebench.runs.evaluate import evaluate
     from cuebench.stimuli.makers.base import make
 
@@ -112,7 +130,7 @@ def _known_answer() -> Finding:
         scores = evaluate(["ideal:shape", "ideal:texture"], "cue_conflict", data_root=folder, out=f"{folder}/run")
         shape = scores.value("ideal:shape", "shape_bias")
         texture = scores.value("ideal:texture", "shape_bias")
-    found = f"shape bias of ideal:shape {shape:.3f}, of ideal:texture {texture:.3f}"
+    detail = f"shape bias of ideal:shape {shape:.3f}, of ideal:texture {texture:.3f}"
     if (shape, texture) == (1.0, 0.0):
-        return Finding("known answer", "ok", found)
-    return Finding("known answer", "broken", f"{found}; 1 and 0 were planted", "please report this as a bug")
+        return Finding("known answer", "ok", detail)
+    return Finding("known answer", "broken", f"{detail}; expected 1 and 0", "please report this as a bug")

@@ -1,4 +1,4 @@
-"""One class for mistakes a user can mend; everything else is a bug and crashes loudly."""
+"""Errors of the user: one class with a message and a hint; every other exception is a bug."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import difflib
 from collections.abc import Iterable
 
 MOST_NAMES = 40
-"""Known names that an error lists; of more, the nearest."""
+"""Most known names that an error lists; where there are more, it lists the nearest."""
 
 
 class UserError(Exception):
-    """Something the user can mend: printed without a traceback, with the next action.
+    """A mistake that the user can correct: printed without a traceback, with what to do next.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class UserError(Exception):
 
 
 class MissingExtra(UserError):
-    """A part of cuebench that needs an optional dependency which is not installed."""
+    """A part of cuebench needs an optional dependency that is not installed."""
 
     def __init__(self, what: str, extra: str, missing: str = "") -> None:
         self.what, self.extra, self.missing = what, extra, missing
@@ -60,9 +60,9 @@ def did_you_mean(kind: str, name: str, known: Iterable[str]) -> UserError:
 
 
 def all_problems(title: str, problems: Iterable[str], hint: str = "", most: int = 20) -> UserError:
-    """Build one error that reports every problem at once instead of the first only."""
-    found = list(problems)
-    shown = [f"  - {p}" for p in found[:most]]
-    if len(found) > most:
-        shown.append(f"  … and {len(found) - most} more")
-    return UserError(f"{title}: {len(found)} problem{'s' * (len(found) != 1)}\n" + "\n".join(shown), hint)
+    """Build an error that reports all problems at once instead of the first only."""
+    listed = list(problems)
+    lines = [f"{title}: {len(listed)} problem{'s' * (len(listed) != 1)}", *(f"  - {p}" for p in listed[:most])]
+    if len(listed) > most:
+        lines.append(f"  … and {len(listed) - most} more")
+    return UserError("\n".join(lines), hint)

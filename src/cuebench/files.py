@@ -1,8 +1,9 @@
-"""Writing files so that a crash, a full disk or a second process never leaves half of one."""
+"""Write files whole or not at all, even through a crash or with two processes at once; hash files."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import math
 import os
@@ -10,7 +11,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cuebench.errors import UserError
 
@@ -28,14 +29,14 @@ _REASONS = {
 
 
 def write_error(path: Path, error: OSError) -> UserError:
-    """Turn an ``OSError`` of writing ``path`` into an error that says what to do."""
+    """Return the user error for an ``OSError`` of writing ``path``, with what to do."""
     why, hint = _REASONS.get(error.errno or 0, (error.strerror or str(error), _ELSEWHERE))
     return UserError(f"cannot write {path}: {why}", hint)
 
 
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Turn a full disk or a read-only folder into an error that says what to do; nothing written before is lost."""
+    """Turn a full disk or a read-only folder into a user error with what to do; nothing written before is lost."""
     try:
         yield
     except OSError as error:
@@ -45,9 +46,9 @@ def disk_errors(path: Path) -> Iterator[None]:
 
 
 def write_atomic(path: Path, data: bytes) -> None:
-    """Write a file through a temporary one in the same folder, fsync and rename; its folder is made.
+    """Write a file through a temporary file in the same folder, fsync and rename; the folder is made if needed.
 
-    A reader sees the old file or the new one, never half of it, even if the machine loses power.
+    A reader sees the old file or the new file, never half of it, even if the machine loses power.
 
     Raises
     ------
@@ -71,7 +72,7 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 
 def json_text(data: Any) -> str:
-    """Return strict JSON, indented, with a line feed at its end; NaN and infinity, which it does not have, are null."""
+    """Return strict JSON, indented, with a line feed at its end; NaN and infinity become null."""
     return json.dumps(_finite(data), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -89,7 +90,7 @@ def _finite(data: Any) -> Any:
 
 
 def make_folder(path: Path) -> Path:
-    """Make a folder with its parents, and show now, not after hours of work, that it can be written to."""
+    """Make a folder with its parents, and check now, not after hours of work, that it can be written to."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -97,3 +98,17 @@ def make_folder(path: Path) -> Path:
     write_atomic(path / ".writable", b"")
     (path / ".writable").unlink(missing_ok=True)
     return path
+
+
+class FileFacts(NamedTuple):
+    """What identifies a file's content."""
+
+    sha256: str
+    size: int
+
+
+def hash_file(path: Path) -> FileFacts:
+    """Return the sha256 and the size in bytes of a file, read in pieces."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return FileFacts(digest, file.tell())

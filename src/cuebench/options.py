@@ -4,14 +4,16 @@ A part (protocol, maker, adapter, figure) declares name → `Option`. Whatever a
 command line, ``?key=value`` behind an observer or a keyword in Python, is checked against the declaration: an unknown
 name, a wrong type and a value out of range are errors that say what is accepted.
 
->>> declared = {"draw": Option(28, "triplets of each anchor", low=1, words=("all",)), "ema": Option(True, "use the EMA")}
+>>> declared = {"draw": Option(28, "triplets of each anchor", low=1, words=("all",)), "ema": Option(True, "the EMA")}
 >>> parse(declared, {"draw": "all", "ema": "no"}, "protocol 'triplets'")
 {'draw': 'all', 'ema': False}
 """
 
 from __future__ import annotations
 
+import difflib
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,16 +30,20 @@ class Option:
 
     Parameters
     ----------
-    default : bool, int, float, str or tuple of str
+    default : bool, int, float, str or tuple
         Its value where none is given; its type is the type of the option. A tuple takes ``a,b,c``.
     about : str
         What it changes, in a few words.
     choices : tuple of str
         The only accepted texts; for a tuple, those of each item. Empty: any.
     low, high : float
-        Bounds of a number, both accepted.
+        Bounds of a number, both accepted; for a tuple of numbers, those of each item.
     words : tuple of str
         Words that are accepted instead of a number, such as ``all``.
+    item : type
+        Type of the items of a tuple: str, int or float. Numbers are also separated by ``x``: ``224x256``.
+    lengths : tuple of int
+        Accepted numbers of items of a tuple; empty: any.
     """
 
     default: Any
@@ -46,6 +52,8 @@ class Option:
     low: float = -math.inf
     high: float = math.inf
     words: tuple[str, ...] = ()
+    item: type[str | int | float] = str
+    lengths: tuple[int, ...] = ()
 
     def accepted(self) -> str:
         """Say in words what is accepted."""
@@ -54,10 +62,14 @@ class Option:
         if self.choices:
             listed = ", ".join(c for c in self.choices if c)
             return f"{listed} (several with commas)" if isinstance(self.default, tuple) else f"one of {listed}"
+        bounds = [f"≥ {self.low:g}"] * (self.low > -math.inf) + [f"≤ {self.high:g}"] * (self.high < math.inf)
         if isinstance(self.default, (int, float)):
-            bounds = [f"≥ {self.low:g}"] * (self.low > -math.inf) + [f"≤ {self.high:g}"] * (self.high < math.inf)
             noun = "a whole number" if isinstance(self.default, int) else "a number"
             return ", or ".join([f"{noun} {' and '.join(bounds)}".strip(), *self.words])
+        if isinstance(self.default, tuple) and self.item is not str:
+            count = " or ".join(map(str, self.lengths))
+            noun = "whole numbers" if self.item is int else "numbers"
+            return f"{count} {noun} {' and '.join(bounds)}".strip() + ", separated by commas or x"
         return "a,b,c" if isinstance(self.default, tuple) else "text"
 
     def parse(self, value: Any) -> Any:
@@ -74,17 +86,28 @@ class Option:
         if text in self.words:
             return text
         if isinstance(self.default, (int, float)):
-            return self._number(text)
+            return self._number(text, int if isinstance(self.default, int) else float)
         if isinstance(self.default, tuple):
-            items = [t.strip() for t in text.split(",")] if isinstance(text, str) else [str(t) for t in text]
-            return tuple(self._choice(item) for item in items if item)
+            return self._items(text)
         return self._choice(str(text))
 
-    def _number(self, value: Any) -> int | float:
-        kind = int if isinstance(self.default, int) else float
+    def _items(self, value: Any) -> tuple[Any, ...]:
+        items: tuple[Any, ...]
+        if self.item is str:
+            texts = value.split(",") if isinstance(value, str) else map(str, value)
+            items = tuple(self._choice(text.strip()) for text in texts if text.strip())
+        else:
+            numbers = re.split("[,x×]", value) if isinstance(value, str) else value
+            numbers = [numbers] if isinstance(numbers, (int, float)) else numbers
+            items = tuple(self._number(number, self.item) for number in numbers)
+        if self.lengths and len(items) not in self.lengths:
+            raise ValueError
+        return items
+
+    def _number(self, value: Any, kind: type[Any]) -> int | float:
         if isinstance(value, bool) or (kind is int and isinstance(value, float) and value != int(value)):
             raise ValueError
-        number = kind(value)
+        number: int | float = kind(value)
         if not self.low <= number <= self.high:
             raise ValueError
         return number
@@ -120,7 +143,9 @@ def parse(declared: Mapping[str, Option], given: Mapping[str, Any], part: str) -
         try:
             values[name] = declared[name].parse(value)
         except (TypeError, ValueError, OverflowError):
-            problems.append(f"{name}={value!r}: expected {declared[name].accepted()}")
+            near = difflib.get_close_matches(str(value), declared[name].choices, n=1)
+            guess = f". Did you mean {near[0]!r}?" if near else ""
+            problems.append(f"{name}={value!r}: expected {declared[name].accepted()}{guess}")
     if len(problems) == 1:
         raise UserError(f"option of {part}: {problems[0]}")
     if problems:
@@ -153,7 +178,7 @@ def describe(declared: Mapping[str, Option]) -> list[str]:
     """Return a line for each option: name, default, what is accepted, what it changes."""
     lines = []
     for name, option in declared.items():
-        default = ",".join(option.default) if isinstance(option.default, tuple) else option.default
+        default = ",".join(map(str, option.default)) if isinstance(option.default, tuple) else option.default
         shown = str(default).lower() if isinstance(default, bool) else default
         about = f": {option.about}" if option.about else ""
         lines.append(f"{name}={shown} ({option.accepted()}){about}")

@@ -5,8 +5,9 @@ every script without ``if __name__ == "__main__"``; its unsafe one forks a proce
 plain child process that imports what its work needs and speaks over its standard input and output, one thread of ours
 for each. It ends by itself when its parent does, however that ends.
 
-A failure never hangs: whatever goes wrong ends up in the future of the errand. A worker that dies is replaced, and its
-errand is done once more; dying of it twice is an error, and it is not tried in the main process, which would die too.
+A failure never hangs: whatever goes wrong ends up in the future of the task. A worker that dies is replaced, and its
+task is done once more; a task that kills a second worker is an error, and is not tried in the main process, which would
+die too.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ Argument = TypeVar("Argument")
 Answer = TypeVar("Answer")
 Tell = Callable[[str], None]
 READY = b"cuebench worker ready\n"
-"""What a worker says first; anything before it was printed while Python started."""
+"""First line of a worker; anything before it was printed while Python started."""
 PATIENCE = 5.0
-"""Seconds that a worker gets to end: by itself, when asked to, when told to."""
+"""Seconds that a worker gets to end: by itself, after a request, after a signal."""
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -41,25 +42,25 @@ class WorkerDied(RuntimeError):
 
 
 class WorkerFailed(RuntimeError):
-    """An errand failed in a worker process with an exception that cannot travel: its kind and its text."""
+    """A task failed in a worker process with an exception that cannot be pickled: its type and its text."""
 
 
-class _Errand(NamedTuple):
+class _Task(NamedTuple):
     function: Callable[[Any], Any]
     argument: Any
     future: Future[Any]
 
 
-_Errands = queue.SimpleQueue[_Errand | None]
+_Tasks = queue.SimpleQueue[_Task | None]
 
 
 def warn(text: str) -> None:
-    """Tell by a warning."""
+    """Report a text as a warning."""
     warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 class ProcessPool:
-    """A bounded crew of worker processes; with ``workers=0`` the work is done in the calling thread.
+    """A fixed number of worker processes; with ``workers=0`` the work is done in the calling thread.
 
     Parameters
     ----------
@@ -70,14 +71,14 @@ class ProcessPool:
     """
 
     def __init__(self, workers: int, *, tell: Tell = warn) -> None:
-        self._errands: _Errands = queue.SimpleQueue()
-        self._crew = [_Worker(self._errands, tell) for _ in range(workers)]
+        self._tasks: _Tasks = queue.SimpleQueue()
+        self._workers = [_Worker(self._tasks, tell) for _ in range(workers)]
 
     def submit(self, function: Callable[[Argument], Answer], argument: Argument) -> Future[Answer]:
         """Queue ``function(argument)``, a function of a module; its future raises whatever the function raised."""
         future: Future[Answer] = Future()
-        if self._crew:
-            self._errands.put(_Errand(function, argument, future))
+        if self._workers:
+            self._tasks.put(_Task(function, argument, future))
         else:
             _settle(future, function, argument)
         return future
@@ -86,53 +87,49 @@ class ProcessPool:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._drop_waiting()
-        for _ in self._crew:
-            self._errands.put(None)
-        deadline = time.monotonic() + (PATIENCE if kind is None else 0)
-        for worker in self._crew:
-            worker.close(deadline)
-
-    def _drop_waiting(self) -> None:
         # After Ctrl-C or an error nobody waits for these any more.
         with suppress(queue.Empty):
-            while (errand := self._errands.get_nowait()) is not None:
-                errand.future.cancel()
+            while (task := self._tasks.get_nowait()) is not None:
+                task.future.cancel()
+        for _ in self._workers:
+            self._tasks.put(None)
+        deadline = time.monotonic() + (PATIENCE if kind is None else 0)
+        for worker in self._workers:
+            worker.close(deadline)
 
 
 class _Worker:
     """One child process, its successors, and the thread that feeds them."""
 
-    def __init__(self, errands: _Errands, tell: Tell) -> None:
+    def __init__(self, tasks: _Tasks, tell: Tell) -> None:
         self._tell = tell
         self._lock = threading.Lock()
         self._closing = False
         self._process = _Child()
-        self._thread = threading.Thread(target=self._feed, args=(errands,), daemon=True)
+        self._thread = threading.Thread(target=self._feed, args=(tasks,), daemon=True)
         self._thread.start()
 
-    def _feed(self, errands: _Errands) -> None:
-        while (errand := errands.get()) is not None:
-            if errand.future.set_running_or_notify_cancel():
-                _settle(errand.future, self._ask, errand)
+    def _feed(self, tasks: _Tasks) -> None:
+        while (task := tasks.get()) is not None:
+            if task.future.set_running_or_notify_cancel():
+                _settle(task.future, self._ask, task)
 
-    def _ask(self, errand: _Errand) -> Any:
-        request = pickle.dumps((errand.function, errand.argument), pickle.HIGHEST_PROTOCOL)
-        succeeded, answer = pickle.loads(self._insist(request))
-        if not succeeded:
-            raise answer
-        return answer
-
-    def _insist(self, request: bytes) -> bytes:
-        """Return the answer of this worker or, if it dies, of its successor."""
+    def _ask(self, task: _Task) -> Any:
+        """Return the answer of this worker or, if it dies, of its successor; raise what the task raised."""
+        request = pickle.dumps((task.function, task.argument), pickle.HIGHEST_PROTOCOL)
         causes: list[str] = []
         while len(causes) < 2:
             try:
-                return self._process.ask(request)
+                reply = self._process.ask(request)
             except (OSError, EOFError, MemoryError) as error:
                 causes.append(self._replace(error))
+                continue
+            succeeded, answer = pickle.loads(reply)
+            if not succeeded:
+                raise answer
+            return answer
         raise WorkerDied(
-            f"two worker processes died of the same errand: {'; '.join(causes)}. "
+            f"the same task killed two worker processes: {'; '.join(causes)}. "
             "If the memory ran out, use fewer workers"
         )
 
@@ -148,7 +145,7 @@ class _Worker:
         return old.cause_of_death
 
     def close(self, deadline: float) -> None:
-        """Let an errand in flight finish until the deadline; then the process ends, if need be by force."""
+        """Let an task in flight finish until the deadline; then the process ends, if need be by force."""
         self._thread.join(max(0.0, deadline - time.monotonic()))
         with self._lock:
             self._closing = True
@@ -165,7 +162,7 @@ def _settle(future: Future[Answer], function: Callable[[Argument], Answer], argu
     """Put the answer or the failure on the future: nobody waits for ever."""
     try:
         answer = function(argument)
-    except Exception as error:  # noqa: BLE001 - handed to whoever waits
+    except Exception as error:  # noqa: BLE001 - handed to the caller that waits
         future.set_exception(error)
     else:
         future.set_result(answer)
@@ -225,8 +222,8 @@ class _Child(subprocess.Popen[bytes]):
 
 def _child_environment() -> dict[str, str]:
     """The child finds cuebench where the parent did; it uses one thread, as the parallelism is over processes."""
-    own = str(Path(__file__).parents[1])  # also where the parent found it in its current folder
-    paths = os.pathsep.join(dict.fromkeys([*(p for p in sys.path if p), own]))
+    package_folder = str(Path(__file__).parents[1])  # also where the parent found it in its current folder
+    paths = os.pathsep.join(dict.fromkeys([*(p for p in sys.path if p), package_folder]))
     return {**os.environ, "PYTHONPATH": paths, **dict.fromkeys(_ONE_THREAD, "1")}
 
 

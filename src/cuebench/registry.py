@@ -15,12 +15,13 @@ Built-in parts are listed without importing them: names come from the folder and
 from __future__ import annotations
 
 import ast
+import hashlib
 import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -43,6 +44,8 @@ class Part:
     origin: str
     load: Callable[[], Any]
     path: Path | None = None
+    module: str = ""
+    """Name of the module that the part is written in; empty: not known."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +97,11 @@ class Registry:
         for path in sorted(paths, key=_stem):
             name, text = _stem(path), path.read_text("utf-8")
             if not self.marker or _assigns(text, self.marker):
-                parts[name] = Part(name, BUILT_IN, self._loader(name), path)
+                parts[name] = Part(name, BUILT_IN, self._loader(name), path, f"{self.package}.{name}")
             elif self.several and _assigns(text, self.several):
                 for part in getattr(importlib.import_module(f"{self.package}.{name}"), self.several):
-                    parts[part.name] = Part(part.name, BUILT_IN, lambda part=part: part, path)
+                    module = f"{self.package}.{name}"
+                    parts[part.name] = Part(part.name, BUILT_IN, lambda part=part: part, path, module)
         return dict(sorted(parts.items()))
 
     def _loader(self, name: str) -> Callable[[], Any]:
@@ -114,11 +118,17 @@ class Registry:
     @cached_property
     def _plugins(self) -> dict[str, Part]:
         """Parts of installed distributions; a name that is taken is not replaced."""
-        found: dict[str, Part] = {}
-        for entry in sorted(metadata.entry_points(group=self.group), key=lambda e: e.name):
-            if entry.name not in self._built_in and entry.name not in found:
-                found[entry.name] = Part(entry.name, _distribution(entry), lambda e=entry: self._from_entry(e))
-        return found
+        parts: dict[str, Part] = {}
+        for entry in self._entries:
+            if entry.name not in self._built_in and entry.name not in parts:
+                load = partial(self._from_entry, entry)
+                parts[entry.name] = Part(entry.name, _distribution(entry), load, module=entry.module)
+        return parts
+
+    @cached_property
+    def _entries(self) -> list[metadata.EntryPoint]:
+        """Entry points of this kind, in an order that does not depend on the file system."""
+        return sorted(metadata.entry_points(group=self.group), key=lambda e: (e.name, _distribution(e)))
 
     def _from_entry(self, entry: metadata.EntryPoint) -> Any:
         loaded = entry.load()
@@ -155,9 +165,12 @@ class Registry:
                 self.get(name)
             except UserError as error:
                 problems[name] = error.message
-        for entry in metadata.entry_points(group=self.group):
-            if entry.name in self._built_in:
-                problems[entry.name] = f"{_distribution(entry)}: the name {entry.name!r} is taken by cuebench itself"
+        for entry in self._entries:
+            distribution, owner = _distribution(entry), self.origin(entry.name)
+            if owner != distribution:
+                owner = "cuebench itself" if owner == BUILT_IN else owner
+                problem = f"{distribution}: the name {entry.name!r} is taken by {owner}"
+                problems[entry.name] = "; ".join(filter(None, [problems.get(entry.name), problem]))
         return problems
 
     # ------------------------------------------------------------------------------------------ one of them
@@ -171,12 +184,18 @@ class Registry:
             return part.load()
         try:
             loaded = part.load()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise UserError(
                 f"{self.kind} {name!r} of {part.origin} cannot be loaded: {type(error).__name__}: {error}",
                 "upgrade or uninstall that package; everything else works without it",
             ) from error
         self._check(loaded, part.origin)
+        declared = _name(loaded) if self.function else getattr(loaded, "name", name)  # sources and adapters have none
+        if declared != name:
+            raise UserError(
+                f"{self.kind} {name!r} of {part.origin} calls itself {declared!r}",
+                "a part has the same name in its entry point and in its code",
+            )
         return loaded
 
     def resolve(self, part: Any) -> str:
@@ -190,12 +209,15 @@ class Registry:
         origin = part if isinstance(part, str) else "an object of this session"
         loaded = self._from_file(part) if isinstance(part, str) else part
         self._check(loaded, origin)
-        name = str(getattr(loaded, "name", "") or getattr(loaded, "__name__", ""))
+        name = _name(loaded)
+        if not name:
+            raise UserError(f"{origin} has no name", f"give the {self.kind} a name")
         taken = {**self._built_in, **self._plugins}.get(name)
-        if taken is not None and taken.load() is not loaded:
-            raise UserError(f"{self.kind} {name!r}: {taken.origin} has one of that name", "choose another name")
         if taken is None:
-            self.added[name] = Part(name, origin, lambda: loaded)
+            module = _module_name(part) if isinstance(part, str) else getattr(loaded, "__module__", "")
+            self.added[name] = Part(name, origin, lambda: loaded, module=module)
+        elif self.get(name) is not loaded:
+            raise UserError(f"{self.kind} {name!r}: {taken.origin} has one of that name", "choose another name")
         return name
 
     def origin(self, name: str) -> str:
@@ -213,11 +235,9 @@ class Registry:
 
     def module(self, name: str) -> ModuleType:
         """Return the module that a part was written in."""
-        loaded = self.get(name)
-        part = self._part(name)
-        if part.path is not None:
-            return importlib.import_module(f"{self.package}.{_stem(part.path)}")
-        return sys.modules[getattr(loaded, "__module__", None) or type(loaded).__module__]
+        self.get(name)
+        module = _module_name(name) if name.startswith(SCHEME) else self._part(name).module
+        return importlib.import_module(module)
 
     def _part(self, name: str) -> Part:
         if name not in self.parts:
@@ -227,8 +247,8 @@ class Registry:
     def _from_file(self, spec: str) -> Any:
         file, _, name = spec.removeprefix(SCHEME).rpartition(":")
         if not file or not name:
-            raise UserError(f"{self.kind} {spec!r}", f"write {SCHEME}FILE.py:NAME")
-        module = load_file(str(Path(file).expanduser().absolute()))
+            raise UserError(f"{self.kind} {spec!r} does not name a part of a file", f"write {SCHEME}FILE.py:NAME")
+        module = load_file(file)
         if not hasattr(module, name):
             public = [n for n in vars(module) if not n.startswith("_")]
             raise did_you_mean(f"name in {file}:", name, public)
@@ -245,12 +265,25 @@ class Registry:
             )
 
 
-@lru_cache
-def load_file(path: str) -> ModuleType:
-    """Import a Python file once, under a name of its own; what it raises becomes a user error."""
-    if not Path(path).is_file():
+def load_file(path: str | Path) -> ModuleType:
+    """Import a Python file under a name of its own: once, and again after it was changed.
+
+    Raises
+    ------
+    UserError
+        Where there is no such file, or importing it raises an exception.
+    """
+    file = Path(path).expanduser().absolute()
+    if not file.is_file():
         raise UserError(f"there is no Python file {path}", f"write {SCHEME}FILE.py:NAME")
-    name = f"_cuebench_file_{abs(hash(path)):x}"
+    stat = file.stat()
+    return _imported(str(file), stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache
+def _imported(path: str, modified: int, size: int) -> ModuleType:
+    # A digest, not hash(): the module has the same name in every process, so what it defines can travel between them.
+    name = f"_cuebench_file_{hashlib.sha256(path.encode()).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise UserError(f"{path} cannot be imported as a Python file", "its name must end in .py")
@@ -258,9 +291,12 @@ def load_file(path: str) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise UserError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+        if isinstance(error, UserError):
+            raise
+        message = f"{path} cannot be imported: {type(error).__name__}: {error}"
+        raise UserError(message, f"correct the file; python {Path(path).name} shows the traceback") from error
     return module
 
 
@@ -298,6 +334,16 @@ def _assigns(text: str, name: str) -> bool:
     return any(line.startswith((f"{name} =", f"{name}:")) for line in text.splitlines())
 
 
+def _name(part: Any) -> str:
+    """Return what a part calls itself."""
+    return str(getattr(part, "name", "") or getattr(part, "__name__", ""))
+
+
+def _module_name(spec: str) -> str:
+    """Return the name under which the file of ``python:FILE.py:NAME`` is imported."""
+    return load_file(spec.removeprefix(SCHEME).rpartition(":")[0]).__name__
+
+
 def _distribution(entry: metadata.EntryPoint) -> str:
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
 
@@ -315,7 +361,7 @@ readers = Registry("reader", "cuebench.stimuli.readers", "READER", requires=("re
 makers = Registry("maker", "cuebench.stimuli.makers", "MAKER", requires=("make",))
 sources = Registry("source", "cuebench.stimuli.sources", "SOURCE")
 datasets = Registry("dataset", "cuebench.stimuli.datasets", "DATASET")
-figures = Registry("figure", "cuebench.reports.figures")
+figures = Registry("figure", "cuebench.reports.figures", "FIGURE", requires=("draw", "needs", "options"))
 KINDS: dict[str, Registry] = {
     "protocols": protocols,
     "metrics": metrics,

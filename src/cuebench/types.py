@@ -14,7 +14,9 @@ Capability = Literal["logits", "features", "masks", "decisions"]
 REMOVED = "-"
 """In ``Stimulus.shape`` or ``texture``: this cue was taken out of the picture (a suppression)."""
 ObserverKind = Literal["model", "person", "people", "ideal"]
-IntervalKind = Literal["images", "shape_sources", "texture_sources", "two_way", "subjects", "classes", "seeds", ""]
+IntervalKind = Literal[
+    "images", "shape_sources", "texture_sources", "two_way", "subjects", "classes", "seeds", "shuffles", ""
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +175,8 @@ class Estimate:
         return max(defined, key=lambda i: i.width, default=None)
 
     def excluding(self, reasons: Mapping[str, int]) -> Estimate:
-        """Return the same estimate with what is outside its denominator; counts of 0 are left out."""
-        return replace(self, excluded={**self.excluded, **{why: n for why, n in reasons.items() if n}})
+        """Return the same estimate with what is outside its denominator; a count of 0 says that it was looked for."""
+        return replace(self, excluded={**self.excluded, **reasons})
 
     def noting(self, *notes: str) -> Estimate:
         """Return the same estimate with further notes; empty ones are left out."""

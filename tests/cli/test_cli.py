@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from cuebench import cli, registry
+from cuebench.catalogue import kinds
 
 
 def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
@@ -69,9 +70,12 @@ def test_a_failed_observer_shows_in_the_exit_status(capsys: pytest.CaptureFixtur
     ("arguments", "part"),
     [
         (["rnu"], "Did you mean 'run'"),
+        (["compar"], "Did you mean 'compare'"),
+        (["data", "blance"], "Did you mean 'balance'"),
+        (["report", "/nowhere"], "not a run folder"),
         (["explain", "shape_bais"], "Did you mean 'shape_bias'"),
         (["score", "/nowhere"], "not a run folder"),
-        (["list", "nothing"], "nothing"),
+        (["list", "cuse"], "Did you mean 'cues'"),
         (["run", "-p", "cue_conflict", "--out", "x"], "--observer"),
     ],
 )
@@ -90,15 +94,17 @@ def test_errors_are_json_for_machines(capsys: pytest.CaptureFixture[str]) -> Non
     assert set(json.loads(err)) == {"error", "hint"}
 
 
-@pytest.mark.parametrize("part", ["protocols", "observers", "cues", "metrics", "stimuli", "labels"])
-def test_list_names_every_part(capsys: pytest.CaptureFixture[str], part: str) -> None:
-    status, out, _ = call(capsys, "list", part, "--json")
+@pytest.mark.parametrize("kind", kinds())
+def test_list_names_every_part_and_its_origin(capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    status, out, _ = call(capsys, "list", kind, "--json")
     rows = json.loads(out)
     assert status == 0
     assert all(row["name"] for row in rows)
-    if part in {"protocols", "cues", "metrics"}:
-        assert {row["name"] for row in rows} == set(getattr(registry, part))
-    assert call(capsys, "list", part)[0] == 0
+    if kind in registry.KINDS:
+        assert {row["name"] for row in rows} == set(registry.KINDS[kind])
+    if kind != "suites":
+        assert {row["origin"] for row in rows} == {"cuebench"}
+    assert call(capsys, "list", kind)[0] == 0
 
 
 @pytest.mark.parametrize("name", [*registry.metrics])
@@ -124,7 +130,8 @@ def test_doctor_measures_a_known_answer(capsys: pytest.CaptureFixture[str], data
     findings = {f["what"]: f for f in json.loads(out)}
     assert status == 0
     assert findings["known answer"]["status"] == "ok"
-    assert findings["data of cue_conflict"]["found"].startswith("32 stimuli")
+    assert findings["data of cue_conflict"]["detail"].startswith("32 stimuli")
+    assert findings["plug-ins"]["status"] == "ok"
     assert findings["data of imagenet_accuracy"]["status"] == "missing"
 
 
@@ -132,14 +139,91 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert call(capsys, "--version")[1].startswith("cuebench 0.")
     status, out, _ = call(capsys, "--help")
     assert status == 0
-    assert all(verb in out for verb in cli.verbs())
+    listed = [line.split()[1] for line in out.splitlines() if line.startswith("│ ") and line[2] != " "]
+    assert [word for word in listed if not word.startswith("-")] == cli.verbs()
+    assert all(f" {heading} ─" in out for heading in cli.GROUPS)
 
 
-def test_every_verb_has_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_verb_is_in_a_group_and_has_a_line_of_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert {verb for members in cli.GROUPS.values() for verb in members} == set(cli.verbs())
+    out = call(capsys, "--help")[1]
     for verb in cli.verbs():
-        status, out, _ = call(capsys, verb, "--help")
-        assert status == 0
-        assert "Usage" in out
+        (line,) = [line for line in out.splitlines() if line.startswith(f"│ {verb} ")]
+        assert line.strip("│ ").removeprefix(verb).strip().endswith("."), f"{verb}: more than one line at 80 columns"
+
+
+@pytest.mark.parametrize("call_of", [[verb] for verb in cli.verbs()] + [["data", "check"], ["data", "balance"]])
+def test_every_verb_has_help(capsys: pytest.CaptureFixture[str], call_of: list[str]) -> None:
+    status, out, _ = call(capsys, *call_of, "--help")
+    assert status == 0
+    assert "Usage" in out
+
+
+@pytest.mark.parametrize(("earlier", "now"), cli.ALIASES.items())
+def test_earlier_names_of_verbs_still_work(
+    capsys: pytest.CaptureFixture[str], earlier: str, now: tuple[str, ...]
+) -> None:
+    assert call(capsys, earlier, "--help") == call(capsys, *now, "--help")
+    assert earlier not in cli.verbs()
+
+
+def test_a_protocol_of_an_earlier_check_is_an_option(capsys: pytest.CaptureFixture[str], data_root: Path) -> None:
+    results = [
+        call(capsys, *words, "--data-root", data_root)
+        for words in (["check-data", "-p", "cue_conflict"], ["data", "check", "cue_conflict"])
+    ]
+    assert results[0] == results[1]
+    assert "has no data check" in results[0][2]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], data_root: Path) -> Path:
+    arguments = run_arguments(data_root, data_root / "run", "-q", "-o", "ideal:texture", "--resamples", "100")
+    assert call(capsys, *arguments)[0] == 0
+    return data_root / "run"
+
+
+def test_report_prints_the_headline_of_each_protocol(capsys: pytest.CaptureFixture[str], run: Path) -> None:
+    status, out, _ = call(capsys, "report", run)
+    assert status == 0
+    assert out.startswith("cue_conflict v1 · 4-way")
+    assert "larger means more shape" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("markdown", "**cue"), ("latex", "\\begin"), ("csv", "protocol,"), ("json", "[")]
+)
+def test_report_exports(capsys: pytest.CaptureFixture[str], run: Path, name: str, start: str) -> None:
+    status, out, _ = call(capsys, "report", run, "--format", name)
+    assert status == 0
+    assert out.startswith(start)
+    assert out.replace("\\_", "_").count("shape_bias") >= 2
+    ending = {"markdown": "md", "latex": "tex", "csv": "csv", "json": "json"}[name]
+    file = run.parent / f"scores.{ending}"
+    assert call(capsys, "report", run, "--out", file)[0] == 0
+    assert file.read_text() == out
+
+
+def test_report_gives_one_row_for_each_number_with_its_widest_interval(
+    capsys: pytest.CaptureFixture[str], run: Path
+) -> None:
+    rows = json.loads(call(capsys, "report", run, "--json")[1])
+    numbers = [(r["protocol"], r["observer"], r["condition"], r["metric"]) for r in rows]
+    assert len(set(numbers)) == len(numbers)
+    every = json.loads((run / "scores.json").read_text())
+    assert len(rows) < len(every)
+    for row in rows:
+        same = [r for r in every if all(r[k] == row[k] for k in ("observer", "condition", "metric"))]
+        widths = [r["ci_high"] - r["ci_low"] for r in same if r["ci_low"] is not None]
+        assert not widths or row["ci_high"] - row["ci_low"] == max(widths)
+
+
+def test_report_writes_the_tables_to_a_file(capsys: pytest.CaptureFixture[str], run: Path) -> None:
+    file = run.parent / "report.txt"
+    status, out, _ = call(capsys, "report", run, "--out", file)
+    assert status == 0
+    assert "numbers in" in out
+    assert file.read_text().startswith("cue_conflict v1 · 4-way")
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from cuebench import cli
+from cuebench.catalogue import kinds
 
 CHATTY = """
 print("the model's file is read")
@@ -22,6 +23,13 @@ def answer(x):
 def factory():
     return cb.wrap(answer, preprocess=cb.Preprocess(size=32), labels=("cat", "dog", "car", "clock"), name="net[/a1]",
                    fingerprint="1")
+"""
+CUE = """
+from cuebench.cues.base import CueInfo
+@CueInfo(kind="texture", reference="nobody")
+def upside_down(image):
+    print("the cue works")
+    return image[::-1].copy()
 """
 
 
@@ -38,6 +46,7 @@ def world(data_root: Path, tmp_path: Path) -> Path:
     pixels = np.random.default_rng(0).integers(0, 256, (24, 24, 3)).astype(np.uint8)
     Image.fromarray(pixels).save(tmp_path / "image.png")
     (tmp_path / "chatty.py").write_text(CHATTY)
+    (tmp_path / "mine.py").write_text(CUE)
     arguments = ["run", "-p", "cue_conflict", "--data-root", str(data_root), "--out", str(tmp_path / "run"), "-q"]
     arguments += [f"-oideal:{name}" for name in ("shape", "texture", "random", "mixture?shape=0.7")]
     assert cli.invoke([*arguments, "--resamples", "100"]) == 0
@@ -47,19 +56,21 @@ def world(data_root: Path, tmp_path: Path) -> Path:
 NEEDS = {"demo": "a network", "doctor": "torch, where it is installed; see test_cli.py"}
 """Verbs that cannot run without more than this folder."""
 CALLS = {
-    "comparison": ["run"],
-    "correlate": ["run --kind ideal --x shape_bias@partial --y shape_accuracy@partial --resamples 100"],
-    "cue": ["greyscale image.png grey.png"],
-    "explain": ["cue_conflict", "shape_bias", "voronoi_shuffle"],
-    "list": ["protocols", "observers", "cues", "metrics", "stimuli", "labels", "suites", "figures"],
+    "compare": ["run", "run -p cue_conflict"],
+    "correlate": ["run --kind ideal --x cue_conflict --y shape_accuracy@4-way --resamples 100"],
+    "cue": ["greyscale image.png grey.png", "python:mine.py:upside_down image.png turned.png"],
+    "explain": ["cue_conflict", "shape_bias", "voronoi_shuffle", "ci_kind", "16-way/class=cat"],
+    "list": [*kinds()],
     "make": ["cue_conflict --out made --count 4"],
     "published": ["list", "export --out all.csv", "place run", "agree"],
+    "report": ["run", "run --format csv --out scores.csv"],
     "run": ["-o python:chatty.py:factory -p cue_conflict --data-root data --out other --workers 0"],
     "score": ["run --resamples 100"],
 }
 REFUSED = {
     "balance": ["run"],
     "check-data": ["-p refined_bias --data-root data"],
+    "data": ["balance run", "check refined_bias --data-root data", "check", "chek refined_bias"],
     "fetch": ["cue_conflict --data-root data --offline"],
     "figure": ["tav_bars run --out figure.svg"],
     "published": ["export run --out csv"],
@@ -73,7 +84,7 @@ def each(calls: dict[str, list[str]]) -> list[list[str]]:
 
 
 def test_every_verb_is_called_or_says_why_not() -> None:
-    assert {*CALLS, *REFUSED, *NEEDS} == set(cli.verbs())
+    assert {*CALLS, *REFUSED, *NEEDS} - set(cli.ALIASES) == set(cli.verbs())
     assert not {*CALLS, *REFUSED} & set(NEEDS)
 
 

@@ -1,33 +1,95 @@
-"""What the table of a run says: numbers that have no value, and every reason why a set was partial."""
+"""The tables of a run: headlines first, numbers without a value, and every reason why a set is partial."""
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
-from cuebench.cli._tables import print_scores
-from cuebench.protocols.base import partial_notes
+import pytest
+from planted_scores import planted_scores
+from rich.console import Console
+
+from cuebench.cli._tables import print_scores, value_with_interval
+from cuebench.protocols.base import PARTIAL
+from cuebench.protocols.headline import headline_column
+from cuebench.registry import protocols
 from cuebench.types import Score
 
 
-def row(observer: str, value: float, note: str = "", metric: str = "shape_bias", condition: str = "all") -> Score:
+def row(observer: str, value: float, note: str = "", metric: str = "shape_bias", condition: str = "16-way") -> Score:
     return Score("cue_conflict", 1, observer, condition, metric, value, value, value, "images", 9, 0, note)
 
 
 def shown(capsys: pytest.CaptureFixture[str], *rows: Score) -> str:
-    print_scores(rows)
-    return " ".join(capsys.readouterr().out.split())
+    print_scores(rows, Console(width=300, highlight=False, markup=False, emoji=False))
+    return capsys.readouterr().out
+
+
+def lines(capsys: pytest.CaptureFixture[str], *rows: Score) -> list[str]:
+    return [" ".join(line.split()) for line in shown(capsys, *rows).splitlines()]
+
+
+@pytest.mark.parametrize("protocol", [*protocols])
+def test_the_headline_comes_first_with_its_widest_interval(capsys: pytest.CaptureFixture[str], protocol: str) -> None:
+    rows = planted_scores(protocol)
+    column = headline_column(rows, protocol)
+    assert column is not None
+    printed = lines(capsys, *rows)
+    assert printed[0] == f"{protocol} v1 · {column.condition}"
+    table = printed[: printed.index("")]
+    for observer, score in column.rows.items():
+        (line,) = [line for line in table if line.startswith(f"{observer} ")]
+        assert line.startswith(f"{observer} {value_with_interval(score)}")
+
+
+def test_all_headlines_come_before_other_conditions(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [*planted_scores("cue_conflict"), *planted_scores("imagenet_accuracy")]
+    titles = [line for line in lines(capsys, *rows) if " v1 · " in line]
+    assert titles[:2] == ["cue_conflict v1 · 16-way", "imagenet_accuracy v1 · top1"]
+    assert set(titles[2:]) == {
+        "cue_conflict v1 · 1000-way",
+        "cue_conflict v1 · 16-way/mean_of_subjects",
+        "imagenet_accuracy v1 · top5",
+    }
+
+
+def test_a_title_never_calls_a_label_space_partial(capsys: pytest.CaptureFixture[str]) -> None:
+    printed = lines(capsys, *planted_scores("cue_conflict"))
+    assert not [line for line in printed if "partial" in line and not line.startswith("cue_conflict: partial set: ")]
+    assert "cue_conflict: partial set: 32 of 1,280 stimuli" in printed
+
+
+def test_the_direction_and_the_value_of_people_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    headline = protocols.get("cue_conflict").headline
+    (line,) = [line for line in lines(capsys, *planted_scores("cue_conflict")) if "the headline is" in line]
+    assert line.startswith("cue_conflict: the headline is shape_bias in 16-way; larger means more shape; people: 0.959")
+    assert headline.human_source in line
+
+
+def test_more_conditions_than_fit_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = planted_scores("triplets")
+    printed = lines(capsys, *rows)
+    titles = [line for line in printed if line.startswith("triplets v1 · ")]
+    (more,) = [line for line in printed if "more conditions" in line]
+    conditions = len({r.condition for r in rows})
+    assert len(titles) == 6
+    assert more.startswith(f"triplets: {conditions - 6} more conditions")
+
+
+def test_scores_of_a_protocol_that_is_not_installed_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [replace(r, protocol="gone_protocol") for r in planted_scores("imagenet_accuracy")]
+    assert "gone_protocol v1 · top1" in lines(capsys, *rows)
 
 
 def test_a_number_without_value_stays_in_the_table_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    text = shown(capsys, row("one", 0.5), row("two", float("nan"), "nothing was decided"))
+    text = " ".join(shown(capsys, row("one", 0.5), row("two", float("nan"), "nothing was decided")).split())
     assert "two –" in text
-    assert "– all: no shape_bias of two: nothing was decided" in text
+    assert "– 16-way: no shape_bias of two: nothing was decided" in text
 
 
 def test_every_reason_of_a_partial_set_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
-    (note,) = partial_notes(["256 of 1,280 stimuli", "limited to 40 of 256 stimuli"])
+    note = f"{PARTIAL}256 of 1,280 stimuli, limited to 40 of 256 stimuli"
     text = shown(capsys, row("one", 0.5, f"240 aligned; {note}; cut"), row("two", 0.5, note))
-    assert text.count("partial set: 256 of 1,280 stimuli, limited to 40 of 256 stimuli") == 1
+    assert text.count(note) == 1
 
 
 def test_a_failed_observer_is_named_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -216,7 +216,7 @@ def test_the_verb(photos, tmp_path, capsys):
     captured = capsys.readouterr()
     assert json.loads(captured.out)["kept"] == 3
     assert all(json.loads(line)["event"] for line in captured.err.splitlines())
-    assert run([*call, "--set", "grid=8"]) == 2
+    assert run([word.replace("grid=4", "grid=8") for word in call]) == 2
     assert "other parameters" in capsys.readouterr().err
 
 
@@ -244,7 +244,7 @@ def test_settings_are_read_as_values():
         "angles": [0, 90],
         "keep_colour": True,
     }
-    for bad in ("sites", "=3", "a b=3"):
+    for bad in ("sites", "=3"):
         with pytest.raises(UserError, match="--set"):
             parse_settings([bad])
 

@@ -7,6 +7,7 @@ from PIL import Image
 from cuebench.cli import invoke as run
 from cuebench.registry import cues
 from cuebench.stimuli import sheet
+from cuebench.stimuli.masks import guess_mask
 from cuebench.stimuli.sheet_layout import Group, Tile, draw
 from cuebench.testing import object_mask, sample_image
 
@@ -52,7 +53,7 @@ def test_guessed_mask_finds_a_bright_object():
     y, x = np.mgrid[:100, :100]
     disc = (y - 50) ** 2 + (x - 50) ** 2 < 30**2
     image = np.where(disc[..., None], 220, 30).astype(np.uint8) + np.zeros((1, 1, 3), np.uint8)
-    found = sheet.guess_mask(image)
+    found = guess_mask(image)
     assert (found & disc).sum() / (found | disc).sum() > 0.9
 
 

@@ -16,7 +16,7 @@ from cuebench.cues import (
     voronoi_shuffle,
 )
 from cuebench.cues._moves import cuts
-from cuebench.cues._quilt import min_cut
+from cuebench.cues.blocks import min_cut
 from cuebench.cues.voronoi_shuffle import nearest_site
 from cuebench.errors import UserError
 

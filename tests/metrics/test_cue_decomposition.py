@@ -13,16 +13,33 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from cuebench.errors import UserError
-from cuebench.metrics.cue_decomposition import Population, fixed
-from cuebench.metrics.mean_iou import ConfusionMatrix, mean_iou
-from cuebench.metrics.quality import Quality, accuracies, mean_ious
-from cuebench.metrics.quality_original import quality_original
-from cuebench.metrics.quality_shape import quality_shape
-from cuebench.metrics.quality_texture import quality_texture
-from cuebench.metrics.relative_robustness import by_type, mean_quality, over, relative_robustness
-from cuebench.metrics.robustness_cd import robustness_cd
-from cuebench.metrics.shape_bias_cd import shape_bias_cd
+from cuebench.metrics import (
+    mean_iou,
+    quality_original,
+    quality_shape,
+    quality_texture,
+    relative_robustness,
+    robustness_cd,
+    shape_bias_cd,
+)
+from cuebench.metrics.mean_iou import ConfusionMatrix
+from cuebench.protocols.base import ScoreOptions
+from cuebench.protocols.correctness import Table, accuracies
 from cuebench.protocols.cue_decomposition import populations as _populations
+from cuebench.protocols.cue_decomposition.populations import Population
+from cuebench.protocols.masks import class_ious, mean_ious
+from cuebench.statistics.estimates import derived, from_draws
+from cuebench.types import Estimate
+
+fixed = Estimate  # a printed number: no draws
+
+
+def accuracies_of(correct, **options):
+    """The accuracies in each condition of images × conditions, all of which were shown."""
+    names = [str(i) for i in range(correct.shape[1])]
+    table = Table([str(i) for i in range(len(correct))], names, np.ones(correct.shape, bool), correct)
+    return list(accuracies(table, ScoreOptions(**options)).values())
+
 
 TABLES = Path(__file__).parents[2] / "src" / "cuebench" / "published" / "tables"
 
@@ -99,7 +116,6 @@ def test_populations_of_segmentation_and_mistakes(tmp_path):
     own.write_text(json.dumps({"sets": {"imagenet": {"models": {"a": {"eed": 0.2, "voronoi": 0.4}}}}}))
     assert _populations.populations(str(own), "imagenet", "eed", "voronoi", {}, [])[0].t == 0.4
     own.write_text("{}")
-    _populations.frozen_models.cache_clear()
     with pytest.raises(UserError, match="cannot be used"):
         _populations.populations(str(own), "imagenet", "eed", "voronoi", {}, [])
 
@@ -113,30 +129,54 @@ def test_edges_of_the_formulas():
     assert [f(3, 4) for f in (quality_original, quality_shape, quality_texture)] == [0.75] * 3
     assert np.isnan(quality_shape(0, 0))
     with pytest.raises(UserError, match="no model is left"):
-        Population("run", {"a": fixed(0.5)}, {"a": fixed(0.5)}).without({"a"})
+        Population("run", {"a": fixed(0.5, 0)}, {"a": fixed(0.5, 0)}).without({"a"})
 
 
 def test_a_run_population_moves_with_the_draws_and_a_frozen_one_does_not():
     draws = np.array([0.1, 0.3])
-    run = Population("run", {"a": Quality(0.2, draws, 5)}, {"a": Quality(0.4, draws * 2, 5)})
-    s, t = run.draws(2)
-    np.testing.assert_allclose([s, t], [draws, draws * 2])
-    frozen = Population("x", {"a": fixed(0.2)}, {"a": fixed(0.4)})
-    assert frozen.draws(2) == (0.2, 0.4)
+    run = Population(
+        "run", {"a": from_draws(0.2, 5, {"images": draws})}, {"a": from_draws(0.4, 5, {"images": draws * 2})}
+    )
+    np.testing.assert_allclose(run.mean_shape.draws["images"], draws)
+    np.testing.assert_allclose(run.mean_texture.draws["images"], draws * 2)
+    frozen = Population("x", {"a": fixed(0.2, 0)}, {"a": fixed(0.4, 0)})
+    assert (frozen.s, frozen.t) == (0.2, 0.4)
+    assert not frozen.mean_shape.draws
 
 
-def test_relative_robustness_of_qualities_is_that_of_numbers():
-    rng = np.random.default_rng(0)
-    correct = rng.random((200, 4)) < [0.9, 0.8, 0.5, 0.2]
-    clean, *levels = accuracies(correct, np.ones_like(correct), seed=1, resamples=300)
-    types = by_type({"a": [over(q, clean) for q in levels[:2]], "b": [over(levels[2], clean)]})
-    accuracy = correct.mean(axis=0)
-    assert types["a"].value == pytest.approx(relative_robustness(accuracy[1:3].tolist(), accuracy[0]))
-    whole = mean_quality(list(types.values()))
-    assert whole.value == pytest.approx((accuracy[1] + accuracy[2]) / 4 / accuracy[0] + accuracy[3] / 2 / accuracy[0])
-    low, high = whole.interval().interval.low, whole.interval().interval.high
-    assert low < whole.value < high
-    assert whole.n == 600
+def test_a_member_without_draws_holds_the_mean_fixed():
+    members = {
+        "a": from_draws(0.2, 5, {"images": np.array([0.1, 0.3])}),
+        "b": from_draws(0.4, 1, {"images": np.empty(0)}),
+    }
+    population = Population("run", members, members)
+    assert population.s == pytest.approx(0.3)
+    assert not population.mean_shape.draws
+
+
+def test_a_file_with_bad_qualities_is_refused_before_a_run(tmp_path):
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({"sets": {"imagenet": {"models": {"a": {"eed": 20, "voronoi": True, "year": 2020}}}}}))
+    with pytest.raises(UserError) as refused:
+        _populations.check_population(str(path))
+    assert "2 problems" in refused.value.message
+    assert "a: eed is 20" in refused.value.message
+    with pytest.raises(UserError, match="does not exist"):
+        _populations.check_population(str(tmp_path / "other.json"))
+
+
+def test_formulas_work_element_by_element():
+    q_s, q_t, q_o = np.array([[0.2, 0.6, 0.0], [0.4, 0.3, 0.0], [0.8, 0.9, 0.0]])
+    biases = [shape_bias_cd(a, b, 0.3, 0.5) for a, b in zip(q_s.tolist(), q_t.tolist())]
+    np.testing.assert_array_equal(shape_bias_cd(q_s, q_t, 0.3, 0.5), biases)
+    np.testing.assert_array_equal(
+        robustness_cd(q_s, q_t, q_o), [robustness_cd(*q) for q in zip(q_s.tolist(), q_t.tolist(), q_o.tolist())]
+    )
+    np.testing.assert_array_equal(
+        relative_robustness([q_s, q_t], q_o),
+        [relative_robustness(q[:2], q[2]) for q in zip(q_s.tolist(), q_t.tolist(), q_o.tolist())],
+    )
+    assert np.isnan(relative_robustness([], 0.5))
 
 
 def reference_miou(truth, answer, classes, ignore=255):
@@ -204,11 +244,16 @@ def test_the_bootstrap_of_confusion_matrices_is_a_bootstrap_of_images():
     truth = rng.integers(0, 3, (40, 4, 4))
     answer = np.where(rng.random(truth.shape) < rng.random((40, 1, 1)), truth, rng.integers(0, 3, truth.shape))
     areas = np.stack([ConfusionMatrix.of(t, a, 3).areas for t, a in zip(truth, answer)])
-    (found,) = mean_ious([areas], np.ones((40, 1), bool), seed=5, resamples=2000)
+    table = Table([str(i) for i in range(40)], ["original"], np.ones((40, 1), bool), areas[:, None])
+    options = ScoreOptions(seed=5, resamples=2000)
+    found = mean_ious(table, options)["original"]
+    draws = found.draws["images"]
     assert found.value == pytest.approx(reference_miou(truth, answer, 3), abs=1e-9)
     plain = [reference_miou(truth[i], answer[i], 3) for i in rng.integers(0, 40, (150, 40))]
-    assert np.std(found.draws) == pytest.approx(np.std(plain), rel=0.25)
-    assert np.mean(found.draws) == pytest.approx(np.mean(plain), abs=0.01)
+    assert np.std(draws) == pytest.approx(np.std(plain), rel=0.25)
+    assert np.mean(draws) == pytest.approx(np.mean(plain), abs=0.01)
+    classes = class_ious(table, "original", options)
+    np.testing.assert_allclose(np.mean([c.draws["images"] for c in classes], axis=0), draws)
 
 
 def test_intervals_of_r_cd_and_s_cd_cover_the_truth():
@@ -225,15 +270,15 @@ def test_intervals_of_r_cd_and_s_cd_cover_the_truth():
         found = {}
         for m, v in lean.items():
             correct = rng.random((150, 3)) < 1 / (1 + np.exp(easy - v))
-            found[m] = accuracies(correct, np.ones_like(correct), seed=experiment, resamples=400)
-        own = found["a"]
+            found[m] = accuracies_of(correct, seed=experiment, resamples=400)
+        q_o, q_s, q_t = found["a"]
         h = Population("run", {m: q[1] for m, q in found.items()}, {m: q[2] for m, q in found.items()})
-        draws = (
-            robustness_cd(own[1].draws, own[2].draws, own[0].draws),
-            shape_bias_cd(own[1].draws, own[2].draws, *h.draws(400)),
+        estimates = (
+            derived(robustness_cd, q_s, q_t, q_o),
+            derived(shape_bias_cd, q_s, q_t, h.mean_shape, h.mean_texture),
         )
-        for k, d in enumerate(draws):
-            interval = Quality(0.5, d, 150).interval().interval
+        for k, estimate in enumerate(estimates):
+            (interval,) = estimate.intervals
             hits[k] += interval.low <= truth[k] <= interval.high
     # Standard error of a coverage of .95 with 200 experiments: .015.
     assert (hits / 200 >= 0.90).all(), hits / 200

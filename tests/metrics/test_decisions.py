@@ -1,4 +1,4 @@
-"""Decisions in the partial and in the full label space against plain loops."""
+"""Decisions among the few classes of the stimuli and in the whole label space, against plain loops."""
 
 from __future__ import annotations
 

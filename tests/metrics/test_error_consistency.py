@@ -7,20 +7,13 @@ import random
 
 import numpy as np
 import pytest
-from brute_force import cohen_kappa, quantile
 from hypothesis import given
 from hypothesis import strategies as st
 
+from brute_force import cohen_kappa, quantile
 from cuebench.errors import UserError
-from cuebench.metrics.error_consistency import (
-    METRIC,
-    compute,
-    count,
-    error_consistency,
-    mean_interval,
-    mean_over_pairs,
-    reason,
-)
+from cuebench.metrics import error_consistency
+from cuebench.metrics.error_consistency import mean_over_pairs
 
 PAIRS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60)
 
@@ -32,24 +25,15 @@ def test_kappa_equals_cohens(pairs):
     assert (math.isnan(found) and math.isnan(wanted)) or found == pytest.approx(wanted, abs=1e-12)
 
 
-@given(PAIRS, st.integers(0, 60))
-def test_shards_add_up(pairs, cut):
-    a, b = (np.array([p[i] for p in pairs], bool) for i in (0, 1))
-    assert count(a[:cut], b[:cut]) + count(a[cut:], b[cut:]) == count(a, b)
-
-
 def test_the_sign_is_kept():
     assert error_consistency([True, False] * 10, [False, True] * 10) == -1
-    assert METRIC.bounds == (-1.0, 1.0)
+    assert error_consistency.bounds == (-1.0, 1.0)
 
 
-@pytest.mark.parametrize(("value", "word"), [(True, "right"), (False, "wrong")])
-def test_expected_agreement_of_one_is_nan_with_a_reason(value, word):
-    counts = count(np.full(7, value), np.full(7, value))
-    assert math.isnan(compute(counts))
-    assert reason(counts) == f"expected agreement is 1: both are {word} in all trials"
-    assert reason(count(np.array([], bool), np.array([], bool))) == "no trial that both saw"
-    assert reason(count(np.array([True, True]), np.array([True, False]))) == ""
+@pytest.mark.parametrize("value", [True, False])
+def test_expected_agreement_of_one_is_nan(value):
+    assert math.isnan(error_consistency([value] * 7, [value] * 7))
+    assert math.isnan(error_consistency([], []))
     assert error_consistency([True, True], [False, False]) == 0  # one always right, one always wrong: as chance has it
 
 
@@ -60,15 +44,20 @@ def test_mean_over_pairs_uses_only_what_both_saw():
     wanted = [cohen_kappa(correct[0, b], correct[i, b]) for i in (1, 2, 3) for b in [seen[0] & seen[i]]]
     found = mean_over_pairs(correct, seen, pairs)
     assert found.value == pytest.approx(np.mean(wanted))
-    assert (found.defined, found.undefined) == (3, 0)
+    assert found.n == (seen[0] & seen[1:].any(axis=0)).sum()
+    assert not found.notes
 
 
 def test_an_undefined_pair_leaves_the_mean_and_is_counted():
     correct = np.array([[True] * 4, [True] * 4, [True, False, True, False]])
     found = mean_over_pairs(correct, np.ones_like(correct), [(0, 1), (0, 2)])
-    assert found == (0.0, 1, 1)
+    assert found.value == 0.0
+    assert found.notes == ("κ is undefined for 1 of 2 pairs: expected agreement is 1",)
     none = mean_over_pairs(correct, np.ones_like(correct), [(0, 1)])
     assert math.isnan(none.value)
+    unseen = mean_over_pairs(correct, np.zeros_like(correct), [(0, 1)])
+    assert unseen.notes == ("κ is undefined for 1 of 1 pairs: no image was seen by both",)
+    assert unseen.n == 0
 
 
 @pytest.mark.parametrize("people", [1, 9])
@@ -79,7 +68,7 @@ def test_interval_equals_a_plain_bootstrap_over_images(people):
     correct = rng.random((people + 1, 150)) < easy
     seen = np.ones_like(correct)
     pairs = [(0, i) for i in range(1, people + 1)]
-    found = mean_interval(correct, seen, pairs, resamples=4000).interval
+    (found,) = mean_over_pairs(correct, seen, pairs, resamples=4000).intervals
     plain, draws = random.Random(3), []
     for _ in range(600):
         pick = [plain.randrange(150) for _ in range(150)]
@@ -92,8 +81,9 @@ def test_interval_equals_a_plain_bootstrap_over_images(people):
 
 def test_interval_without_images_or_pairs():
     one = np.ones((2, 1), bool)
-    assert mean_interval(one, one, [(0, 1)]).note == "1 image: nothing to resample"
-    assert mean_interval(np.ones((1, 5), bool), np.ones((1, 5), bool), []).note == "no pair of observers"
+    assert mean_over_pairs(one, one, [(0, 1)]).intervals[0].note == "1 image: nothing to resample"
+    alone = mean_over_pairs(np.ones((1, 5), bool), np.ones((1, 5), bool), [])
+    assert alone.intervals[0].note == "no pair of observers"
 
 
 def test_unequal_lengths():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cuebench.errors import UserError
 from cuebench.labels.ranks import best_ranks, best_ranks_in_parquet, compiled_counter, count_with_numpy
 from cuebench.metrics.accuracy import rank
-from cuebench.metrics.sensitivity import sensitivity
+from cuebench.metrics.refined_bias import shape_sensitivity
 
 
 def by_sorting(logits, target, members):
@@ -50,8 +50,8 @@ def test_both_counters_agree_and_ties_go_to_the_lower_index():
 def test_one_member_is_the_rank_of_accuracy():
     rng = np.random.default_rng(2)
     logits, target = rng.integers(0, 9, size=(200, 30)).astype(float), rng.integers(30, size=200)
-    own = best_ranks(logits, target, [np.array([i]) for i in range(30)])
-    np.testing.assert_array_equal(own, rank(logits, target))
+    ranks = best_ranks(logits, target, [np.array([i]) for i in range(30)])
+    np.testing.assert_array_equal(ranks, rank(logits, target))
 
 
 def test_siblings_above_are_not_removed():
@@ -59,7 +59,7 @@ def test_siblings_above_are_not_removed():
     logits = np.array([[0.1, 0.9, 0.8, 0.5]])
     members = [np.array([0, 3]), np.array([1, 2])]
     assert best_ranks(logits, np.array([0]), members).tolist() == [3]
-    assert sensitivity(logits, np.array([0]), members) == pytest.approx(1 / 3)
+    assert shape_sensitivity(logits, np.array([0]), members) == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize("list_type", ["fixed", "variable"])
@@ -96,4 +96,4 @@ def test_bad_input(target, members, message):
 
 def test_nothing_to_rank():
     assert len(best_ranks(np.zeros((0, 3)), np.zeros(0, int), [np.array([0])])) == 0
-    assert np.isnan(sensitivity(np.zeros((0, 3)), np.zeros(0, int), [np.array([0])]))
+    assert np.isnan(shape_sensitivity(np.zeros((0, 3)), np.zeros(0, int), [np.array([0])]))

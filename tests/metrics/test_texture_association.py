@@ -189,18 +189,16 @@ def test_other_mistakes():
 # ------------------------------------------------------------------------------------------- counting and intervals
 
 
-def test_counts_of_shards_add_up():
+def test_counts_of_pieces_add_up():
     rng = np.random.default_rng(4)
     textures, logits = rng.integers(0, 4, 500), rng.normal(0, 2, (500, 9))
-    whole = TextureAnswers.empty(4, 9)
+    whole, pieces = TextureAnswers.empty(4, 9), TextureAnswers.empty(4, 9)
     whole.add(textures, logits)
-    left, right = TextureAnswers.empty(4, 9), TextureAnswers.empty(4, 9)
-    left.add(textures[:123], logits[:123])
-    right.add(textures[123:], logits[123:])
-    both = left.merge(right)
-    assert np.array_equal(both.counts, whole.counts)
-    assert np.array_equal(both.overall.counts, whole.overall.counts)
-    assert both.overall.total == pytest.approx(whole.overall.total)
+    for part in (slice(0, 123), slice(123, 500)):
+        pieces.add(textures[part], logits[part])
+    assert np.array_equal(pieces.counts, whole.counts)
+    assert np.array_equal(pieces.overall.counts, whole.overall.counts)
+    assert pieces.overall.total == pytest.approx(whole.overall.total)
     assert whole.counts.sum() == 500
     assert np.array_equal(whole.counts[2], np.bincount(logits[textures == 2].argmax(1), minlength=9))
 
@@ -234,6 +232,9 @@ def test_confidence():
     histogram.add(np.array([1.0]))
     assert histogram.counts.tolist() == [0, 0, 0, 0, 0, 0, 0, 1, 0, 2]
     assert (histogram.n, histogram.sure) == (3, 2)
+    values = np.array([0.72, 0.97, 1.0])
+    assert histogram.mean == pytest.approx(values.mean())
+    assert histogram.variance_of_mean == pytest.approx(values.var(ddof=1) / 3)
     assert texture_confidence(confidence) == pytest.approx(0.845)
     assert math.isnan(texture_confidence(np.zeros(0)))
     with pytest.raises(UserError, match="0 … 1"):

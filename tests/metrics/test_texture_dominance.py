@@ -13,7 +13,7 @@ from cuebench.errors import UserError
 from cuebench.metrics.texture_agreement import KINDS, by_label, texture_agreement
 from cuebench.metrics.texture_dominance import (
     STATISTICS,
-    dominance_intervals,
+    dominance_estimates,
     group,
     texture_dominance,
 )
@@ -27,15 +27,15 @@ def slow(classes, textures, values):
         if t >= 0:
             images[c].append((t, v))
     share, mean, inside, outside, kinds = [], [], [], [], []
-    for found in images.values():
-        number = Counter(sorted(t for t, _ in found))
+    for in_class in images.values():
+        number = Counter(sorted(t for t, _ in in_class))
         usual = max(sorted(number), key=lambda t: number[t])
         kinds.append(len(number))
         for t, n in number.items():
-            share.append(n / len(found))
-            mean.append(np.mean([v for u, v in found if u == t]))
-        inside += [v for t, v in found if t == usual]
-        outside += [v for t, v in found if t != usual]
+            share.append(n / len(in_class))
+            mean.append(np.mean([v for u, v in in_class if u == t]))
+        inside += [v for t, v in in_class if t == usual]
+        outside += [v for t, v in in_class if t != usual]
     return pearsonr(share, mean)[0], np.mean(kinds), np.mean(inside), np.mean(outside)
 
 
@@ -74,16 +74,6 @@ def test_planted_dominance_is_found():
     assert found.correlation > 0.95
 
 
-def test_groups_of_shards_add_up():
-    rng = np.random.default_rng(1)
-    c, t, v = rng.integers(0, 5, 90), rng.integers(-1, 3, 90), rng.random(90)
-    both = group(c[:40], t[:40], v[:40], 3, 5).merge(group(c[40:], t[40:], v[40:], 3, 5))
-    whole = group(c, t, v, 3, 5)
-    assert np.array_equal(both.counts, whole.counts)
-    assert np.allclose(both.sums, whole.sums)
-    assert both.lost == whole.lost
-
-
 def test_undefined_cases():
     nothing = texture_dominance(group(np.zeros(0, int), np.zeros(0, int), np.zeros(0), 3, 4))
     assert all(math.isnan(v) for v in nothing)
@@ -106,16 +96,18 @@ def test_intervals_hold_the_value_and_follow_the_seed():
     classes = np.repeat(np.arange(30), 40)
     textures = np.where(rng.random(1200) < 0.6, classes % 5, rng.integers(0, 5, 1200))
     values = (rng.random(1200) < np.where(textures == classes % 5, 0.8, 0.4)).astype(float)
-    found = texture_dominance(group(classes, textures, values, 5, 30))
-    first = dominance_intervals(classes, textures, values, 5, 30, seed=3, resamples=200)
-    assert first == dominance_intervals(classes, textures, values, 5, 30, seed=3, resamples=200)
+    statistics = texture_dominance(group(classes, textures, values, 5, 30))
+    first = dominance_estimates(classes, textures, values, 5, 30, seed=3, resamples=200)
+    assert first == dominance_estimates(classes, textures, values, 5, 30, seed=3, resamples=200)
+    assert [first[name].value for name in STATISTICS] == list(statistics)
     for name in ("with_dominant", "without_dominant", "gap", "all"):
-        interval = first[name].interval
-        assert interval.low < getattr(found, name) < interval.high
-        assert interval.high - interval.low < 0.2
-    few = dominance_intervals(classes[:1], textures[:1], values[:1], 5, 30)
+        (interval,) = first[name].intervals
+        assert interval.low < first[name].value < interval.high
+        assert interval.width < 0.2
+        assert first[name].n == 1200
+    few = dominance_estimates(classes[:1], textures[:1], values[:1], 5, 30)
     assert set(few) == set(STATISTICS)
-    assert "nothing to resample" in few["gap"].note
+    assert "nothing to resample" in few["gap"].intervals[0].note
 
 
 def test_agreement_kinds():

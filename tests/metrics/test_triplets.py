@@ -10,10 +10,9 @@ import pytest
 from scipy.spatial import distance as scipy_distance
 
 from cuebench.errors import UserError
-from cuebench.metrics.triplet_bias_gain import gain, gain_estimates, mean_of_seeds
-from cuebench.metrics.triplet_shape_bias import compute, count, triplet_shape_bias
-from cuebench.metrics.triplets import SIMILARITIES, balanced_draw, decide, enumerate_triplets, gram
-from cuebench.statistics.intervals import Clusters
+from cuebench.metrics import triplet_bias_gain, triplet_shape_bias
+from cuebench.metrics.triplets import SIMILARITIES, balanced_draws, count, decide, enumerate_triplets, gram
+from cuebench.statistics.ratios import total
 from cuebench.stimuli.readers.cue_conflict import parse
 
 
@@ -34,10 +33,13 @@ def test_experiment_1_has_210_103_triplets(published):
 
 def test_28_of_each_anchor_are_33_600_and_distinct(published):
     found = enumerate_triplets(*published)
-    rows = balanced_draw(found, 28, np.random.default_rng(0))
-    assert len(rows) == len(set(rows.tolist())) == 33_600
-    assert set(found.only(rows).per_anchor.tolist()) == {28}
-    assert rows.tolist() != balanced_draw(found, 28, np.random.default_rng(1)).tolist()
+    first, second = balanced_draws(found, 28, 2, seed=0)
+    for rows in (first, second):
+        assert len(rows) == len(set(rows.tolist())) == 33_600
+        assert set(np.bincount(found.anchor[rows]).tolist()) == {28}
+    assert first.tolist() != second.tolist()
+    assert first.tolist() == balanced_draws(found, 28, 1, seed=0)[0].tolist()
+    assert first.tolist() != balanced_draws(found, 28, 1, seed=1)[0].tolist()
 
 
 def test_experiment_3_has_57_600_triplets():
@@ -82,7 +84,7 @@ def test_decisions_are_those_of_a_loop_over_triplets(kind):
     shapes, textures = zip(*product(range(5), range(6)))
     features = rng.normal(size=(30, 17)).astype(np.float32) + 1
     found = enumerate_triplets(shapes, textures)
-    ours = decide(gram(features, found), found, kind)
+    ours = decide(gram(features, found), kind)
     rows = features.astype(np.float64)
     sim = LOOP[kind]
     loop = [sim(rows[a], rows[s]) > sim(rows[a], rows[t]) for a, s, t in zip(found.anchor, found.shape, found.texture)]
@@ -99,15 +101,15 @@ def grid(n, m):
 @pytest.mark.parametrize(("by", "bias"), [("shape", 1.0), ("texture", 0.0)])
 def test_an_embedding_of_one_cue_has_bias_one_or_zero(kind, by, bias):
     shapes, textures = grid(6, 7)
-    own = np.eye(8)[list(shapes if by == "shape" else textures)]
-    assert triplet_shape_bias(own, shapes, textures, similarity=kind) == bias
+    features = np.eye(8)[list(shapes if by == "shape" else textures)]
+    assert triplet_shape_bias(features, shapes, textures, similarity=kind) == bias
 
 
 def test_both_cues_equally_are_all_ties_without_noise_and_half_with_it():
     shapes, textures = grid(16, 16)
     both = np.concatenate([np.eye(16)[list(shapes)], np.eye(16)[list(textures)]], axis=1)
     found = enumerate_triplets(shapes, textures)
-    assert decide(gram(both, found), found).tie.all()
+    assert decide(gram(both, found)).tie.all()
     assert triplet_shape_bias(both, shapes, textures) == 0  # a tie is never a shape decision
     noisy = both + np.random.default_rng(0).normal(scale=0.3, size=both.shape)
     assert triplet_shape_bias(noisy, shapes, textures) == pytest.approx(0.5, abs=0.03)
@@ -119,7 +121,7 @@ def test_a_constant_network_ties_everywhere_despite_rounding(width):
     same = np.tile(np.random.default_rng(1).normal(size=width), (64, 1))
     found = enumerate_triplets(shapes, textures)
     for kind in SIMILARITIES:
-        assert decide(gram(same, found), found, kind).tie.all()
+        assert decide(gram(same, found), kind).tie.all()
 
 
 def test_differences_in_the_eighth_digit_are_decided():
@@ -140,10 +142,11 @@ def test_zero_and_nan_vectors_leave_the_trials_and_are_named():
     found = enumerate_triplets(shapes, textures)
     of = gram(rows, found)
     assert (np.flatnonzero(of.zero).tolist(), np.flatnonzero(~of.usable).tolist()) == ([0], [0, 5])
-    decided = decide(of, found)
+    decided = decide(of)
     touched = np.isin(np.stack([found.anchor, found.shape, found.texture]), [0, 5]).any(axis=0)
     assert ((decided.shape | decided.texture | decided.tie) == ~touched).all()
-    assert compute(count(decided, found)).value == 1
+    assert total(triplet_shape_bias.terms(count(decided, found))).value == 1
+    assert triplet_shape_bias(rows, shapes, textures) == 1
 
 
 def test_anchors_without_a_match_have_no_trials():
@@ -157,35 +160,26 @@ def test_draws_are_averaged_and_each_anchor_weighs_the_same():
     shapes = ["a"] * 6 + ["b"] * 2
     textures = ["x", "y", "z", "u", "v", "w", "x", "y"]
     found = enumerate_triplets(shapes, textures)
-    rows = balanced_draw(found, 1, np.random.default_rng(0))
-    assert found.only(rows).per_anchor.max() == 1
+    draws = balanced_draws(found, 1, 3, seed=4)
+    assert all(np.bincount(found.anchor[rows]).max() == 1 for rows in draws)
     features = np.random.default_rng(0).normal(size=(8, 5))
-    decided = decide(gram(features, found), found)
-    draws = [balanced_draw(found, 1, np.random.default_rng(s)) for s in range(3)]
-    mean = np.mean([decided.shape[d].mean() for d in draws])
-    assert compute(count(decided, found, draws)).value == pytest.approx(mean)
+    decided = decide(gram(features, found))
+    mean = np.mean([decided.shape[rows].mean() for rows in draws])
+    assert triplet_shape_bias(features, shapes, textures, k=1, replications=3, seed=4) == pytest.approx(mean)
+    assert triplet_shape_bias(features, shapes, textures) == pytest.approx(decided.shape.mean())
 
 
-def test_the_gain_is_a_difference_and_its_interval_covers_it():
-    shapes, textures = grid(12, 12)
-    found = enumerate_triplets(shapes, textures)
+def test_the_gain_is_the_difference_from_the_mean_of_the_initialisations():
+    assert triplet_bias_gain(0.7, [0.2, 0.4, 0.9]) == pytest.approx(0.2)
+    assert np.isnan(triplet_bias_gain(0.7, []))
+
+
+def test_the_gain_of_draws_is_that_of_each_draw_with_its_seeds():
     rng = np.random.default_rng(0)
-    both = np.concatenate([1.2 * np.eye(12)[list(shapes)], np.eye(12)[list(textures)]], axis=1)
-    tallies = [
-        count(decide(gram(x + rng.normal(scale=0.4, size=x.shape), found), found), found)
-        for x in (both, *[0 * both] * 5)
-    ]
-    trained, baselines = tallies[0], tallies[1:]
-    value = compute(trained).value - np.mean([compute(b).value for b in baselines])
-    assert gain(trained, baselines) == pytest.approx(value)
-    clusters = Clusters(np.arange(144), np.array(shapes), np.array(textures))
-    for made in gain_estimates(trained, baselines, clusters, ("images", "two_way"), seed=0, resamples=500):
-        assert made.bootstrap.interval.low < value < made.bootstrap.interval.high
-        assert made.bootstrap.interval.low > 0
-    mean = mean_of_seeds(baselines, seed=0, resamples=500)
-    assert mean.n == 5
-    assert mean.bootstrap.interval.low <= mean.value <= mean.bootstrap.interval.high
-    assert np.isnan(mean_of_seeds(baselines[:1], seed=0, resamples=500).bootstrap.interval.low)
+    trained, baselines = rng.random(50), rng.random((50, 4))
+    weights = rng.multinomial(4, [0.25] * 4, size=50)
+    loop = [t - np.mean(np.repeat(row, w)) for t, row, w in zip(trained, baselines, weights)]
+    np.testing.assert_allclose(triplet_bias_gain(trained, baselines, weights), loop, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +192,7 @@ def test_the_gain_is_a_difference_and_its_interval_covers_it():
             lambda: triplet_shape_bias(np.ones((4, 2)), ["a"] * 4, ["x"] * 4, similarity="cosin"),
             "Did you mean 'cosine'",
         ),
-        (lambda: balanced_draw(enumerate_triplets(["a"], ["x"]), 0, np.random.default_rng(0)), "cannot draw 0"),
+        (lambda: balanced_draws(enumerate_triplets(["a"], ["x"]), 0, 1, 0), "cannot draw 0"),
     ],
 )
 def test_mistakes_are_named(call, message):

@@ -152,7 +152,7 @@ class TestOpenClip:
         pytest.importorskip("open_clip")
         with pytest.raises(UserError, match="Did you mean 'ViT-B-32'"):
             load("open_clip:ViT-B-23", OFFLINE)
-        with pytest.raises(UserError, match="which weights") as error:
+        with pytest.raises(UserError, match="needs weights=TAG") as error:
             load("open_clip:ViT-B-32", OFFLINE)
         assert "laion2b_s34b_b79k" in error.value.hint
         with pytest.raises(UserError, match="Did you mean 'openai'"):

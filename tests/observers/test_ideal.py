@@ -135,7 +135,7 @@ def test_answers_in_a_larger_label_space():
         ("mixture?shape=much", "shape='much'"),
         ("mixture?lapse=-1", "lapse='-1'"),
         ("mixture?shape=nan", "shape='nan'"),
-        ("shape?shape=0.5", "unknown option 'shape'"),
+        ("shape?shape=0.5", "option of observer 'ideal:shape.shape=0.5': 'shape'"),
     ],
 )
 def test_bad_specs(body, message):

@@ -230,7 +230,7 @@ def test_a_factory_counts_with_its_file(tmp_path):
 
 
 def test_weights_of_ordinary_modules_hash_as_their_tensors():
-    from cuebench.observers.torch.weights import hash_tensors
+    from cuebench.observers.torch.fingerprint import hash_tensors
 
     model = Net()
     assert hash_module(model) == hash_tensors(model.state_dict())

@@ -9,10 +9,10 @@ import pytest
 
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
-from cuebench.observers.base import Batch
+from cuebench.observers.base import Batch, complete
 from cuebench.observers.baselines import random_initialisations
 from cuebench.observers.preprocess import Preprocess
-from cuebench.observers.torch.layers import could_serve, reading_layers
+from cuebench.observers.torch.features import suggested_layers
 from cuebench.types import Stimulus
 
 torch = pytest.importorskip("torch")
@@ -92,15 +92,15 @@ def test_reading_leaves_the_callers_object_alone(observer):
 
 def test_wrong_layers_are_named(observer):
     with pytest.raises(UserError, match=r"Did you mean 'body\.0'"):
-        reading_layers(observer, ["body.00"])
+        observer.reading(["body.00"])
     with pytest.raises(UserError, match="take no part in the forward pass: idle"):
-        reading_layers(observer, ["stem", "idle"])
+        observer.reading(["stem", "idle"])
 
 
 def test_an_observer_without_features_hears_which_layer_could_serve(observer):
-    assert could_serve(observer).endswith("body.0, body.1, idle, head")
-    file = SimpleNamespace(outputs=lambda: ["logits", "pool"])
-    assert could_serve(file) == "; name an output of the file with ?features=OUTPUT; it has logits, pool"
+    assert suggested_layers(observer).endswith("body.0, body.1, idle, head")
+    file = complete(SimpleNamespace(outputs=lambda: ["logits", "pool"]))
+    assert suggested_layers(file) == "; name an output of the file with ?features=OUTPUT; it has logits, pool"
 
 
 def test_specs_of_random_initialisations():
@@ -122,9 +122,12 @@ def test_a_run_with_layers_and_baselines(tmp_path):
         "torchvision:squeezenet1_1?weights=random&seed=9&name=net&preprocess.size=64",
         "triplets",
         out=tmp_path,
-        settings={"triplets.experiments": "3", "triplets.similarity": "cosine"},
-        features="features.3,features.6",
-        baselines=2,
+        settings={
+            "triplets.experiments": "3",
+            "triplets.similarity": "cosine",
+            "triplets.layers": "features.3,features.6",
+            "triplets.baselines": 2,
+        },
         limit=24,
         resamples=100,
         workers=0,

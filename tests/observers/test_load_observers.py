@@ -65,7 +65,7 @@ def test_require_names_the_extra():
     ("spec", "message"),
     [
         ("onnx:missing.onnx", "ONNX file missing.onnx does not exist"),
-        ("onnx:x.onnx?sise=3", "unknown option 'sise'"),
+        ("onnx:x.onnx?sise=3", "'sise'. Did you mean 'size'"),
         ("lite:efficientnet_lite7", "Did you mean 'efficientnet_lite"),
         ("python:no_such_module_here:f", "no Python module 'no_such_module_here'"),
         ("python:nothing", "does not name a factory"),

@@ -24,7 +24,7 @@ PLAIN = Preprocess((12, 16), mean=(0, 0, 0), std=(1, 1, 1))
 
 @pytest.fixture(autouse=True, scope="module")
 def _torchvision():
-    """transformers imports torchvision, which must be mended first where it was built for another torch."""
+    """transformers imports torchvision, which needs repair first where it was built for another torch."""
     import_torchvision()
 
 
@@ -257,5 +257,5 @@ def test_a_module_can_leave_a_device_and_comes_back(monkeypatch):
     assert placed.memory == (3 * 2 + 2) * 4
     placed.release()
     assert next(placed.module.parameters()).device.type == "cpu"
-    placed._come_back()
+    placed.run(lambda x: x, torch.zeros(1, 3, 4, 4))
     assert next(placed.module.parameters()).device.type == "meta"

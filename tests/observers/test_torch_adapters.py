@@ -304,18 +304,26 @@ class TestPython:
     ("query", "message"),
     [
         ("weights=random&checkpoint=x.pt", "both weights=random and checkpoint="),
-        ("seed=one", "seed='one' is not a whole number"),
-        ("weights=random&preprocess.mean=a,b,c", "not a list of numbers"),
-        ("weights=random&preprocess.mean=1,2", "three numbers"),
+        ("seed=one", "seed='one': expected a whole number"),
+        ("weights=randm", "weights='randm': expected one of random. Did you mean 'random'"),
+        ("weights=random&preprocess.mean=a,b,c", "preprocess.mean='a,b,c': expected 1 or 3 numbers"),
+        ("weights=random&preprocess.mean=1,2", "expected 1 or 3 numbers"),
+        ("weights=random&preprocess.size=0", "preprocess.size='0': expected 1 or 2 whole numbers ≥ 1"),
+        ("weights=random&preprocess.size=2x3x4", "expected 1 or 2 whole numbers"),
+        ("weights=random&preprocess.scale=big&seed=x", "2 problems"),
         ("weights=random&preprocess.crop=maybe", "true or false"),
         ("weights=random&preprocess.centre=left", "even"),
-        ("weights=random&preprocess.interpolation=cubic", "interpolation 'cubic'"),
-        ("wieghts=random", "unknown option 'wieghts'"),
+        ("weights=random&preprocess.interpolation=cubic", "Did you mean 'bicubic'"),
+        (
+            "wieghts=random",
+            "unknown option of observer .*: 'wieghts'. Did you mean 'weights'",
+        ),
     ],
 )
 def test_bad_options(query, message):
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match=message) as error:
         load(f"timm:test_vit?{query}", CPU)
+    assert "'timm:test_vit?" in error.value.message
 
 
 def test_options_change_the_preprocessing_and_say_so():

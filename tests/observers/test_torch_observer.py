@@ -114,7 +114,7 @@ class TestMemory:
     def test_freed_memory_is_kept_unless_it_is_switched_off(self, monkeypatch):
         import platform
 
-        from cuebench.observers.torch.device import keep_freed_memory
+        from cuebench.observers.torch.placement import keep_freed_memory
 
         keep_freed_memory.cache_clear()
         assert keep_freed_memory() == (platform.libc_ver()[0] == "glibc")

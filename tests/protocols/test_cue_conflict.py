@@ -11,13 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import cuebench.metrics
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, label_map, label_space
 from cuebench.observers.adapters.ideal import load as load_ideal
 from cuebench.observers.base import Batch, LoadOptions, Spec
 from cuebench.observers.preprocess import Preprocess
-from cuebench.protocols.base import ScoreOptions
+from cuebench.protocols.base import ScoreOptions, score_rows
 from cuebench.protocols.cue_conflict import PROTOCOL
+from cuebench.protocols.headline import headline_column
 from cuebench.registry import metrics, protocols
 from cuebench.responses.table import Responses
 from cuebench.types import StimulusSet
@@ -50,10 +52,10 @@ def decided(stimuli, decisions, name="net", kind="model", keep=None):
 
 
 def scored(*responses, options=QUICK):
-    return PROTOCOL.score(responses, options).scores
+    return score_rows(PROTOCOL, PROTOCOL.score(responses, options))
 
 
-def value(scores, metric, condition="partial", kind="images"):
+def value(scores, metric, condition="16-way", kind="images"):
     (found,) = [s for s in scores if (s.metric, s.condition, s.ci_kind) == (metric, condition, kind)]
     return found
 
@@ -61,11 +63,10 @@ def value(scores, metric, condition="partial", kind="images"):
 def test_shape_and_texture_observers_are_recovered_exactly(stimuli):
     for body, bias in (("shape", 1.0), ("texture", 0.0)):
         scores = scored(ideal(body, stimuli))
-        for condition in ("partial", "full"):
-            assert value(scores, "shape_bias", condition).value == bias
-            assert value(scores, "shape_accuracy", condition).value == bias
-            assert value(scores, "texture_accuracy", condition).value == 1 - bias
-            assert value(scores, "decided_fraction", condition).value == 1
+        assert value(scores, "shape_bias").value == bias
+        assert value(scores, "shape_accuracy").value == bias
+        assert value(scores, "texture_accuracy").value == 1 - bias
+        assert value(scores, "decided_fraction").value == 1
 
 
 def test_random_observer_is_at_chance(stimuli):
@@ -93,11 +94,10 @@ def test_rows_of_one_observer(stimuli):
     scores = scored(ideal("mixture?shape=0.6", stimuli))
     plain = [s for s in scores if "class=" not in s.condition]
     kinds = ("images", "shape_sources", "texture_sources", "two_way")
-    assert [(s.metric, s.condition, s.ci_kind) for s in plain] == list(
-        itertools.product(NUMBERS, ("partial", "full"), kinds)
-    )
+    # The observer answers among 16 classes: the restricted and the whole label space are the same.
+    assert [(s.metric, s.condition, s.ci_kind) for s in plain] == list(itertools.product(NUMBERS, ["16-way"], kinds))
     by_class = [s for s in scores if "class=" in s.condition]
-    assert [(s.metric, s.condition) for s in by_class] == [(m, f"partial/class={c}") for m in NUMBERS[:3] for c in IN16]
+    assert [(s.metric, s.condition) for s in by_class] == [(m, f"16-way/class={c}") for m in NUMBERS[:3] for c in IN16]
     assert {s.ci_kind for s in by_class} == {"images"}
     assert all(s.protocol == "cue_conflict" and s.protocol_version == 1 for s in scores)
     assert all(s.ci_low <= s.value <= s.ci_high for s in plain)
@@ -112,21 +112,21 @@ def test_numbers_and_denominators(stimuli):
     scores = scored(decided(stimuli, answers))
     bias = value(scores, "shape_bias")
     assert (bias.value, bias.n, bias.n_excluded) == (780 / 1080, 1080, 200)
-    assert bias.note == "80 aligned, 120 undecided, 0 unreadable of 1,280"
+    assert bias.note == "80 aligned, 120 undecided of 1,280"
     accuracy = value(scores, "shape_accuracy")
     assert (accuracy.value, accuracy.n, accuracy.n_excluded) == (780 / 1200, 1200, 80)
-    assert accuracy.note == "80 aligned, 0 unreadable of 1,280"
+    assert accuracy.note == "80 aligned of 1,280"
     assert value(scores, "decided_fraction").value == 1080 / 1200
 
 
 def test_class_rows_are_by_shape_class_and_by_texture_class(stimuli):
     answers = np.array([s.shape if s.shape == "cat" else s.texture if s.texture == "dog" else "na" for s in stimuli])
     scores = scored(decided(stimuli, answers))
-    cat = value(scores, "shape_accuracy", "partial/class=cat")
-    assert (cat.value, cat.n, cat.n_excluded, cat.note) == (1.0, 75, 5, "5 aligned, 0 unreadable of 80")
-    assert value(scores, "shape_accuracy", "partial/class=bear").value == 0
-    assert value(scores, "texture_accuracy", "partial/class=dog").value == 70 / 75  # five have the shape of a cat
-    nothing = value(scores, "shape_bias", "partial/class=dog")
+    cat = value(scores, "shape_accuracy", "16-way/class=cat")
+    assert (cat.value, cat.n, cat.n_excluded, cat.note) == (1.0, 75, 5, "5 aligned of 80")
+    assert value(scores, "shape_accuracy", "16-way/class=bear").value == 0
+    assert value(scores, "texture_accuracy", "16-way/class=dog").value == 70 / 75  # five have the shape of a cat
+    nothing = value(scores, "shape_bias", "16-way/class=dog")
     assert math.isnan(nothing.value)
     assert nothing.n == 0
     assert "no trial in the denominator" in nothing.note
@@ -134,19 +134,20 @@ def test_class_rows_are_by_shape_class_and_by_texture_class(stimuli):
 
 def test_decisions_only_have_no_full_space(stimuli):
     scores = scored(decided(stimuli, [s.shape for s in stimuli]))
-    full = [s for s in scores if s.condition == "full"]
+    full = [s for s in scores if s.condition == "1000-way"]
     assert [s.metric for s in full] == list(NUMBERS)
     assert all(math.isnan(s.value) and s.n == 0 and s.n_excluded == 1280 and s.ci_kind == "" for s in full)
-    assert {s.note for s in full} == {"decisions among the 16 classes were given: the full label space needs logits"}
+    reason = "decisions among the 16 classes were given: the whole label space needs logits"
+    assert {s.note for s in full} == {f"{reason}; 1,280 not answered so of 1,280"}
 
 
-def test_top1_decisions_in_a_big_space_have_no_partial_space(stimuli):
+def test_top1_decisions_in_a_big_space_are_not_restricted_to_16_classes(stimuli):
     space = label_space("imagenet1k")
     first = {t: m[0] for t, m in label_map("in16").targets.items()}
     answers = decided(stimuli, [first[s.shape] for s in stimuli])
     scores = scored(replace(answers, labels=space))
-    assert value(scores, "shape_bias", "full").value == 1
-    assert math.isnan(value(scores, "shape_bias", "partial", "").value)
+    assert value(scores, "shape_bias", "1000-way").value == 1
+    assert math.isnan(value(scores, "shape_bias", "16-way", "").value)
     assert not [s for s in scores if "class=" in s.condition]
 
 
@@ -156,7 +157,7 @@ def test_missing_answers_and_unreadable_files_are_counted(stimuli):
     lost = {s.id: "truncated" for s in stimuli.stimuli[:7]}
     bias = value(scored(replace(answers, excluded=lost)), "shape_bias")
     aligned = sum(stimuli.stimuli[i].shape == stimuli.stimuli[i].texture for i in keep)
-    assert bias.note == f"{aligned} aligned, 0 undecided, 7 unreadable, 93 unanswered of 1,280"
+    assert bias.note == f"{aligned} aligned, 7 unreadable, 93 unanswered of 1,280"
     assert bias.n + bias.n_excluded == 1280
 
 
@@ -189,13 +190,13 @@ def people(stimuli, number=3):
 def test_pooled_people_have_a_subjects_interval_and_a_mean_of_subjects(stimuli):
     persons, pool = people(stimuli)
     scores = [s for s in scored(*persons, pool) if s.observer == "people"]
-    bias = [s for s in scores if s.metric == "shape_accuracy" and s.condition == "partial"]
+    bias = [s for s in scores if s.metric == "shape_accuracy" and s.condition == "16-way"]
     assert [s.ci_kind for s in bias] == ["images", "shape_sources", "texture_sources", "two_way", "subjects"]
     assert bias[0].n == 3600
     assert bias[0].note.endswith("of 3,840")
-    mean = value(scores, "shape_accuracy", "partial/mean_of_subjects", "subjects")
-    own = [value(scored(p), "shape_accuracy").value for p in persons]
-    assert mean.value == pytest.approx(np.mean(own))
+    mean = value(scores, "shape_accuracy", "16-way/mean_of_subjects", "subjects")
+    ratios = [value(scored(p), "shape_accuracy").value for p in persons]
+    assert mean.value == pytest.approx(np.mean(ratios))
     assert (mean.n, mean.n_excluded) == (3, 0)
 
 
@@ -210,7 +211,7 @@ def test_error_consistency_compares_with_people(stimuli):
     assert rows["s0"].value == pytest.approx((pairs[0, 1] + pairs[0, 2]) / 2)
     assert rows["people"].value == pytest.approx(np.mean(list(pairs.values())))
     assert (rows["clone"].n, rows["clone"].n_excluded) == (1200, 80)
-    assert rows["s0"].note == "mean of κ over 2 people; 80 aligned, 0 not seen by both of 1,280"
+    assert rows["s0"].note == "mean of κ over 2 people; 80 aligned of 1,280"
 
 
 def kappa(a, b):
@@ -242,7 +243,7 @@ def test_undefined_error_consistency_is_nan_with_a_reason(stimuli):
     perfect = decided(stimuli, [s.shape for s in stimuli], "s0", "person")
     row = next(s for s in scored(ideal("shape", stimuli), perfect) if s.metric == "error_consistency")
     assert math.isnan(row.value)
-    assert "undefined for 1: expected agreement is 1" in row.note
+    assert "undefined for 1 of 1 pairs: expected agreement is 1" in row.note
 
 
 def test_without_people_there_is_no_error_consistency(stimuli):
@@ -253,11 +254,11 @@ def test_confusion_table(stimuli):
     responses = ideal("mixture?shape=0.5&lapse=0.2", stimuli)
     table = PROTOCOL.score([responses, decided(stimuli, ["na"] * 1280)], QUICK).tables["confusion"].to_pylist()
     assert list(table[0]) == ["observer", "condition", "shape", "texture", "response", "count"]
-    for observer, condition in (("ideal:mixture?shape=0.5&lapse=0.2", "full"), ("net", "partial")):
-        own = [r for r in table if (r["observer"], r["condition"]) == (observer, condition)]
-        assert sum(r["count"] for r in own) == 1280
+    for observer, condition in (("ideal:mixture?shape=0.5&lapse=0.2", "16-way"), ("net", "16-way")):
+        rows = [r for r in table if (r["observer"], r["condition"]) == (observer, condition)]
+        assert sum(r["count"] for r in rows) == 1280
     assert {r["response"] for r in table if r["observer"] == "net"} == {"none"}
-    cell = [r for r in table if r["condition"] == "partial" and (r["shape"], r["texture"]) == ("cat", "dog")]
+    cell = [r for r in table if r["condition"] == "16-way" and (r["shape"], r["texture"]) == ("cat", "dog")]
     truth = [d for s, d in zip(stimuli, responses.columns["decisions"]) if (s.shape, s.texture) == ("cat", "dog")]
     assert {r["response"]: r["count"] for r in cell if r["observer"] != "net"} == {
         c: truth.count(c) for c in set(truth)
@@ -276,7 +277,7 @@ def test_scoring_twice_and_in_company_gives_the_same_rows(stimuli):
     assert other != alone
 
 
-def test_partial_and_full_space_differ_for_a_big_label_space(stimuli):
+def test_16_way_and_1000_way_differ_for_a_big_label_space(stimuli):
     space = label_space("imagenet1k")
     resolved = label_map("in16").resolve(space)
     outside = int(np.flatnonzero(resolved.target_of(1000) == -1)[0])
@@ -286,10 +287,13 @@ def test_partial_and_full_space_differ_for_a_big_label_space(stimuli):
         logits[i, outside] = 9 if i % 2 else 0
     answers = Responses("net", "model", stimuli, np.arange(len(stimuli)), {"logits": logits}, space)
     scores = scored(answers)
-    assert value(scores, "shape_accuracy", "partial").value == 1
+    kinds = ("images", "shape_sources", "texture_sources", "two_way")
+    rows = [(s.metric, s.condition, s.ci_kind) for s in scores if "class=" not in s.condition]
+    assert rows == list(itertools.product(NUMBERS, ("16-way", "1000-way"), kinds))
+    assert value(scores, "shape_accuracy", "16-way").value == 1
     wanted = np.mean([i % 2 == 0 for i, s in enumerate(stimuli) if s.shape != s.texture])
-    assert value(scores, "shape_accuracy", "full").value == pytest.approx(wanted)
-    assert value(scores, "shape_bias", "full").value == 1
+    assert value(scores, "shape_accuracy", "1000-way").value == pytest.approx(wanted)
+    assert value(scores, "shape_bias", "1000-way").value == 1
 
 
 def test_recorded_names_of_both_forms_are_the_same_stimuli():
@@ -347,6 +351,7 @@ def test_declaration():
     assert protocols.get("cue_conflict") is PROTOCOL
     assert PROTOCOL.needs == (("logits",), ("decisions",))
     assert set(PROTOCOL.metrics) <= set(metrics)
+    assert (PROTOCOL.headline.metric, PROTOCOL.headline.conditions[0]) == ("shape_bias", "16-way")
     assert PROTOCOL.targets == IN16
     (view,) = PROTOCOL.views
     geometry = view.change(Preprocess(size=224, resize=256)).geometry
@@ -357,7 +362,7 @@ def test_declaration():
 
 
 def bounds(scores):
-    return [(s.metric, s.ci_kind, s.value, s.ci_low, s.ci_high) for s in scores if s.condition == "partial"]
+    return [(s.metric, s.ci_kind, s.value, s.ci_low, s.ci_high) for s in scores if s.condition == "16-way"]
 
 
 def test_aligned_images_do_not_touch_the_intervals(stimuli):
@@ -372,3 +377,70 @@ def test_people_who_always_agree_are_as_uncertain_about_images_as_one_person(sti
     pool = Responses("people", "people", stimuli, np.tile(np.arange(len(stimuli)), 4), columns)
     pooled = [b for b in bounds(scored(pool)) if b[1] != "subjects"]
     assert pooled == bounds(scored(decided(stimuli, one)))
+
+
+# --------------------------------------------------------------------------------- what is explained is what runs
+
+
+def planted(stimuli):
+    """A network that answers by shape, by texture, by another class and outside all classes, seldom in agreement."""
+    rng = np.random.default_rng(3)
+    shape, texture = (np.array([getattr(s, cue) for s in stimuli]) for cue in ("shape", "texture"))
+    kind = rng.integers(4, size=len(stimuli))
+    answers = np.select([kind == 0, kind == 1, kind == 2], [shape, texture, rng.choice(IN16, len(stimuli))], "na")
+    return answers, shape, texture
+
+
+@pytest.mark.parametrize("metric", NUMBERS)
+def test_the_public_function_gives_what_the_protocol_writes(stimuli, metric):
+    answers, shape, texture = planted(stimuli)
+    function = getattr(cuebench.metrics, metric)
+    scores = scored(decided(stimuli, answers))
+    assert value(scores, metric).value == function(answers, shape, texture)
+    if metric != "decided_fraction":
+        cue = texture if metric == "texture_accuracy" else shape
+        for name in ("cat", "truck"):
+            rows = cue == name
+            expected = function(answers[rows], shape[rows], texture[rows])
+            assert value(scores, metric, f"16-way/class={name}").value == expected
+
+
+def test_error_consistency_is_the_mean_of_the_public_function(stimuli):
+    answers, shape, texture = planted(stimuli)
+    persons, _ = people(stimuli)
+    conflict = shape != texture
+    correct = [
+        (np.asarray(r)[conflict] == shape[conflict]) for r in (answers, *(p.columns["decisions"] for p in persons))
+    ]
+    rows = {s.observer: s for s in scored(decided(stimuli, answers), *persons) if s.metric == "error_consistency"}
+    expected = [cuebench.metrics.error_consistency(correct[0], other) for other in correct[1:]]
+    assert rows["net"].value == pytest.approx(np.mean(expected), abs=1e-12)
+
+
+@pytest.mark.parametrize("by", ["shape", "texture"])
+def test_the_table_of_confusions_holds_the_public_functions_counts(stimuli, by):
+    answers, shape, texture = planted(stimuli)
+    table = PROTOCOL.score([decided(stimuli, answers)], QUICK).tables["confusion"].to_pylist()
+    names = (*IN16, "none")
+    counts = np.zeros((16, 17))
+    for row in table:
+        counts[IN16.index(row[by]), names.index(row["response"])] += row["count"]
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(cuebench.metrics.confusion(answers, shape, texture, IN16, by=by), shares)
+
+
+def test_every_declared_metric_is_emitted_and_no_other(stimuli):
+    persons, pool = people(stimuli)
+    emitted = {
+        m.metric for m in PROTOCOL.score([decided(stimuli, planted(stimuli)[0]), *persons, pool], QUICK).measurements
+    }
+    assert emitted == set(PROTOCOL.metrics)
+
+
+def test_the_headline_is_the_pooled_shape_bias_with_its_widest_interval(stimuli):
+    scores = scored(decided(stimuli, planted(stimuli)[0]))
+    column = headline_column(scores, "cue_conflict")
+    widest = max(
+        (s for s in scores if (s.metric, s.condition) == ("shape_bias", "16-way")), key=lambda s: s.ci_high - s.ci_low
+    )
+    assert (column.metric, column.condition, column.rows) == ("shape_bias", "16-way", {"net": widest})

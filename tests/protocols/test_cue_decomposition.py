@@ -12,17 +12,25 @@ import pytest
 from PIL import Image
 
 import cuebench
+from cuebench import metrics
 from cuebench.errors import UserError
+from cuebench.labels import LabelSpace
 from cuebench.observers.preprocess import Preprocess
+from cuebench.options import parse as parse_options
 from cuebench.protocols import corruption_robustness
+from cuebench.protocols.base import ScoreOptions, score_rows
 from cuebench.protocols.corruption_robustness.corruptions import CORRECTED, TYPES, corruptions
+from cuebench.protocols.cue_decomposition import PROTOCOL
+from cuebench.protocols.headline import headline_column
 from cuebench.registry import protocols
+from cuebench.responses.table import Responses
 from cuebench.runs.evaluate import evaluate
 from cuebench.runs.score import score
 from cuebench.stimuli.decomposition import conflicts, shape_files
 from cuebench.stimuli.decomposition.cue_list import keeps, parse
 from cuebench.stimuli.makers.base import make
 from cuebench.stimuli.render import decode, render
+from cuebench.types import Stimulus, StimulusSet
 
 CLASSES = ("cat", "dog", "car", "clock")
 QUICK = {"steps": 4, "size": 32, "resize": 32, "workers": 1, "device": "cpu"}
@@ -211,6 +219,154 @@ def test_the_estimate_is_the_pace_of_the_first_steps(monkeypatch):
     monkeypatch.setattr(shape_files.cues.module("eed"), "eed", slow)
     monkeypatch.setattr(shape_files.time, "perf_counter", lambda: next(now))
     assert shape_files.seconds_for(np.zeros((4, 4, 3), np.uint8), {"steps": 1000}) == 100  # 10 steps in each second
+
+
+# --- what is explained is what runs ----------------------------------------------------------------------------------
+
+SPACE = LabelSpace("four", CLASSES)
+QUICK_SCORES = ScoreOptions(resamples=100)
+
+
+def answered(protocol, stimuli, logits, name="net", kind="model", **more):
+    """The answers of an observer with these logits, reduced as a run stores them."""
+    columns = protocol.reduce(stimuli, SPACE)({"logits": logits}, stimuli.stimuli)
+    return Responses(name, kind, stimuli, np.arange(len(stimuli)), columns, SPACE, **more)
+
+
+def positions(stimuli, field="label"):
+    return np.array([CLASSES.index(getattr(s, field)) for s in stimuli])
+
+
+def values_of(result):
+    return {(m.responses.observer, m.metric, m.condition): m.estimate.value for m in result.measurements}
+
+
+@pytest.fixture(scope="module")
+def decomposed():
+    """30 images as original, shape cue, texture cue and cue conflict, without files."""
+    stimuli = []
+    for i in range(30):
+        label, other = CLASSES[i % 4], CLASSES[(i + 1) % 4]
+        stimuli += [Stimulus(f"{i:02}|{c}", label=label, condition=c) for c in ("original", "eed", "voronoi", "patch")]
+        mixed = "conflict/blend/voronoi/0.5/0.5"
+        stimuli.append(Stimulus(f"{i:02}|{mixed}", label=label, shape=label, texture=other, condition=mixed,
+                                shape_source=f"s{i}", texture_source=f"t{i}"))  # fmt: skip
+    return StimulusSet("decomposed", tuple(stimuli))
+
+
+@pytest.fixture(scope="module")
+def two_models(decomposed):
+    rng = np.random.default_rng(0)
+    truth = np.eye(4)[positions(decomposed)]
+    return {name: truth * hint + rng.normal(size=truth.shape) for name, hint in (("good", 2.0), ("poor", 0.5))}
+
+
+def test_the_scores_are_the_public_metrics_of_the_same_answers(decomposed, two_models):
+    result = PROTOCOL.score([answered(PROTOCOL, decomposed, x, n) for n, x in two_models.items()], QUICK_SCORES)
+    found = values_of(result)
+    condition = np.array([s.condition for s in decomposed])
+    kept = {}
+    for name, logits in two_models.items():
+        correct = logits.argmax(axis=1) == positions(decomposed)
+        metric = {"original": metrics.quality_original, "eed": metrics.quality_shape}
+        for c in ("original", "eed", "voronoi", "patch"):
+            quality = metric.get(c, metrics.quality_texture)
+            kept[name, c] = quality(int(correct[condition == c].sum()), 30)
+            assert found[name, quality.name, c] == pytest.approx(kept[name, c], abs=1e-12)
+        mixed = [s for s in decomposed if s.condition.startswith("conflict/")]
+        decisions = [CLASSES[k] for k in logits[np.char.startswith(condition, "conflict/")].argmax(axis=1)]
+        for conflict in (metrics.shape_bias, metrics.texture_accuracy):
+            expected = conflict(decisions, [s.shape for s in mixed], [s.texture for s in mixed])
+            assert found[name, conflict.name, mixed[0].condition] == pytest.approx(expected, abs=1e-12)
+    for texture in ("voronoi", "patch"):
+        s, t = (np.mean([kept[m, c] for m in two_models]) for c in ("eed", texture))
+        for name in two_models:
+            q_s, q_t, q_o = (kept[name, c] for c in ("eed", texture, "original"))
+            bias, robustness = metrics.shape_bias_cd(q_s, q_t, s, t), metrics.robustness_cd(q_s, q_t, q_o)
+            assert found[name, "shape_bias_cd", f"eed+{texture} H=run"] == pytest.approx(bias, abs=1e-12)
+            assert found[name, "robustness_cd", f"eed+{texture}"] == pytest.approx(robustness, abs=1e-12)
+    assert {metric for _, metric, _ in found} == set(PROTOCOL.metrics)
+
+
+def test_the_headline_is_s_cd_in_the_published_population(decomposed, two_models):
+    responses = [answered(PROTOCOL, decomposed, x, n) for n, x in two_models.items()]
+    rows = score_rows(PROTOCOL, PROTOCOL.score(responses, QUICK_SCORES))
+    column = headline_column(rows, PROTOCOL.name)
+    assert (column.metric, column.condition) == ("shape_bias_cd", "eed+voronoi H=heinert2025")
+    assert list(column.rows) == ["good", "poor"]
+    shape, texture = (headline_column(rows, PROTOCOL.name, axis) for axis in PROTOCOL.headline.plane)
+    assert (shape.metric, shape.condition) == ("quality_shape", "eed")
+    assert (texture.metric, texture.condition) == ("quality_texture", "voronoi")
+    options = ScoreOptions(resamples=100, values={"population": "run", "leave_out": ("poor",)})
+    other = score_rows(PROTOCOL, PROTOCOL.score(responses, options))
+    assert headline_column(other, PROTOCOL.name).condition == "eed+voronoi H=run less 1"
+
+
+def test_exclusions_name_their_reasons_and_people_are_pooled(decomposed, two_models):
+    """One shape cue is unreadable, one original was left out; three people answered everything else."""
+    lost, skipped = 1, 5  # the shape cue of image 0, the original of image 1
+    reduced = answered(PROTOCOL, decomposed, two_models["good"])
+    rows = np.repeat([i for i in range(len(decomposed)) if i not in (lost, skipped)], 3)
+    people = Responses("people", "people", decomposed, rows, {"answer": reduced.columns["answer"][rows]}, SPACE,
+                       excluded={decomposed.stimuli[lost].id: "broken"})  # fmt: skip
+    result = PROTOCOL.score([people], QUICK_SCORES)
+    excluded = {(m.metric, m.condition): (m.estimate.n, dict(m.estimate.excluded)) for m in result.measurements}
+    assert excluded["quality_shape", "eed"] == (29, {"unreadable": 1})
+    assert excluded["quality_original", "original"] == (29, {"unanswered": 1})
+    assert excluded["robustness_cd", "eed+voronoi"] == (88, {"unreadable": 1, "unanswered": 1})
+    n, reasons = excluded["shape_bias", "conflict/blend/voronoi/0.5/0.5"]
+    assert n + sum(reasons.values()) == 90
+    assert set(reasons) <= {"undecided"}
+
+
+@pytest.mark.parametrize("name", ["cue_decomposition", "cue_decomposition_segmentation"])
+def test_wrong_options_fail_before_anything_is_spent(name, tmp_path):
+    protocol = protocols.get(name)
+
+    def configured(**options):
+        return protocol.configure(parse_options(protocol.options, options, name))
+
+    assert configured(population="run", leave_out="a, b") is protocol
+    assert parse_options(protocol.options, {"leave_out": "a, b"}, name)["leave_out"] == ("a", "b")
+    with pytest.raises(UserError, match="Did you mean 'heinert2025'"):
+        configured(population="heinert")
+    with pytest.raises(UserError, match="does not exist"):
+        configured(population=str(tmp_path / "none.json"))
+    with pytest.raises(UserError, match="Did you mean 'leave_out'"):
+        configured(leave="x")
+
+
+def test_relative_robustness_is_the_public_metric_of_the_same_answers():
+    protocol = corruption_robustness.PROTOCOL
+    images = [Stimulus(f"{i:02}", label=CLASSES[i % 4]) for i in range(12)]
+    planned = corruptions(keep_colour=False)
+    stimuli = StimulusSet("corrupted", tuple(c.stimulus(image, "") for image in images for c in planned))
+    target = positions(stimuli)
+    logits = np.eye(4)[target] * 1.5 + np.random.default_rng(1).normal(size=(len(stimuli), 4))
+    result = protocol.score([answered(protocol, stimuli, logits)], QUICK_SCORES)
+    found = {(metric, condition): value for (_, metric, condition), value in values_of(result).items()}
+    condition = np.array([s.condition for s in stimuli])
+    accuracy = {c.condition: metrics.accuracy(logits[condition == c.condition], target[condition == c.condition])
+                for c in planned}  # fmt: skip
+    clean, types = accuracy["clean"], {}
+    for kind in (*TYPES, CORRECTED):
+        levels = [accuracy[c.condition] for c in planned if c.kind == kind]
+        types[kind] = metrics.relative_robustness(levels, clean)
+        assert found["relative_robustness", kind] == pytest.approx(types[kind], abs=1e-12)
+    for c in planned:
+        assert found["accuracy", c.condition] == pytest.approx(accuracy[c.condition], abs=1e-12)
+        if c.condition != "clean":
+            expected = metrics.relative_robustness([accuracy[c.condition]], clean)
+            assert found["relative_robustness", c.condition] == pytest.approx(expected, abs=1e-12)
+    assert found["relative_robustness", "mean"] == pytest.approx(np.mean([types[kind] for kind in TYPES]), abs=1e-12)
+    corrected = np.mean([types[CORRECTED if kind == "phase_noise" else kind] for kind in TYPES])
+    assert found["relative_robustness", "mean_corrected"] == pytest.approx(corrected, abs=1e-12)
+    assert {metric for metric, _ in found} == set(protocol.metrics) - {"mean_iou"}
+    column = headline_column(score_rows(protocol, result), protocol.name)
+    assert (column.metric, column.condition) == ("relative_robustness", "mean")
+    (mean,) = [m.estimate for m in result.measurements if (m.metric, m.condition) == ("relative_robustness", "mean")]
+    assert mean.intervals[0].low < mean.value < mean.intervals[0].high
+    assert mean.n == 12 * 39
 
 
 # --- corruptions ---------------------------------------------------------------------------------------------------

@@ -16,9 +16,12 @@ import cuebench
 from cuebench.cues import diamond_shuffle, patch_shuffle, texture_residual_shuffle, voronoi_shuffle
 from cuebench.errors import UserError
 from cuebench.labels import label_space
-from cuebench.metrics.mean_iou import mean_iou
+from cuebench.metrics import mean_iou, relative_robustness, robustness_cd, shape_bias_cd
+from cuebench.metrics.mean_iou import ConfusionMatrix
 from cuebench.observers.base import Batch
 from cuebench.observers.preprocess import Preprocess
+from cuebench.protocols.headline import headline_column
+from cuebench.registry import protocols
 from cuebench.runs.evaluate import evaluate
 from cuebench.stimuli.decomposition.classes import numbered, read_classes
 from cuebench.stimuli.makers.base import make
@@ -135,6 +138,31 @@ def test_miou_is_that_of_all_masks_together(run, data_root):
     assert "mIoU on 6 images" in row.note
 
 
+def test_the_scores_are_the_public_metrics_of_the_same_masks(run, data_root):
+    home = data_root / "cue_decomposition_segmentation"
+    truth = {
+        "original": np.stack([np.asarray(Image.open(p)) for p in sorted((home / "masks").glob("*.png"))]),
+        "patch": np.stack([np.asarray(Image.open(p)) for p in sorted((home / "patch" / "masks").glob("*.png"))]),
+    }
+    truth["eed"] = truth["original"]  # the diffusion moves no pixel
+    quality = {c: mean_iou(t, np.zeros_like(t), 3) for c, t in truth.items()}
+    q_s, q_t, q_o = quality["eed"], quality["patch"], quality["original"]
+    assert run.value("blind", "quality_original", "original") == pytest.approx(q_o, abs=1e-12)
+    assert run.value("blind", "quality_shape", "eed") == pytest.approx(q_s, abs=1e-12)
+    assert run.value("blind", "robustness_cd", "eed+patch") == pytest.approx(robustness_cd(q_s, q_t, q_o), abs=1e-12)
+    s, t = ((run.value("painter", m, c) + q) / 2 for m, c, q in
+            (("quality_shape", "eed", q_s), ("quality_texture", "patch", q_t)))  # fmt: skip
+    expected = shape_bias_cd(q_s, q_t, s, t)
+    assert run.value("blind", "shape_bias_cd", "eed+patch H=run") == pytest.approx(expected, abs=1e-12)
+    for condition, masks in truth.items():
+        ious = ConfusionMatrix.of(masks, np.zeros_like(masks), 3).iou
+        assert [run.value("blind", "mean_iou", f"{condition}/{n}") for n in NAMES] == pytest.approx(ious, abs=1e-12)
+    protocol = protocols.get("cue_decomposition_segmentation")
+    assert {r.metric for r in run.rows} == set(protocol.metrics)
+    column = headline_column(run.rows, protocol.name)
+    assert (column.metric, column.condition) == ("shape_bias_cd", "eed+voronoi H=run")
+
+
 def test_confusion_matrices_are_stored_and_logits_are_not(run, data_root):
     tables = [pq.read_table(p) for p in (run.out / "responses").glob("*/*.parquet")]
     assert {frozenset(t.column_names) for t in tables} == {frozenset({"confusion", "stimulus"})}
@@ -161,6 +189,9 @@ def test_corruptions_of_masks_keep_colour_and_decode_once(data_root, tmp_path):
     assert found.value("painter", "mean_iou", "clean") == 1
     assert found.value("painter", "relative_robustness", "contrast/level=1") == 1
     assert found.value("painter", "relative_robustness", "low_pass/sigma=40") < 0.7
+    levels = [found.value("painter", "mean_iou", r.condition) for r in found.rows
+              if r.metric == "mean_iou" and r.condition.startswith("low_pass/")]  # fmt: skip
+    assert found.value("painter", "relative_robustness", "low_pass") == pytest.approx(relative_robustness(levels, 1.0))
     assert "mIoU on 6 images" in found.rows[0].note
 
 

@@ -8,12 +8,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from cuebench import metrics
+from cuebench.labels import LabelSpace
+from cuebench.protocols.base import ScoreOptions, score_rows
 from cuebench.protocols.feature_suppression import PROTOCOL, data_report, read
 from cuebench.protocols.feature_suppression.suppressions import LEVELS, suppressions
+from cuebench.protocols.headline import headline_column
 from cuebench.responses.store import batches
+from cuebench.responses.table import Responses
 from cuebench.runs.evaluate import evaluate
 from cuebench.stimuli.render import decode, render
-from cuebench.types import REMOVED
+from cuebench.types import REMOVED, Stimulus, StimulusSet
 
 WNIDS = ("n02123045", "n02391049", "n02690373", "n04254680")
 
@@ -87,6 +92,78 @@ def test_planted_reliance_is_recovered(data, tmp_path, observer, planted):
     assert by["relative_accuracy", "suppress=shape"].value == pytest.approx(expected, abs=0.12)
     assert by["relative_accuracy", "patch_shuffle"].n == 320
     assert set(PROTOCOL.metrics) == {r.metric for r in rows}
+
+
+def planted(images=12):
+    """Stimuli without files, and logits of a model that needs shape more than texture."""
+    names = ("cat", "dog", "car", "clock")
+    photographs = [Stimulus(f"{i:02}", label=names[i % 4]) for i in range(images)]
+    stimuli = StimulusSet("planted", tuple(c.stimulus(p) for p in photographs for c in suppressions()))
+    target = np.array([names.index(s.label) for s in stimuli])
+    hint = np.array([0.8 if s.shape == REMOVED else 1.5 if s.texture == REMOVED else 3.0 for s in stimuli])
+    logits = np.eye(4)[target] * hint[:, None] + np.random.default_rng(3).normal(size=(len(stimuli), 4))
+    return stimuli, target, logits, LabelSpace("four", names)
+
+
+def answered(stimuli, logits, space, keep=None, excluded=()):
+    columns = PROTOCOL.reduce(stimuli, space)({"logits": logits}, stimuli.stimuli)
+    rows = np.arange(len(stimuli)) if keep is None else keep
+    return Responses("net", "model", stimuli, rows, {k: v[rows] for k, v in columns.items()}, space,
+                     excluded=dict.fromkeys(excluded, "broken"))  # fmt: skip
+
+
+def test_the_scores_are_the_public_metrics_of_the_same_answers():
+    stimuli, target, logits, space = planted()
+    result = PROTOCOL.score([answered(stimuli, logits, space)], ScoreOptions(resamples=100))
+    found = {(m.metric, m.condition): m.estimate.value for m in result.measurements}
+    condition = np.array([s.condition for s in stimuli])
+    correct = {c.condition: (logits.argmax(axis=1) == target)[condition == c.condition] for c in suppressions()}
+    for c, right in correct.items():
+        rows = condition == c
+        assert found["accuracy", c] == pytest.approx(metrics.accuracy(logits[rows], target[rows]), abs=1e-12)
+        if c != "original":
+            expected = metrics.relative_accuracy(right, correct["original"])
+            assert found["relative_accuracy", c] == pytest.approx(expected, abs=1e-12)
+    kinds = {}
+    for kind, members in LEVELS.items():
+        names = {}
+        for name in members:
+            levels = np.concatenate([correct[c.condition] for c in suppressions() if c.name == name])
+            names[name] = metrics.relative_accuracy(levels, correct["original"])
+            assert found["relative_accuracy", name] == pytest.approx(names[name], abs=1e-12)
+        kinds[kind] = np.mean(list(names.values()))
+        assert found["relative_accuracy", f"suppress={kind}"] == pytest.approx(kinds[kind], abs=1e-12)
+    expected = metrics.shape_reliance(kinds["shape"], kinds["texture"])
+    assert 0.5 < expected < 1
+    assert found["shape_reliance", "all"] == pytest.approx(expected, abs=1e-12)
+    assert {metric for metric, _ in found} == set(PROTOCOL.metrics)
+    rows = score_rows(PROTOCOL, result)
+    assert (headline_column(rows, PROTOCOL.name).metric, len(rows)) == ("shape_reliance", len(found))
+    plane = [headline_column(rows, PROTOCOL.name, axis).rows["net"].value for axis in PROTOCOL.headline.plane]
+    assert plane == pytest.approx([kinds["texture"], kinds["shape"]])
+
+
+def test_an_unreadable_photograph_is_counted_in_pictures():
+    stimuli, _, logits, space = planted()
+    lost = {s.id for s in stimuli if s.image == "03"}
+    keep = np.array([i for i, s in enumerate(stimuli) if s.id not in lost])
+    result = PROTOCOL.score([answered(stimuli, logits, space, keep, lost)], ScoreOptions(resamples=100))
+    counted = {(m.metric, m.condition): (m.estimate.n, dict(m.estimate.excluded)) for m in result.measurements}
+    assert counted["accuracy", "original"] == (11, {"unreadable": 1})
+    assert counted["relative_accuracy", "patch_shuffle"] == (88, {"unreadable": 8})
+    assert counted["relative_accuracy", "suppress=shape"] == (176, {"unreadable": 16})
+    assert all("11 photographs" in m.estimate.notes for m in result.measurements)
+
+
+def test_without_the_unchanged_photographs_there_is_no_reliance():
+    stimuli, _, logits, space = planted()
+    rows = [i for i, s in enumerate(stimuli) if s.condition != "original"]
+    fewer = StimulusSet("planted", tuple(stimuli.stimuli[i] for i in rows))
+    result = PROTOCOL.score([answered(fewer, logits[rows], space)], ScoreOptions(resamples=100))
+    assert {m.metric for m in result.measurements} == {"shape_reliance", "accuracy"}
+    (row,) = [r for r in score_rows(PROTOCOL, result) if r.metric == "shape_reliance"]
+    assert np.isnan(row.value)
+    assert "needs the unchanged photographs" in row.note
 
 
 def test_quality_of_the_suppressions(data):

@@ -1,4 +1,4 @@
-"""REFINED-BIAS end to end: planted sensitivities come out, both views are shown, defects are counted, people fit in."""
+"""REFINED-BIAS end to end: planted sensitivities come back, both views are shown, defects are counted, people too."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from cuebench import metrics
 from cuebench.labels import label_map, label_space
 from cuebench.metrics.accuracy import rank
 from cuebench.observers.adapters.ideal import load
 from cuebench.observers.base import Batch, LoadOptions, Spec
 from cuebench.observers.preprocess import Preprocess
-from cuebench.protocols.base import ScoreOptions
+from cuebench.protocols.base import ScoreOptions, score_rows
+from cuebench.protocols.headline import headline_column
 from cuebench.protocols.refined_bias import (
     PROTOCOL,
     check,
@@ -51,29 +53,37 @@ def data(tmp_path_factory):
 
 
 def run(observers, data, out, **options):
-    rows = evaluate(observers, ["refined_bias"], data_root=data, out=out, resamples=400, workers=1, **options).rows
-    return rows
+    return evaluate(observers, ["refined_bias"], data_root=data, out=out, resamples=400, workers=1, **options).rows
+
+
+def rows_of(responses, resamples=50):
+    return score_rows(PROTOCOL, score(responses, ScoreOptions(resamples=resamples)))
 
 
 def value(rows, metric, condition="faithful", observer=None, kind="images"):
-    (found,) = [
+    (match,) = [
         r
         for r in rows
         if (r.metric, r.condition, r.ci_kind) == (metric, condition, kind) and observer in (None, r.observer)
     ]
-    return found
+    return match
 
 
 def test_ideal_observers_give_back_what_is_planted(data, tmp_path):
     rows = run(["ideal:shape", "ideal:texture"], data, tmp_path / "run")
-    for own, other in (("shape", "texture"), ("texture", "shape")):
-        name = f"ideal:{own}"
-        assert value(rows, f"{own}_sensitivity", observer=name).value == 1.0
-        assert value(rows, f"{own}_top1", observer=name).value == 1.0
+    for cue, other in (("shape", "texture"), ("texture", "shape")):
+        name = f"ideal:{cue}"
+        assert value(rows, f"{cue}_sensitivity", observer=name).value == 1.0
+        assert value(rows, f"{cue}_top1", observer=name).value == 1.0
         # A random rank: H_1000/1000 for one member, a little more for clocks, cameras and elephants.
         assert HARMONIC / 3 < value(rows, f"{other}_sensitivity", observer=name).value < 5 * HARMONIC
-        assert value(rows, f"{own}_preference", observer=name).value == pytest.approx(0.99, abs=0.015)
-        assert value(rows, f"{own}_preference", observer=name, kind="classes").n == 360
+        assert value(rows, f"{cue}_preference", observer=name).value == pytest.approx(0.99, abs=0.015)
+        assert value(rows, f"{cue}_preference", observer=name, kind="classes").n == 360
+    column = headline_column(rows, "refined_bias")
+    assert (column.metric, column.condition) == ("shape_preference", "faithful")
+    assert column.rows["ideal:shape"].value > 0.97 > 0.03 > column.rows["ideal:texture"].value
+    shape, texture = (headline_column(rows, "refined_bias", axis) for axis in PROTOCOL.headline.plane)
+    assert (shape.rows["ideal:shape"].value, texture.rows["ideal:texture"].value) == (1.0, 1.0)
 
 
 def test_the_interval_of_a_mixture_holds_its_planted_value(data):
@@ -82,17 +92,17 @@ def test_the_interval_of_a_mixture_holds_its_planted_value(data):
     targets = label_map("refined_bias")
     for seed in range(24):
         (observer,) = load(Spec.parse("ideal:mixture?shape=0.7"), LoadOptions(targets=targets.names, seed=seed))
-        told = observer.among(targets.names, targets, "imagenet1k")
-        logits = told.respond(Batch(stimuli.stimuli), ["logits"])["logits"]
-        rows = score([answers(stimuli, logits)], ScoreOptions(resamples=300)).scores
+        ranking = observer.among(targets.names, targets, "imagenet1k")
+        logits = ranking.respond(Batch(stimuli.stimuli), ["logits"])["logits"]
+        rows = rows_of([answers(stimuli, logits)], 300)
         shape, texture = 0.7 + 0.3 * HARMONIC, 0.3 + 0.7 * HARMONIC
         planted = {
             "shape_sensitivity": shape,
             "texture_sensitivity": texture,
             "shape_preference": shape / (shape + texture),
         }
-        found = {m: value(rows, m) for m in planted}
-        hits += [found[m].ci_low <= p <= found[m].ci_high for m, p in planted.items()]
+        measured = {m: value(rows, m) for m in planted}
+        hits += [measured[m].ci_low <= p <= measured[m].ci_high for m, p in planted.items()]
     assert np.mean(hits) > 0.85
 
 
@@ -107,6 +117,9 @@ def test_rows_of_classes_and_patch_sizes(data, tmp_path):
     assert {r.ci_kind for r in rows if r.condition == "faithful"} == {"images", "classes"}
     assert [r.metric for r in rows[:4]] == ["shape_sensitivity"] * 2 + ["texture_sensitivity"] * 2
     assert set(PROTOCOL.metrics) == {r.metric for r in rows}
+    patch = value(rows, "texture_sensitivity", "faithful/patch=4")
+    assert patch.n_excluded == 90
+    assert "90 with other patch sizes of 180" in patch.note
     assert all("360 of 6,000 stimuli" in r.note for r in rows)
 
 
@@ -122,22 +135,64 @@ def answers(stimuli, logits, view="faithful"):
     return Responses("m", "model", stimuli, np.arange(len(stimuli)), {"logits": logits}, space, view)
 
 
-def test_logits_against_an_independent_loop(tmp_path):
-    stimuli = read(write_set(tmp_path, per_class=4, size=8))
-    logits = np.random.default_rng(0).normal(size=(len(stimuli), 1000)).astype(np.float32)
-    rows = score([answers(stimuli, logits)], ScoreOptions(resamples=50)).scores
+@pytest.fixture
+def planted(tmp_path):
+    """Return stimuli, logits, and the arguments of the public functions for each cue."""
+    stimuli = read(write_set(tmp_path, per_class=12, size=8))
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(len(stimuli), 1000)).astype(np.float32)
+    resolved = label_map("refined_bias").resolve(label_space("imagenet1k"))
+    for i, s in enumerate(stimuli):  # some images are recognised, as the best class or as one of the best
+        logits[i, resolved.members[resolved.names.index(s.shape or s.texture)][0]] += rng.choice([0, 0, 2, 3, 9])
+    arguments = {}
+    for cue in ("shape", "texture"):
+        rows = [i for i, s in enumerate(stimuli) if getattr(s, cue)]
+        target = np.array([resolved.names.index(getattr(stimuli.stimuli[i], cue)) for i in rows])
+        arguments[cue] = (logits[rows], target, resolved.members)
+    return stimuli, logits, arguments
+
+
+def test_the_public_functions_give_what_the_protocol_writes(planted):
+    stimuli, logits, arguments = planted
+    rows = rows_of([answers(stimuli, logits)])
+    expected = {}
+    for cue in ("shape", "texture"):
+        for measure in ("sensitivity", "top1", "top5"):
+            expected[f"{cue}_{measure}", "faithful"] = getattr(metrics, f"{cue}_{measure}")(*arguments[cue])
+        distortion = metrics.distorted_prediction(*arguments[cue])
+        expected["distorted_prediction", f"faithful/cue={cue}"] = distortion
+    sensitivities = [expected[f"{cue}_sensitivity", "faithful"] for cue in ("shape", "texture")]
+    expected["shape_preference", "faithful"] = metrics.shape_preference(*sensitivities)
+    expected["texture_preference", "faithful"] = metrics.texture_preference(*sensitivities)
+    assert {metric for metric, _ in expected} == set(PROTOCOL.metrics)
+    assert {key: value(rows, *key).value for key in expected} == expected
+    assert all(0 < v < 1 for v in expected.values()), "a table that could not tell a wrong function"
+
+
+def test_ranks_against_an_independent_loop(planted):
+    stimuli, logits, _ = planted
+    rows = rows_of([answers(stimuli, logits)])
     members = label_map("refined_bias").resolve(label_space("imagenet1k"))
     of = dict(zip(members.names, members.members))
     for cue in ("shape", "texture"):
-        own = [i for i, s in enumerate(stimuli) if getattr(s, cue)]
         best = [
-            min(int(rank(logits[i : i + 1], np.array([m]))[0]) for m in of[getattr(stimuli.stimuli[i], cue)])
-            for i in own
+            min(int(rank(logits[i : i + 1], np.array([m]))[0]) for m in of[getattr(s, cue)])
+            for i, s in enumerate(stimuli)
+            if getattr(s, cue)
         ]
         assert value(rows, f"{cue}_sensitivity").value == pytest.approx(np.mean([1 / b for b in best]))
         assert value(rows, f"{cue}_top5").value == np.mean([b <= 5 for b in best])
-    shape, texture = (value(rows, f"{c}_sensitivity").value for c in ("shape", "texture"))
-    assert value(rows, "shape_preference").value == pytest.approx(shape / (shape + texture))
+
+
+def test_a_preference_without_classes_to_resample_says_which_cue_lacks_them(tmp_path):
+    stimuli = read(write_set(tmp_path, per_class=4, size=8, classes=(("balloon",), TEXTURES)))
+    logits = np.random.default_rng(0).normal(size=(len(stimuli), 1000)).astype(np.float32)
+    rows = rows_of([answers(stimuli, logits)])
+    by_class = value(rows, "shape_preference", kind="classes")
+    assert math.isnan(by_class.ci_low)
+    assert "shape cues: 1 cluster: nothing to resample" in by_class.note
+    assert by_class.value == value(rows, "shape_preference").value
+    assert value(rows, "shape_preference").ci_low < by_class.value
 
 
 def test_scores_with_and_without_defects(tmp_path):
@@ -149,9 +204,11 @@ def test_scores_with_and_without_defects(tmp_path):
     (folder / "balloon_12.png").write_bytes((folder / "balloon_0.png").read_bytes())
     stimuli = read(root)
     result = score([answers(stimuli, np.eye(len(stimuli), 1000, dtype=np.float32))], ScoreOptions(resamples=20))
-    assert value(result.scores, "shape_top1").n == 12
-    clean = value(result.scores, "shape_top1", "faithful/clean")
+    rows = score_rows(PROTOCOL, result)
+    assert value(rows, "shape_top1").n == 12
+    clean = value(rows, "shape_top1", "faithful/clean")
     assert (clean.n, clean.n_excluded) == (9, 3)
+    assert "3 defective of 12" in clean.note
     assert "1 not 224×224, 1 greyscale, 1 duplicates (3 of 21 files)" in clean.note
     assert result.tables["defects"].column("kind").to_pylist() == ["size", "greyscale", "duplicate"]
     assert result.tables["ranks"].num_rows == 21
@@ -161,18 +218,44 @@ def test_people_are_scored_by_their_decisions(tmp_path):
     stimuli = stimuli_from_recordings(["refined_bias_shape/balloon/balloon_0.png", "4x4_tiger_7.png", "clock_3"])
     assert [s.shape or s.texture for s in stimuli] == ["tiger", "balloon", "clock"]
     columns = {"decisions": np.array(["tiger", "balloon", "mouse"])}
-    rows = score([Responses("p", "person", stimuli, np.arange(3), columns)], ScoreOptions(resamples=20)).scores
+    rows = rows_of([Responses("p", "person", stimuli, np.arange(3), columns)])
     assert value(rows, "shape_top1", "").value == 0.5
-    missing = [r for r in rows if r.metric == "shape_sensitivity" and r.condition == ""]
-    assert math.isnan(missing[0].value)
-    assert "ranks need logits" in missing[0].note
+    for metric, total in (("shape_sensitivity", 2), ("texture_preference", 3)):
+        missing = value(rows, metric, "")
+        assert math.isnan(missing.value)
+        assert (missing.n, missing.n_excluded) == (0, total)
+        assert "ranks need logits" in missing.note
+
+
+def test_unreadable_and_unanswered_stimuli_are_counted(data):
+    stimuli = read(data)
+    logits = np.zeros((len(stimuli) - 3, 1000), np.float32)
+    space, answered = label_space("imagenet1k"), np.arange(3, len(stimuli))
+    unreadable = {s.id: "broken" for s in stimuli.stimuli[:2]}
+    responses = Responses("m", "model", stimuli, answered, {"logits": logits}, space, "faithful", unreadable)
+    cue = "shape" if stimuli.stimuli[0].shape else "texture"
+    row = value(rows_of([responses]), f"{cue}_top1")
+    assert (row.n, row.n_excluded) == (177, 3)
+    assert "2 unreadable, 1 unanswered of 180" in row.note
+
+
+def test_pooled_people_have_an_interval_over_subjects(data):
+    stimuli = read(data)
+    classes = np.array([s.shape or s.texture for s in stimuli])
+    rows = np.concatenate([np.arange(len(stimuli))] * 3)
+    subject = np.repeat(["a", "b", "c"], len(stimuli))
+    decisions = np.where(subject == "a", classes[rows], "na")
+    pooled = Responses("all", "people", stimuli, rows, {"decisions": decisions, "subject": subject})
+    row = value(rows_of([pooled]), "shape_top1", "", kind="subjects")
+    assert (row.value, row.n, row.n_excluded) == (pytest.approx(1 / 3), 540, 0)
+    assert (row.ci_low, row.ci_high > 0.6) == (0, True), "one of three people answers everything correctly"
 
 
 def test_both_views():
-    own = Preprocess(size=240, resize=272, interpolation="bicubic", mean=(0.5, 0.5, 0.5))
-    as_published = faithful(own).geometry
+    preprocess = Preprocess(size=240, resize=272, interpolation="bicubic", mean=(0.5, 0.5, 0.5))
+    as_published = faithful(preprocess).geometry
     assert (as_published.size, as_published.resize, as_published.interpolation) == ((224, 224), 256, "bilinear")
-    assert faithful(own).mean == own.mean
+    assert faithful(preprocess).mean == preprocess.mean
     assert [v.name for v in PROTOCOL.views] == ["faithful", "native"]
     picture = np.arange(224 * 224 * 3, dtype=np.uint32).astype(np.uint8).reshape(224, 224, 3)
     native = PROTOCOL.views[1].change(Preprocess(224)).geometry.apply(Image.fromarray(picture))
@@ -186,10 +269,10 @@ def test_a_label_space_without_a_class_is_refused(tmp_path):
 
 
 def test_references_are_the_published_values():
-    found = {(r.observer, r.metric): r.value for r in PROTOCOL.reference if "README" not in r.source}
-    assert found["ResNet-18", "shape_sensitivity"] == 0.5741
-    assert found["ResNet-18", "texture_sensitivity"] == 0.5674
-    assert found["ResNet-50", "texture_sensitivity"] == 0.5684
+    table = {(r.observer, r.metric): r.value for r in PROTOCOL.reference if "README" not in r.source}
+    assert table["ResNet-18", "shape_sensitivity"] == 0.5741
+    assert table["ResNet-18", "texture_sensitivity"] == 0.5674
+    assert table["ResNet-50", "texture_sensitivity"] == 0.5684
     readme = {r.observer: r.value for r in PROTOCOL.reference if "README" in r.source}
     assert readme == {"BagNet-9": 0.0518, "BagNet-17": 0.0988, "BagNet-33": 0.2438}
 
@@ -198,6 +281,6 @@ def test_the_real_subset(shared):
     stimuli = read(shared)
     assert len(stimuli) == 327
     assert stimuli.partial == ("327 of 6,000 stimuli",)
-    _, found = data_report(shared)
-    counts = {k: sum(d["kind"] == k for d in found) for k in ("size", "greyscale", "duplicate")}
+    _, problems = data_report(shared)
+    counts = {k: sum(d["kind"] == k for d in problems) for k in ("size", "greyscale", "duplicate")}
     assert counts == {"size": 5, "greyscale": 11, "duplicate": 9}

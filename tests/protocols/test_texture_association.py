@@ -1,4 +1,4 @@
-"""The texture association protocol: what is planted in an observer comes back, and every gap is said."""
+"""The texture association protocol: planted associations come back, and what is missing is reported."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from cuebench import metrics
 from cuebench.errors import UserError
-from cuebench.labels import LabelSpace
+from cuebench.labels import LabelSpace, softmax
+from cuebench.metrics.texture_agreement import KINDS
+from cuebench.metrics.texture_association import associated_texture, count, texture_identity
+from cuebench.metrics.texture_confidence import top1
+from cuebench.metrics.texture_dominance import group
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols import texture_association as protocol
-from cuebench.protocols.base import ScoreOptions
-from cuebench.registry import metrics, protocols
+from cuebench.protocols.base import ScoreOptions, score_rows
+from cuebench.protocols.headline import headline_column
 from cuebench.responses.table import Responses
 from cuebench.runs.evaluate import evaluate
 from cuebench.runs.score import score
@@ -61,7 +66,7 @@ def planted(clean=(), adversarial=(), **more):
 
 def scored(*responses):
     result = PROTOCOL.score(responses, QUICK)
-    return {(s.observer, s.metric, s.condition): s for s in result.scores}, result.tables
+    return {(s.observer, s.metric, s.condition): s for s in score_rows(PROTOCOL, result)}, result.tables
 
 
 # ---------------------------------------------------------------------------------------------------------- planted
@@ -165,10 +170,14 @@ def test_few_pictures_are_flagged():
     assert tables["textures"].column("too_few").to_pylist() == [True] * 4
 
 
-def test_unanswered_stimuli_are_counted():
+def test_unanswered_and_unreadable_stimuli_are_counted():
     clean = [(0, 0), (1, 1), (1, 1)]
-    rows, _ = scored(planted(clean, keep=[*range(3, 102)]))
-    assert rows["planted", "texture_confidence", "textures/class=banded"].n_excluded == 3
+    answers = planted(clean, keep=[*range(3, 102)])
+    rows, _ = scored(replace(answers, excluded={"texture/banded0": "broken"}))
+    banded = rows["planted", "texture_confidence", "textures/class=banded"]
+    assert banded.n_excluded == 3
+    assert "1 unreadable, 2 unanswered of 25" in banded.note
+    assert rows["planted", "texture_confidence", "textures"].n_excluded == 3
     assert (rows["planted", "accuracy", "clean"].n, rows["planted", "accuracy", "clean"].n_excluded) == (2, 1)
 
 
@@ -199,19 +208,19 @@ def picture(path):
 
 
 def test_reading_takes_what_is_there(tmp_path):
-    found = PROTOCOL.read(tmp_path)
-    assert len(found) == 100 * len({s.texture for s in found})
-    assert {s.condition for s in found} == {"texture"}
+    drawn = PROTOCOL.read(tmp_path)
+    assert len(drawn) == 100 * len({s.texture for s in drawn})
+    assert {s.condition for s in drawn} == {"texture"}
     picture(tmp_path / "dtd" / "images" / "banded" / "a.png")
     picture(tmp_path / "imagenet_val" / "n01440764" / "b.png")
     picture(tmp_path / "imagenet_a" / "n01498041" / "c.png")
-    found = PROTOCOL.read(tmp_path)
-    assert [(s.id, s.path, s.condition) for s in found] == [
+    stimuli = PROTOCOL.read(tmp_path)
+    assert [(s.id, s.path, s.condition) for s in stimuli] == [
         ("texture/banded/a", "dtd/images/banded/a.png", "texture"),
         ("clean/n01440764/b", "imagenet_val/n01440764/b.png", "clean"),
         ("adversarial/n01498041/c", "imagenet_a/n01498041/c.png", "adversarial"),
     ]
-    assert "dtd: 1 of 5,640 stimuli" in found.partial
+    assert "dtd: 1 of 5,640 stimuli" in stimuli.partial
     picture(tmp_path / "textures" / "own" / "d.png")
     assert PROTOCOL.read(tmp_path).stimuli[0].id == "texture/own/d"
 
@@ -252,8 +261,87 @@ def test_a_run_without_any_file(tmp_path):
     assert any("limited to 70 of 6,700" in s.note for s in done)
 
 
-def test_the_registry_knows_the_protocol_and_explains_its_metrics():
-    assert "texture_association" in protocols
-    for name in PROTOCOL.metrics:
-        assert metrics.get(name).formula
+# ------------------------------------------------------------------------------------------- explained is what runs
+
+
+@pytest.fixture(scope="module")
+def random_answers():
+    """An observer with noisy associations and answers to photographs of all kinds."""
+    rng = np.random.default_rng(7)
+    stimuli = [
+        *textures(30),
+        *photographs("clean", [(int(a), 0) for a in rng.integers(0, 8, 160)]),
+        *photographs("adversarial", [(int(a), 0) for a in rng.integers(0, 8, 60)]),
+    ]
+    logits = rng.normal(0, 3, (len(stimuli), len(CLASSES)))
+    for i, s in enumerate(stimuli):
+        logits[i, TEXTURES.index(s.texture) if s.texture else CLASSES.index(s.label)] += 2.5
+    everything = StimulusSet("planted", tuple(stimuli))
+    return Responses("m", "model", everything, np.arange(len(stimuli)), {"logits": logits}, SPACE)
+
+
+def test_the_public_functions_give_what_the_protocol_writes(random_answers):
+    logits, part = random_answers.columns["logits"], random_answers.truth("condition")
+    shown = {name: logits[part == name] for name in ("texture", "clean", "adversarial")}
+    label = {
+        name: np.array([CLASSES.index(s.label) for s in random_answers.stimuli if s.condition == name])
+        for name in ("clean", "adversarial")
+    }
+    texture = np.array([TEXTURES.index(s.texture) for s in random_answers.stimuli if s.texture])
+    classes, confidence = top1(shown["texture"])
+    tav = metrics.texture_association(count(texture, classes, 4, 8))
+    identity = {name: texture_identity(softmax(shown[name]), tav) for name in label}
+    answer, sure = top1(shown["clean"])
+    correct = answer == label["clean"]
+    expected = {("texture_confidence", "textures"): metrics.texture_confidence(confidence)}
+    for i, name in enumerate(TEXTURES):
+        expected["texture_confidence", f"textures/class={name}"] = metrics.texture_confidence(confidence[texture == i])
+        for j, klass in enumerate(CLASSES):
+            if tav[i, j] > 0:
+                expected["texture_association", f"pair/texture={name}/class={klass}"] = tav[i, j]
+    for name in label:
+        expected["accuracy", name] = metrics.accuracy(shown[name], label[name])
+        expected["texturedness", name] = metrics.texturedness(identity[name].similarity)
+    groups = {
+        "label": group(label["clean"], identity["clean"].texture, correct, 4, 8),
+        "prediction": group(answer, identity["clean"].texture, sure, 4, 8),
+    }
+    for by, grouped in groups.items():
+        for name, statistic in metrics.texture_dominance(grouped)._asdict().items():
+            expected["texture_dominance", f"{by}/{name}"] = statistic
+    wrong = ~correct
+    agreement = {
+        "clean_errors": metrics.texture_agreement(
+            identity["clean"].texture[wrong], answer[wrong], label["clean"][wrong], associated_texture(tav)
+        ),
+        "adversarial": metrics.texture_agreement(
+            identity["adversarial"].texture,
+            top1(shown["adversarial"])[0],
+            label["adversarial"],
+            groups["prediction"].dominant,
+        ),
+    }
+    for name, judged in agreement.items():
+        for i, kind in enumerate(KINDS):
+            expected["texture_agreement", f"{name}/{kind}"] = judged.kinds[:, i].sum() / judged.judged.sum()
+    rows, _ = scored(random_answers)
+    assert {key: rows["m", *key].value for key in expected} == pytest.approx(expected, abs=1e-12)
+    assert {metric for metric, _ in expected} == set(PROTOCOL.metrics) == {metric for _, metric, _ in rows}
+
+
+def test_intervals_of_permuted_associations_are_their_range(random_answers):
+    rows, _ = scored(random_answers)
+    shuffled = [s for (_, _, condition), s in rows.items() if condition.endswith("/shuffled")]
+    assert len(shuffled) == 10
+    assert {s.ci_kind for s in shuffled} == {"shuffles"}
+    assert all(s.ci_low <= s.value <= s.ci_high for s in shuffled)
+    assert {s.ci_kind for s in rows.values()} == {"shuffles", "images"}
+
+
+def test_the_headline_needs_textures_only(random_answers):
+    rows, _ = scored(planted())
+    column = headline_column(rows.values(), "texture_association")
+    assert (column.metric, column.condition) == ("texture_confidence", "textures")
+    assert column.rows["planted"].value == rows["planted", "texture_confidence", "textures"].value
+    assert PROTOCOL.headline.direction == "texture"
     assert len(PROTOCOL.reference) == 40

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
+from planted_scores import MIXTURES, planted_scores
 from scipy import stats
 
 from cuebench.errors import UserError
+from cuebench.protocols.headline import headline_column
 from cuebench.published.agree import Agreement, agree, figure
 from cuebench.published.measures import measures, shared
+from cuebench.registry import protocols
 from cuebench.runs.record import JobRecord, RunRecord
 from cuebench.runs.results import write_scores
-from cuebench.types import Score
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +29,7 @@ def one(found, first, second):
 
 
 def test_values_equal_scipy(published):
-    found = one(published, "refined_bias/cue_conflict_partial", "refined_bias/shape_preference")
+    found = one(published, "refined_bias/cue_conflict_16-way", "refined_bias/shape_preference")
     a, b = measures()[found.first], measures()[found.second]
     both = shared(a, b)
     x, y = ([m.values[w] for w in both] for m in (a, b))
@@ -61,31 +64,63 @@ def test_a_model_in_two_tables_counts_once():
     assert len(values) == 20 + 32 - 1
 
 
-def run(path, values, protocol, condition, metric, first="m"):
-    path.mkdir()
+def run(path, protocol, prefix="", only=MIXTURES):
+    """Write a run folder of the real scores of ideal observers; their weights are the same in all of them."""
+    rows = [r for r in planted_scores(protocol) if r.observer in only]
     jobs = [
-        JobRecord(protocol, "v", f"{first}{i}", "model", "s", (), "x", "f", None, {"weights": f"hash{i}"})
-        for i in range(len(values))
+        JobRecord(
+            protocol, "native", f"{prefix}{name}", "model", "s", (), "x", "f", None, {"weights": f"hash of {name}"}
+        )
+        for name in only
     ]
-    RunRecord(arguments={}, batch_size=1, seed=0, jobs=jobs).write(path)
-    rows = [Score(protocol, 1, f"{first}{i}", condition, metric, v) for i, v in enumerate(values)]
-    write_scores(path, rows, {})
+    path.mkdir()
+    RunRecord(arguments={}, jobs=jobs).write(path)
+    write_scores(path, [replace(r, observer=f"{prefix}{r.observer}") for r in rows], {})
     return path
 
 
-def test_own_runs_are_matched_by_weights(tmp_path):
-    a = run(tmp_path / "a", [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], "cue_conflict", "partial", "shape_bias", "one")
-    b = run(tmp_path / "b", [1, 2, 3, 4, 6, 5], "refined_bias", "faithful", "shape_sensitivity", "other names ")
-    found = [f for f in agree([a, b], resamples=200) if f.source == "own runs"]
-    assert [(f.n, round(f.spearman, 4)) for f in found] == [(6, 0.9429)]
-    assert found[0].first == "cue_conflict/partial/shape_bias"
+def own(agreements):
+    return {(a.first, a.second): a for a in agreements if a.source == "own runs"}
+
+
+def test_own_runs_are_matched_by_weights_not_names(tmp_path):
+    runs = [run(tmp_path / "a", "cue_conflict"), run(tmp_path / "b", "refined_bias", "another name of ")]
+    ((pair, agreement),) = own(agree(runs, resamples=200)).items()
+    assert pair == ("cue_conflict/16-way/shape_bias", "refined_bias/faithful/shape_preference")
+    values = [
+        [
+            next(r.value for r in planted_scores(p) if (r.observer, r.condition, r.metric) == (m, c, metric))
+            for m in MIXTURES
+        ]
+        for p, c, metric in (("cue_conflict", "16-way", "shape_bias"), ("refined_bias", "faithful", "shape_preference"))
+    ]
+    assert agreement.n == len(MIXTURES)
+    assert agreement.spearman == pytest.approx(stats.spearmanr(*values).statistic)
+
+
+@pytest.mark.parametrize("protocol", [p for p in protocols if p != "cue_conflict"])
+def test_every_protocol_is_compared_by_its_declared_headline(tmp_path, protocol):
+    runs = [run(tmp_path / name, name) for name in ("cue_conflict", protocol)]
+    ((pair, agreement),) = own(agree(runs, resamples=100)).items()
+    column = headline_column(planted_scores(protocol), protocol)
+    assert pair[1] == f"{protocol}/{column.condition}/{protocols.get(protocol).headline.metric}"
+    assert agreement.n == len(MIXTURES)
+
+
+def test_planted_shape_biases_agree(tmp_path):
+    """Observers that answer more by shape do so in every protocol in which larger means more shape."""
+    names = ("cue_conflict", "feature_suppression", "cue_decomposition", "refined_bias", "triplets")
+    agreements = own(agree([run(tmp_path / n, n) for n in names], resamples=100))
+    assert len(agreements) == 10
+    assert ("cue_conflict/16-way/shape_bias", "cue_decomposition/eed+voronoi H=heinert2025/shape_bias_cd") in agreements
+    assert ("cue_conflict/16-way/shape_bias", "feature_suppression/all/shape_reliance") in agreements
+    assert min(a.spearman for a in agreements.values()) > 0
 
 
 def test_few_own_models_have_no_number(tmp_path):
-    a = run(tmp_path / "a", [0.1, 0.2], "cue_conflict", "partial", "shape_bias")
-    b = run(tmp_path / "b", [1, 2], "refined_bias", "faithful", "shape_sensitivity")
-    found = [f for f in agree([a, b], resamples=200) if f.source == "own runs"]
-    assert found[0].note == "2 shared models; at least 5 are needed"
+    runs = [run(tmp_path / p, p, only=MIXTURES[:2]) for p in ("cue_conflict", "refined_bias")]
+    (agreement,) = own(agree(runs, resamples=200)).values()
+    assert agreement.note == "2 shared models; at least 5 are needed"
 
 
 def test_figure(published, tmp_path):

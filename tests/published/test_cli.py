@@ -61,9 +61,10 @@ def test_list_suites(capsys):
     [
         (["export"], "export needs a file"),
         (["export", "--out", "x.txt"], "ends in .csv"),
-        (["place"], "place needs one run folder; got 0"),
+        (["place"], "Missing argument"),
         (["place", "no/such/run"], "is not a run folder"),
-        (["export", "no/such/run"], "needs one run and a folder"),
+        (["export", "no/such/run"], "export of a run needs a folder"),
+        (["plce"], "Did you mean 'place'"),
         (["check", "--paper", "geirhos"], "unknown paper 'geirhos'"),
         (["list", "--paper", "refined-bias"], "Did you mean 'refined_bias'"),
         (["agree", "no/such/run"], "is not a run folder"),

@@ -15,7 +15,7 @@ from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
 from cuebench.observers.preprocess import Preprocess
 from cuebench.registry import figures
-from cuebench.reports.figures._svg import Drawing, blend, heat, short_name, shorten
+from cuebench.reports.drawing import Drawing, blend, heat, short_name, shorten
 from cuebench.runs.evaluate import evaluate
 
 CLASSES = tuple(f"shade {i}" for i in range(8))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import cuebench
@@ -58,8 +60,23 @@ def test_layers_stand_in_their_order(run):
 
 def test_runs_without_the_numbers_say_how_to_get_them(tmp_path):
     write_scores(tmp_path, [row("a", "experiment1/alpha=1.0", 0.5, "images")], {})
-    with pytest.raises(UserError, match="no layers"):
+    with pytest.raises(UserError, match=r"no layers(.|\n)*--set triplets.layers=all"):
         layer_profile(tmp_path)
-    write_scores(tmp_path, [Score("cue_conflict", 1, "a", "partial", "shape_bias", 0.5)], {})
-    with pytest.raises(UserError, match="no triplets"):
+    write_scores(tmp_path, [Score("cue_conflict", 1, "a", "16-way", "shape_bias", 0.5)], {})
+    with pytest.raises(UserError, match="cuebench run -p triplets"):
         triplet_curves(tmp_path)
+
+
+def test_whiskers_are_those_of_the_widest_interval_or_of_the_chosen_kind(tmp_path):
+    rows = [replace(row("a", c, 0.5, kind), ci_low=0.5 - half, ci_high=0.5 + half)
+            for c in ("experiment1/alpha=0.0", "experiment1/alpha=1.0")
+            for kind, half in (("images", 0.1), ("two_way", 0.3))]  # fmt: skip
+    write_scores(tmp_path, rows, {})
+
+    def spans(drawing):
+        """Heights of the vertical lines of the first panel, as shares of the axis."""
+        lines = [s.at for s in drawing.shapes if s.kind == "line" and s.at[0] == s.at[2]]
+        return {round(abs(y2 - y1) / 250, 6) for _, y1, _, y2 in lines}
+
+    assert spans(triplet_curves(tmp_path)) == {0.6}
+    assert spans(triplet_curves(tmp_path, kind="images")) == {0.2}

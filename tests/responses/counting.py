@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from cuebench.labels import LabelSpace
-from cuebench.observers.base import Answers, Batch
+from cuebench.observers.base import Answers, Batch, complete
 from cuebench.observers.preprocess import Preprocess
-from cuebench.responses.job import Job
+from cuebench.responses.job import Job, JobRecord
 from cuebench.responses.store import Key, ShardFolder, batches
 from cuebench.types import StimulusSet
 
@@ -53,8 +53,17 @@ def job(observer: Counting, stimuli: StimulusSet, out: Path) -> Job:
     preprocess = observer.preprocess.whole_image()
     key = Key(observer.fingerprint, preprocess.describe(), "", "test/1", "float32", ("logits",))
     shards = ShardFolder(out, observer.name, key)
-    return Job("p", observer, stimuli, ("logits",), shards, preprocess)  # type: ignore[arg-type]
+    record = JobRecord("p", "", observer.name, "model", "", ("logits",), "", shards.folder.name, None, key.parts())
+    return Job(
+        protocol="p",
+        observer=complete(observer),  # type: ignore[arg-type]
+        stimuli=stimuli,
+        needs=("logits",),
+        preprocess=preprocess,
+        shards=shards,
+        record=record,
+    )
 
 
-def answers(one: Job, batch_size: int = 8) -> np.ndarray[Any, Any]:
-    return np.concatenate([one.shards.read(b)[0]["logits"] for _, b in batches(one.stimuli.stimuli, batch_size)])
+def answers(collected: Job, batch_size: int = 8) -> np.ndarray[Any, Any]:
+    return np.concatenate([collected.shards.read(b)[0]["logits"] for _, b in batches(collected.stimuli.stimuli, batch_size)])

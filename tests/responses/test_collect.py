@@ -14,10 +14,10 @@ from counting import Counting, answers, job
 from cuebench.errors import UserError
 from cuebench.observers.base import Answers, Batch
 from cuebench.observers.preprocess import Geometry, Preprocess
-from cuebench.responses.answers import out_of_memory
-from cuebench.responses.collect import Job, Progress, collect
+from cuebench.responses.collect import collect
 from cuebench.responses.events import Event
-from cuebench.responses.workers import DecodePool
+from cuebench.responses.job import Job, Progress, out_of_memory
+from cuebench.responses.pictures import DecodePool
 from cuebench.stimuli.readers.cue_conflict import read
 from cuebench.types import StimulusSet
 
@@ -167,7 +167,7 @@ def test_a_file_that_is_missing_for_a_moment_is_never_stored(data_root: Path, tm
 def test_a_hiccup_of_the_disk_is_tried_again(
     stimuli: StimulusSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cuebench.responses import workers
+    from cuebench.responses import pictures
     from cuebench.stimuli.render import Unreadable
 
     failed: list[str] = []
@@ -180,8 +180,8 @@ def test_a_hiccup_of_the_disk_is_tried_again(
             raise error
         return original(root, stimulus)
 
-    original = workers.decode
-    monkeypatch.setattr(workers, "decode", hiccup)
+    original = pictures.decode
+    monkeypatch.setattr(pictures, "decode", hiccup)
     one = job(Counting(), stimuli, tmp_path)
     progress, *_ = run([one])
     assert (len(failed), progress.unreadable, len(answers(one))) == (1, {}, 32)
@@ -334,8 +334,8 @@ def test_workers_and_batch_sizes_change_no_answer(stimuli: StimulusSet, tmp_path
 def test_a_dead_worker_loses_nothing(stimuli: StimulusSet, tmp_path: Path) -> None:
     one = job(Counting(), stimuli, tmp_path)
     with DecodePool(2) as pool:
-        pool._crew[0]._process.kill()
-        pool._crew[0]._process.wait()
+        pool._workers[0]._process.kill()
+        pool._workers[0]._process.wait()
         collect([one], pool, batch_size=8, on_event=lambda e: None)
     assert len(answers(one)) == 32
 

@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 from counting import Counting, answers, job
 
-from cuebench.observers.base import Answers, Batch
+from cuebench.observers.base import Answers, Batch, ObserverBase
 from cuebench.responses.collect import collect
 from cuebench.responses.device import Device
-from cuebench.responses.workers import DecodePool
+from cuebench.responses.pictures import DecodePool
 from cuebench.stimuli.readers.cue_conflict import read
 from cuebench.types import StimulusSet
 
 ROOM = 100
 
 
-class Heavy(Counting):
+class Heavy(Counting, ObserverBase):
     """Takes 40 bytes of a device that has 100 for networks, and knows who else is there."""
 
     memory = 40

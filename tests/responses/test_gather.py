@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from cuebench.errors import UserError
-from cuebench.responses import gather as module
-from cuebench.responses.gather import Memory, gather
-from cuebench.responses.store import Key, ShardFolder, batches
+from cuebench.responses import store
+from cuebench.responses.store import Key, Memory, ShardFolder, batches, gather
 from cuebench.types import Stimulus
 
 STIMULI = [Stimulus(f"s{i}", sha256=f"{i:064d}") for i in range(10)]
@@ -31,7 +30,7 @@ def shards(tmp_path: Path) -> ShardFolder:
 
 @pytest.mark.parametrize("in_memory", [0, 10**9])
 def test_columns_of_all_shards_in_order(shards: ShardFolder, monkeypatch: pytest.MonkeyPatch, in_memory: int) -> None:
-    monkeypatch.setattr(module, "IN_MEMORY", in_memory)
+    monkeypatch.setattr(store, "IN_MEMORY", in_memory)
     columns, excluded = gather(shards, STIMULI, 4)
     rows = [0, 1, 3, 4, 5, 6, 7, 8, 9]
     assert columns["stimulus"].tolist() == rows

@@ -58,7 +58,7 @@ def test_an_empty_batch_keeps_its_width(tmp_path: Path) -> None:
 def test_whatever_changes_an_answer_changes_the_key(tmp_path: Path, other: Key) -> None:
     ours, theirs = folder(tmp_path), folder(tmp_path, other)
     ours.write(BATCH, {"stimulus": np.arange(3)}, {})
-    assert not theirs.has(BATCH)
+    assert theirs.stored(BATCH) is None
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_whatever_changes_an_answer_changes_the_key(tmp_path: Path, other: Key) 
 def test_a_shard_belongs_to_exactly_its_stimuli(tmp_path: Path, other: list[Stimulus]) -> None:
     shards = folder(tmp_path)
     shards.write(BATCH, {"stimulus": np.arange(3)}, {})
-    assert shards.has(BATCH)
-    assert not shards.has(other)
+    assert shards.stored(BATCH) == {}
+    assert shards.stored(other) is None
 
 
 def test_the_key_is_written_for_people(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_shard_that_is_cut_short_counts_as_missing(tmp_path: Path) -> None:
     assert shards.stored(BATCH) == {2: "broken"}
     path = shards.path(BATCH)
     path.write_bytes(path.read_bytes()[:100])
-    assert not shards.has(BATCH)
+    assert shards.stored(BATCH) is None
 
 
 NO_PIXELS = Key("w" * 64, None, "labels", "ideal/1", "", ("logits",))
@@ -118,8 +118,8 @@ def test_without_pixels_a_shard_belongs_to_all_that_is_known(tmp_path: Path, cha
     sees, reads = folder(tmp_path), folder(tmp_path, NO_PIXELS)
     for shards in (sees, reads):
         shards.write(BATCH, {"stimulus": np.arange(3)}, {})
-    assert sees.has(other)
-    assert not reads.has(other)
+    assert sees.stored(other) == {}
+    assert reads.stored(other) is None
 
 
 def test_a_recorded_key_finds_its_shards_again(tmp_path: Path) -> None:

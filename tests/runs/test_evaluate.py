@@ -13,7 +13,6 @@ import pytest
 import cuebench as cb
 from cuebench.errors import UserError
 from cuebench.responses.events import Event
-from cuebench.types import Score
 
 COLUMNS = ["protocol", "protocol_version", "observer", "condition", "metric", "value"]
 COLUMNS += ["ci_low", "ci_high", "ci_kind", "n", "n_excluded", "note"]
@@ -59,13 +58,13 @@ def test_the_run_folder_holds_what_it_should(data_root: Path, tmp_path: Path) ->
     assert record["arguments"]["observers"] == ["ideal:shape"]
     assert record["environment"]["packages"]["numpy"]
     assert list((out / "responses").glob("*/*.parquet"))
-    kinds = {r["ci_kind"] for r in rows if (r["metric"], r["condition"]) == ("shape_bias", "partial")}
+    kinds = {r["ci_kind"] for r in rows if (r["metric"], r["condition"]) == ("shape_bias", "4-way")}
     assert kinds == {"images", "shape_sources", "texture_sources", "two_way"}
 
 
 def test_the_denominators_are_told(data_root: Path, tmp_path: Path) -> None:
     scores = cb.evaluate("ideal:shape", "cue_conflict", data_root=data_root, out=tmp_path / "run")
-    row = next(s for s in scores if (s.metric, s.condition) == ("shape_bias", "partial"))
+    row = next(s for s in scores if (s.metric, s.condition) == ("shape_bias", "4-way"))
     assert (row.n, row.n_excluded) == (24, 8)
     assert "8 aligned" in row.note
 
@@ -139,7 +138,7 @@ def test_same_name_other_weights_is_asked_again(data_root: Path, tmp_path: Path)
 
     out = tmp_path / "run"
     runs = [cb.evaluate(constant(w), "cue_conflict", data_root=data_root, out=out) for w in (0, 1)]
-    cat = [next(s for s in r if s.condition == "partial/class=cat" and s.metric == "shape_accuracy") for r in runs]
+    cat = [next(s for s in r if s.condition == "4-way/class=cat" and s.metric == "shape_accuracy") for r in runs]
     assert [c.value for c in cat] == [1, 0]
 
 
@@ -173,7 +172,6 @@ def test_events_count_up_to_the_total(data_root: Path, tmp_path: Path) -> None:
         ({"protocols": []}, "no protocol"),
         ({"batch_size": 0}, "batch size must be 1 or more; got 0"),
         ({"precision": "float8"}, "float8"),
-        ({"limits": 3}, "no option 'limits'"),
         ({"data_root": "/nowhere"}, "nowhere"),
         ({"data_root": None}, "needs its stimuli"),
         ({"observers": ["ideal:shape", "ideal:shape"]}, "two observers are called"),
@@ -244,7 +242,7 @@ def test_common_restricts_everybody_to_the_same_stimuli(data_root: Path, tmp_pat
     every = cb.evaluate(observers, "cue_conflict", data_root=data_root, out=out)
     assert next(s.n for s in every if s.observer == "ideal:shape" and s.metric == "shape_bias") == 24
     shared = cb.score(out, common=True)
-    counts = {s.observer: s.n for s in shared if s.metric == "shape_bias" and s.condition == "partial"}
+    counts = {s.observer: s.n for s in shared if s.metric == "shape_bias" and s.condition == "4-way"}
     assert set(counts.values()) == {2}
     assert all(
         "that all observers saw" in s.note for s in shared if s.observer == "ideal:shape" and s.metric == "shape_bias"
@@ -284,19 +282,13 @@ def test_score_of_something_else_says_what_a_run_folder_is(tmp_path: Path) -> No
         cb.score(tmp_path)
 
 
-def test_scores_are_plain_rows(data_root: Path, tmp_path: Path) -> None:
-    scores = cb.evaluate("ideal:shape", "cue_conflict", data_root=data_root, out=tmp_path / "run")
-    assert isinstance(scores[0], Score)
-    assert scores.to_table().num_rows == len(scores)
-
-
 def test_a_limit_draws_whole_images(tmp_path: Path) -> None:
-    from cuebench.runs.plan import Source
+    from cuebench.runs.plan import Experiment
     from cuebench.types import Stimulus, StimulusSet
 
     pictures = tuple(Stimulus(f"{i}|{c}", condition=c) for c in ("clean", "dark", "noisy") for i in range(20))
-    source = Source(cb.registry.protocols.get("corruption_robustness"), None, None, limit=10, seed=3)
-    found = source.limited(StimulusSet("s", pictures, "", 60))
+    experiment = Experiment(cb.registry.protocols.get("corruption_robustness"), {}, limit=10, seed=3)
+    found = experiment.limited(StimulusSet("s", pictures, "", 60))
     assert len(found) == 12  # four images with three pictures each
     assert len({s.image for s in found}) == 4
     assert found.partial == ("limited to 12 of 60 stimuli (4 of 20 images)",)
@@ -314,7 +306,7 @@ def test_a_limit_shows_people_and_models_the_same_images(data_root: Path, tmp_pa
     observers = ["ideal:shape", f"recorded:{tmp_path / 'people.csv'}"]
     found = cb.evaluate(observers, "cue_conflict", data_root=data_root, out=tmp_path / "r", limit=10, resamples=100)
     counts = {
-        r.observer: r.n + r.n_excluded for r in found if r.metric == "shape_accuracy" and r.condition == "partial"
+        r.observer: r.n + r.n_excluded for r in found if r.metric == "shape_accuracy" and r.condition == "4-way"
     }
     assert counts == {"ideal:shape": 10, "anna": 10}
     assert "limited to 10 stimuli of the run" in next(r.note for r in found if r.observer == "anna")
@@ -346,7 +338,7 @@ def test_options_without_effect_are_refused(data_root: Path, tmp_path: Path, set
 
 
 def test_a_bare_module_is_told_to_be_wrapped(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="a dict is no observer"):
+    with pytest.raises(UserError, match="expected an observer or a spec such as timm:resnet50; got dict"):
         cb.evaluate([{}], "triplets", out=tmp_path)  # type: ignore[list-item]
 
 

@@ -29,7 +29,7 @@ def coverage(shape_sd, texture_sd, kinds=KINDS):
     for _ in range(EXPERIMENTS):
         terms, clusters = experiment(rng, shape_sd, texture_sd)
         for kind in kinds:
-            found = ratio_intervals([terms], clusters, kind, resamples=600)[0].interval
+            found = ratio_intervals([terms], clusters, kind, resamples=600)[0]
             hits[kind] += found.low <= 0.5 <= found.high
     return {kind: n / EXPERIMENTS for kind, n in hits.items()}
 

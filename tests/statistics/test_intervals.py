@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from brute_force import bootstrap_ratio, quantile
 
+from brute_force import bootstrap_ratio, quantile
 from cuebench.errors import UserError
 from cuebench.statistics import intervals
 from cuebench.statistics.estimates import mean_of_subjects, ratio_estimates
@@ -36,7 +36,7 @@ def made(seed=0, shapes=14, textures=9, trials=160):
 @pytest.mark.parametrize("kind", KINDS)
 def test_equals_a_plain_bootstrap(kind):
     terms, clusters = made()
-    found = ratio_intervals([terms], clusters, kind, resamples=8000)[0].interval
+    found = ratio_intervals([terms], clusters, kind, resamples=8000)[0]
     rows = clusters.shape_sources if kind == "two_way" else clusters.of(kind)
     draws = bootstrap_ratio(
         *(t.tolist() for t in terms), rows.tolist(), clusters.texture_sources.tolist(), 1500, 11, kind == "two_way"
@@ -81,9 +81,9 @@ def test_streams_are_independent_of_each_other():
 
 def test_drawing_outcomes_and_drawing_images_have_the_same_distribution(monkeypatch):
     terms, clusters = made(trials=400)
-    few = ratio_intervals([terms], clusters, "images", resamples=20_000)[0].interval
+    few = ratio_intervals([terms], clusters, "images", resamples=20_000)[0]
     monkeypatch.setattr(intervals, "_FEW", 0)
-    every = ratio_intervals([terms], clusters, "images", resamples=20_000)[0].interval
+    every = ratio_intervals([terms], clusters, "images", resamples=20_000)[0]
     assert few.low != every.low
     assert few.low == pytest.approx(every.low, abs=0.004)
     assert few.high == pytest.approx(every.high, abs=0.004)
@@ -92,9 +92,7 @@ def test_drawing_outcomes_and_drawing_images_have_the_same_distribution(monkeypa
 def test_images_interval_of_a_proportion_is_the_binomial_one():
     rng = np.random.default_rng(4)
     hit = rng.random(1200) < 0.3
-    found = ratio_intervals([Terms(hit, np.ones(1200, bool))], Clusters(np.arange(1200), hit, hit), "images")[
-        0
-    ].interval
+    found = ratio_intervals([Terms(hit, np.ones(1200, bool))], Clusters(np.arange(1200), hit, hit), "images")[0]
     p, se = hit.mean(), math.sqrt(hit.mean() * (1 - hit.mean()) / 1200)
     assert found.low == pytest.approx(p - 1.96 * se, abs=0.002)
     assert found.high == pytest.approx(p + 1.96 * se, abs=0.002)
@@ -105,7 +103,7 @@ def test_several_answers_to_one_image_are_resampled_together():
     image = np.repeat(np.arange(100), 10)
     hit = np.repeat(rng.random(100) < 0.5, 10)  # ten people who always agree carry the information of one
     terms = Terms(hit, np.ones(1000, bool))
-    found = ratio_intervals([terms], Clusters(image, image, image), "images")[0].interval
+    found = ratio_intervals([terms], Clusters(image, image, image), "images")[0]
     assert found.high - found.low == pytest.approx(2 * 1.96 * 0.5 / math.sqrt(100), rel=0.1)
 
 
@@ -131,18 +129,20 @@ def test_no_decided_trial_is_nan_with_a_reason():
     nothing = Terms(np.zeros(20, bool), np.zeros(20, bool))
     for kind in KINDS:
         found = ratio_intervals([nothing], clusters, kind, resamples=50)[0]
-        assert math.isnan(found.interval.low)
-        assert found.interval.kind == kind
+        assert math.isnan(found.low)
+        assert found.kind == kind
         assert found.note == "undefined in every resample"
-    (estimates,) = ratio_estimates([nothing], clusters, KINDS, resamples=50)
-    assert all(math.isnan(e.value) and e.n == 0 for e in estimates)
-    assert {e.bootstrap.note for e in estimates} == {"no trial in the denominator"}
+    (estimate,) = ratio_estimates([nothing], clusters, KINDS, resamples=50)
+    assert math.isnan(estimate.value)
+    assert estimate.n == 0
+    assert [i.kind for i in estimate.intervals] == list(KINDS)
+    assert {i.note for i in estimate.intervals} == {"no trial in the denominator"}
 
 
 def test_no_trial_at_all():
     empty = np.zeros(0, bool)
     found = ratio_intervals([Terms(empty, empty)], Clusters(empty, empty, empty), "images")[0]
-    assert math.isnan(found.interval.high)
+    assert math.isnan(found.high)
     assert found.note == "0 images: nothing to resample"
 
 
@@ -156,7 +156,7 @@ def test_one_cluster_is_nan_with_a_reason():
 def test_resamples_without_a_decided_trial_are_left_out_and_counted():
     den = np.array([True, False, False])
     found = ratio_intervals([Terms(den, den)], Clusters(np.arange(3), den, den), "images", resamples=2000)[0]
-    assert (found.interval.low, found.interval.high) == (1, 1)
+    assert (found.low, found.high) == (1, 1)
     lost = int(found.note.split()[2])
     assert lost / 2000 == pytest.approx((2 / 3) ** 3, abs=0.05)
 
@@ -164,13 +164,13 @@ def test_resamples_without_a_decided_trial_are_left_out_and_counted():
 def test_certain_observer_has_a_point_interval():
     ones = np.ones(50, bool)
     found = ratio_intervals([Terms(ones, ones)], Clusters(np.arange(50), ones, ones), "images")[0]
-    assert (found.interval.low, found.interval.high, found.note) == (1, 1, "")
+    assert (found.low, found.high, found.note) == (1, 1, "")
 
 
 def test_paired_difference_uses_the_same_resamples():
     terms, clusters = made()
     for kind in KINDS:
-        same = difference_interval(terms, terms, clusters, kind, resamples=300).interval
+        same = difference_interval(terms, terms, clusters, kind, resamples=300)
         assert (same.low, same.high) == (0, 0)
     with pytest.raises(UserError, match="paired difference of 160 and 10 trials"):
         difference_interval(terms, Terms(terms[0][:10], terms[1][:10]), clusters, "images")
@@ -182,8 +182,8 @@ def test_paired_difference_is_narrower_where_observers_agree():
     ones = np.ones(600, bool)
     a, b = (Terms(hard + rng.normal(scale=0.05, size=600) < 0.5, ones) for _ in range(2))
     clusters = Clusters(np.arange(600), ones, ones)
-    paired = difference_interval(a, b, clusters, "images").interval
-    alone = ratio_intervals([a], clusters, "images")[0].interval
+    paired = difference_interval(a, b, clusters, "images")
+    alone = ratio_intervals([a], clusters, "images")[0]
     # Independent samples would have √2 times the single width.
     assert paired.high - paired.low < 0.7 * (alone.high - alone.low)
 
@@ -192,7 +192,7 @@ def test_paired_difference_of_a_proportion_has_the_textbook_error():
     rng = np.random.default_rng(7)
     a, b = rng.random(800) < 0.6, rng.random(800) < 0.4
     ones = np.ones(800, bool)
-    found = difference_interval(Terms(a, ones), Terms(b, ones), Clusters(np.arange(800), ones, ones), "images").interval
+    found = difference_interval(Terms(a, ones), Terms(b, ones), Clusters(np.arange(800), ones, ones), "images")
     d = a.astype(int) - b.astype(int)
     half = 1.96 * d.std() / math.sqrt(800)
     assert found.low == pytest.approx(d.mean() - half, abs=0.004)
@@ -203,13 +203,14 @@ def test_mean_of_subjects_weighs_everyone_the_same():
     subject = np.repeat(["a", "b", "c", "d"], [10, 30, 20, 5])
     den = np.repeat([True, True, True, False], [10, 30, 20, 5])
     num = den & np.concatenate([np.arange(10) < 5, np.arange(30) < 27, np.arange(20) < 4, np.ones(5, bool)])
-    made_, lost = mean_of_subjects(Terms(num, den), subject)
-    assert made_.value == pytest.approx((0.5 + 0.9 + 0.2) / 3)
-    assert (made_.n, lost, made_.bootstrap.interval.kind) == (3, 1, "subjects")
+    estimate = mean_of_subjects(Terms(num, den), subject)
+    assert estimate.value == pytest.approx((0.5 + 0.9 + 0.2) / 3)
+    assert (estimate.n, estimate.excluded) == (3, {"subjects without a ratio": 1})
+    (interval,) = estimate.intervals
     # Three subjects have 27 equally likely draws: all the same one with probability 1/27 > 2.5 %.
-    assert (made_.bootstrap.interval.low, made_.bootstrap.interval.high) == (pytest.approx(0.2), pytest.approx(0.9))
-    single, _ = mean_of_subjects(Terms(num[:10], den[:10]), subject[:10])
-    assert single.bootstrap.note == "1 subject: nothing to resample"
+    assert (interval.kind, interval.low, interval.high) == ("subjects", pytest.approx(0.2), pytest.approx(0.9))
+    single = mean_of_subjects(Terms(num[:10], den[:10]), subject[:10])
+    assert single.intervals[0].note == "1 subject: nothing to resample"
 
 
 def test_subjects_need_their_column():
@@ -220,5 +221,5 @@ def test_subjects_need_their_column():
 
 def test_percentile_of_a_level():
     draws = np.arange(101.0)
-    found = percentile(draws, "images", 0.9).interval
+    found = percentile(draws, "images", 0.9)
     assert (found.low, found.high, found.level) == (pytest.approx(5), pytest.approx(95), 0.9)

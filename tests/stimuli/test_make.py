@@ -1,4 +1,6 @@
+import inspect
 import json
+import re
 
 import numpy as np
 import pytest
@@ -6,10 +8,11 @@ from PIL import Image
 
 from cuebench.errors import UserError
 from cuebench.labels import label_map, label_space
+from cuebench.options import Option, split
 from cuebench.registry import makers
 from cuebench.stimuli.fetch import fetch
 from cuebench.stimuli.makers import cue_conflict
-from cuebench.stimuli.makers.base import make, parse_options
+from cuebench.stimuli.makers.base import FLAGS, Maker, make
 from cuebench.stimuli.readers.cue_conflict import read
 
 
@@ -142,16 +145,62 @@ def test_stimulus_is_texture_inside_and_background_outside(tmp_path):
 def test_options_are_checked(tmp_path):
     with pytest.raises(UserError, match="Did you mean 'size'"):
         make("cue_conflict", tmp_path, siez=3)
-    with pytest.raises(UserError, match="expected a int"):
+    with pytest.raises(UserError, match="size='big': expected a whole number ≥ 32"):
         make("cue_conflict", tmp_path, size="big")
-    with pytest.raises(UserError, match="cannot make"):
+    with pytest.raises(UserError, match="size=3: expected a whole number ≥ 32"):
         make("cue_conflict", tmp_path, size=3)
     with pytest.raises(UserError, match="unknown maker"):
         make("cue_conflct", tmp_path)
-    assert parse_options(["size=64", "a = b=c"]) == {"size": "64", "a": "b=c"}
-    with pytest.raises(UserError, match="2 problems"):
-        parse_options(["size", "seed=3"])
+    with pytest.raises(UserError, match="2 problems") as error:
+        split(["size", "seed=3"], FLAGS)
+    assert "'seed' is set with --seed" in error.value.message
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("refined_bias", {"allow_bad": "ture"}, "allow_bad='ture': expected true or false"),
+        ("refined_bias", {"grids": "4,1"}, "grids='4,1': expected whole numbers ≥ 2"),
+        ("refined_bias", {"texture": "quilts"}, "expected one of patches, quilting. Did you mean 'quilting'"),
+        ("refined_bias", {"margin": 0.5}, "margin=0.5: expected a number ≥ 0 and ≤ 0.39"),
+        ("cue_decomposition", {"layout": "cityscape"}, "Did you mean 'cityscapes'"),
+        ("cue_decomposition", {"accuracy": "-1", "hours": "long"}, "2 problems"),
+        ("cue_decomposition", {"device": "gpu"}, "expected one of auto, cpu, cuda"),
+        ("novel_objects", {"colour": "grey"}, "colour='grey': expected true or false"),
+        ("textures", {"scale": 0}, "scale=0: expected a number ≥ 0.01"),
+    ],
+)
+def test_every_wrong_value_says_what_is_accepted(tmp_path, name, options, message):
+    with pytest.raises(UserError, match=re.escape(message)):
+        make(name, tmp_path, **options)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", makers.names())
+def test_the_declared_options_are_those_of_the_function(name):
+    """Same names, and the default of the declaration is that of the function."""
+    maker = makers.get(name)
+    parameters = inspect.signature(maker.make).parameters
+    defaults = {k: p.default for k, p in parameters.items() if k not in {"out", "seed", "count", "progress"}}
+    assert defaults == {k: option.default for k, option in maker.options.items()}
+    assert all(option.about for option in maker.options.values())
+    assert all(option.parse(option.default) == option.default for option in maker.options.values())
+
+
+def test_a_maker_of_the_users_own(tmp_path):
+    received = {}
+
+    def own_make(out, *, seed, count, progress, fine):
+        received.update(seed=seed, count=count, fine=fine)
+        return make("cue_conflict", out, count=1, size=32)
+
+    maker = Maker("own", "one stimulus", own_make, {"fine": Option(False, "fine lines")})
+    try:
+        assert len(make(maker, tmp_path, seed=2, fine="yes")) == 1
+        assert received == {"seed": 2, "count": 0, "fine": True}
+    finally:
+        makers.added.pop("own", None)
 
 
 def test_damaged_record_is_a_user_error(tmp_path):

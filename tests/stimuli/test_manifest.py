@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from cuebench.errors import UserError
-from cuebench.files import write_atomic
-from cuebench.stimuli.hashing import hash_file, hash_files
+from cuebench.files import hash_file, write_atomic
+from cuebench.stimuli.hashing import hash_files
 from cuebench.stimuli.manifest import read_manifest, to_bytes, write_manifest
 from cuebench.types import Stimulus, StimulusSet
 

@@ -21,7 +21,7 @@ from cuebench.stimuli.refined_bias.masks import coco_mask, decompress, load
 from cuebench.stimuli.refined_bias.objects import close_up, framed, inscribed
 from cuebench.stimuli.refined_bias.shape_cue import draw_contours
 from cuebench.stimuli.refined_bias.sources import Source, find_sources, read_classes
-from cuebench.stimuli.refined_bias.texture_cue import least_cuts, reordered, source_map
+from cuebench.stimuli.refined_bias.texture_cue import least_cuts, shown, source_map
 
 
 def scene(seed=0, size=160):
@@ -53,6 +53,10 @@ def write_alpha(root, classes=("zebra", "hourglass"), count=2, size=160):
 
 
 # ------------------------------------------------------------------------------------------------- masks and objects
+
+
+def reordered(image, mask, grid, rng):
+    return shown(image, source_map(image, mask, grid, rng), grid)
 
 
 def test_masks_of_all_three_kinds_agree(tmp_path):

@@ -1,1 +1,1 @@
-"""Questions that are asked of one model or of the scores of several, beyond the tables of a protocol."""
+"""Analyses beyond the table of a protocol: the texture of one image, families of models, balanced classes."""

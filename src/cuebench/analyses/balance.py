@@ -1,4 +1,4 @@
-"""Choosing classes so that two cues are equally recognisable. A helper, not a metric."""
+"""Choose classes so that shape cues and texture cues are equally recognisable."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 from cuebench.errors import UserError
 
 EXHAUSTIVE = 200_000
-"""Up to this many choices are all looked at."""
+"""Up to this many choices are all compared; beyond it, a local search is used."""
 
 
 class Balance(NamedTuple):
-    """The chosen classes with their recognisability, and the means of both cues."""
+    """The chosen classes of each cue with their recognisability."""
 
     shape: dict[str, float]
     texture: dict[str, float]
@@ -28,51 +28,47 @@ class Balance(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """Shape minus texture."""
+        """Mean of the shape classes minus mean of the texture classes."""
         return self.means[0] - self.means[1]
 
 
 def balance(shape: Mapping[str, float], texture: Mapping[str, float], classes: int) -> Balance:
-    """Choose ``classes`` shape classes and as many others for texture, so that both cues are equally recognisable.
+    """Choose ``classes`` shape classes and as many texture classes whose mean recognisability is as equal as possible.
 
-    A class that both cues exist of goes to the one in which it is better recognised. The cue that is harder even with
-    its best classes sets the level; of the other, those classes are taken whose mean comes nearest to it.
+    A class of which both cues exist goes to the cue in which it is better recognised. The cue whose best classes are
+    harder sets the level; of the other cue, the classes are chosen whose mean is nearest to it.
 
     Parameters
     ----------
     shape, texture : mapping of class to recognisability
         Mean over a panel of observers, e.g. of the class-wise sensitivity.
     classes : int
-        How many for each cue.
+        Number of classes of each cue.
 
     Examples
     --------
-    >>> found = balance({"a": 0.9, "b": 0.5, "c": 0.3}, {"x": 0.5, "y": 0.4, "z": 0.1}, 2)
-    >>> sorted(found.shape), sorted(found.texture), round(abs(found.gap), 2)
+    >>> choice = balance({"a": 0.9, "b": 0.5, "c": 0.3}, {"x": 0.5, "y": 0.4, "z": 0.1}, 2)
+    >>> sorted(choice.shape), sorted(choice.texture), round(abs(choice.gap), 2)
     (['b', 'c'], ['x', 'y'], 0.05)
     """
-    one, other = _disjoint(shape, texture)
     if not shape and not texture:
         raise UserError(
             "no class has a value for all observers of the panel",
             "run refined_bias with models, or choose another --measure (sensitivity, top1, top5) or --condition "
             "(faithful, native); ideal observers have no native view",
         )
-    if classes < 1 or len(one) < classes or len(other) < classes:
+    shapes = {c: v for c, v in sorted(shape.items()) if v >= texture.get(c, -1.0)}
+    textures = {c: v for c, v in sorted(texture.items()) if c not in shapes}
+    if classes < 1 or len(shapes) < classes or len(textures) < classes:
         raise UserError(
-            f"cannot choose {classes} classes of each cue from {len(one)} shape and {len(other)} texture classes",
+            f"cannot choose {classes} classes of each cue from {len(shapes)} shape and {len(textures)} texture classes",
             "ask for fewer with --classes, or make cues of more classes",
         )
-    best = {cue: _best(values, classes) for cue, values in (("shape", one), ("texture", other))}
-    level = {cue: float(np.mean(list(found.values()))) for cue, found in best.items()}
-    if level["shape"] <= level["texture"]:
-        return Balance(best["shape"], _nearest(other, classes, level["shape"]))
-    return Balance(_nearest(one, classes, level["texture"]), best["texture"])
-
-
-def _disjoint(shape: Mapping[str, float], texture: Mapping[str, float]) -> tuple[dict[str, float], dict[str, float]]:
-    one = {c: v for c, v in sorted(shape.items()) if v >= texture.get(c, -1.0)}
-    return one, {c: v for c, v in sorted(texture.items()) if c not in one}
+    best_shapes, best_textures = _best(shapes, classes), _best(textures, classes)
+    shape_level, texture_level = (float(np.mean(list(best.values()))) for best in (best_shapes, best_textures))
+    if shape_level <= texture_level:
+        return Balance(best_shapes, _nearest(textures, classes, shape_level))
+    return Balance(_nearest(shapes, classes, texture_level), best_textures)
 
 
 def _best(values: Mapping[str, float], count: int) -> dict[str, float]:
@@ -80,17 +76,17 @@ def _best(values: Mapping[str, float], count: int) -> dict[str, float]:
 
 
 def _nearest(values: Mapping[str, float], count: int, level: float) -> dict[str, float]:
-    """Return the choice whose mean is nearest to a level; of equal ones the first."""
+    """Return the choice whose mean is nearest to a level; the first of equal ones."""
     ordered = sorted(values.items(), key=lambda item: (-item[1], item[0]))
     if comb(len(ordered), count) <= EXHAUSTIVE:
         choices = combinations(range(len(ordered)), count)
-        found = min(choices, key=lambda c: abs(sum(ordered[i][1] for i in c) / count - level))
-        return dict(ordered[i] for i in found)
+        nearest = min(choices, key=lambda c: abs(sum(ordered[i][1] for i in c) / count - level))
+        return dict(ordered[i] for i in nearest)
     return dict(ordered[i] for i in _exchanged([v for _, v in ordered], count, level))
 
 
 def _exchanged(values: list[float], count: int, level: float) -> list[int]:
-    """Start from the run of neighbours nearest to the level, then exchange one for one as long as that helps."""
+    """Start from the neighbouring values nearest to the level, then exchange one value at a time while that helps."""
 
     def gap(chosen: list[int]) -> float:
         return abs(sum(values[i] for i in chosen) / count - level)

@@ -1,32 +1,32 @@
-"""Families of models: which share a way of training, what that should do, and which model they are compared with.
+"""Families of models that were trained in the same way, and the test of a family against a baseline model.
 
 A family file is JSON::
 
     {"baseline": "resnet50", "families": {"Shape Aug": {"expected": "shape", "models": ["sin", "sin_in"]}}}
 
-``expected`` is ``shape``, ``texture`` or ``neither``. The test is the paper's (Kim et al. 2026, Table 2): a one-sample
-t-test of the family's values against the baseline's value.
+``expected`` is the effect that the training should have: ``shape``, ``texture`` or ``neither``. The test is that of
+Kim et al. 2026, Table 2: a one-sample t-test of the family's values against the value of the baseline.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from cuebench.errors import UserError, all_problems
-from cuebench.statistics.significance import Verdict, one_sample_t
-from cuebench.types import Score
+from cuebench.statistics.significance import one_sample_t
 
 DIRECTIONS = ("shape", "texture", "neither")
 ALPHA = 0.05
+_EXAMPLE = 'write: {"baseline": "MODEL", "families": {"NAME": {"expected": "shape", "models": ["MODEL", …]}}}'
 
 
 @dataclass(frozen=True)
 class Family:
-    """Models that share a way of training, and what it is expected to do to them."""
+    """Models that were trained in the same way, and the effect that is expected of it."""
 
     name: str
     models: tuple[str, ...]
@@ -42,7 +42,7 @@ class Families:
 
 
 class FamilyTest(NamedTuple):
-    """What a measure says about a family: ``says`` is shape, texture or neither (not significant)."""
+    """The result of a test: ``says`` is shape, texture, neither (not significant) or empty (not tested)."""
 
     family: str
     expected: str
@@ -55,12 +55,18 @@ class FamilyTest(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether the measure says what was expected."""
+        """Whether the result is the expected one."""
         return self.says == self.expected
 
 
 def read_families(path: str | Path) -> Families:
-    """Read a family file; all of its problems are named at once."""
+    """Read a family file.
+
+    Raises
+    ------
+    UserError
+        For a file that does not exist or does not fit; all problems at once.
+    """
     try:
         data = json.loads(Path(path).expanduser().read_text("utf-8"))
         members = tuple(
@@ -69,9 +75,9 @@ def read_families(path: str | Path) -> Families:
         )
         families = Families(str(data["baseline"]), members)
     except FileNotFoundError:
-        raise UserError(f"family file {path} does not exist", "docs/files.md shows one") from None
+        raise UserError(f"family file {path} does not exist", _EXAMPLE) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"family file {path}: {error!r}", "docs/files.md shows one") from None
+        raise UserError(f"family file {path}: {error!r}", _EXAMPLE) from None
     problems = [f"family {f.name!r} has no models" for f in members if not f.models]
     problems += [
         f"family {f.name!r}: expected {f.expected!r}; one of {', '.join(DIRECTIONS)}"
@@ -83,38 +89,32 @@ def read_families(path: str | Path) -> Families:
     return families
 
 
-def values_of(scores: Sequence[Score], metric: str, condition: str) -> dict[str, float]:
-    """Return observer → value of one metric; rows that differ only in their interval count once."""
-    return {s.observer: s.value for s in scores if (s.metric, s.condition) == (metric, condition)}
-
-
 def family_tests(values: Mapping[str, float], families: Families, *, alpha: float = ALPHA) -> list[FamilyTest]:
-    """Test every family's values against the baseline's.
+    """Test the values of every family against the value of the baseline.
 
     Parameters
     ----------
     values : mapping of model to value
-        A shape preference, shape bias or reliance: larger means more shape.
+        For example the headline of a protocol whose larger values mean more shape.
     families : Families
-        Models that have no value are left out, and the note says so.
+        Models without a value are left out, and the note names them.
     alpha : float
-        Above this p the measure says ``neither``.
+        The result is ``neither`` where p is not below it.
     """
-    base = values.get(families.baseline)
-    if base is None:
-        raise UserError(f"the baseline {families.baseline!r} has no value", f"there are: {', '.join(values)}")
-    return [_tested(family, values, base, alpha) for family in families.members]
+    baseline = values.get(families.baseline)
+    if baseline is None:
+        raise UserError(f"the baseline {families.baseline!r} has no value", f"models with one: {', '.join(values)}")
+    return [_test(family, values, baseline, alpha) for family in families.members]
 
 
-def _tested(family: Family, values: Mapping[str, float], base: float, alpha: float) -> FamilyTest:
-    own = [values[m] for m in family.models if m in values]
-    missing = [m for m in family.models if m not in values]
-    note = f"without {', '.join(missing)}" if missing else ""
-    if len(own) < 2:
-        why = f"{len(own)} model: no test"
-        mean = own[0] if own else float("nan")
-        return FamilyTest(family.name, family.expected, "", len(own), mean, base, float("nan"), why)
-    found: Verdict = one_sample_t(own, base)
-    says = "neither" if not found.p < alpha else "shape" if found.estimate > 0 else "texture"
-    notes = "; ".join(n for n in (note, found.note) if n)
-    return FamilyTest(family.name, family.expected, says, len(own), base + found.estimate, base, found.p, notes)
+def _test(family: Family, values: Mapping[str, float], baseline: float, alpha: float) -> FamilyTest:
+    present = [values[m] for m in family.models if m in values]
+    absent = [m for m in family.models if m not in values]
+    n = len(present)
+    if n < 2:
+        mean = present[0] if present else float("nan")
+        return FamilyTest(family.name, family.expected, "", n, mean, baseline, float("nan"), f"{n} model: no test")
+    verdict = one_sample_t(present, baseline)
+    says = "neither" if not verdict.p < alpha else "shape" if verdict.estimate > 0 else "texture"
+    note = "; ".join(filter(None, [f"without {', '.join(absent)}" if absent else "", verdict.note]))
+    return FamilyTest(family.name, family.expected, says, n, baseline + verdict.estimate, baseline, verdict.p, note)

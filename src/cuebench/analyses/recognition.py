@@ -6,22 +6,25 @@ Correlation with accuracy (Fig. 8, 9), agreement with a proxy (Fig. H), interval
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from cuebench.analyses.balance import Balance, balance
-from cuebench.analyses.families import values_of
-from cuebench.errors import UserError
+from cuebench.errors import UserError, did_you_mean
+from cuebench.metrics.refined_bias import CUES, IMAGE_VALUES
+from cuebench.protocols.headline import headline_column, headline_of
 from cuebench.statistics.correlations import Correlation, correlate
-from cuebench.types import Score
+from cuebench.statistics.means import mean_or_nan
+from cuebench.types import Axis, Score
 
-CUES = ("shape", "texture")
+REFINED_BIAS, CUE_CONFLICT, ACCURACY = "refined_bias", "cue_conflict", "imagenet_accuracy"
 
 
 class IntervalRow(NamedTuple):
-    """A row of the paper's Table D."""
+    """A row of the paper's Table D: lower end, value and upper end of both sensitivities."""
 
     observer: str
     shape: tuple[float, float, float]
@@ -29,7 +32,7 @@ class IntervalRow(NamedTuple):
 
 
 class Distortion(NamedTuple):
-    """How many images are right in the full label space, and with all other classes filtered out."""
+    """How many images are correct among all classes, and among the classes of the stimulus set only."""
 
     observer: str
     protocol: str
@@ -39,12 +42,12 @@ class Distortion(NamedTuple):
 
     @property
     def distorted(self) -> int:
-        """Images that only the filter makes right."""
+        """Images that are correct only because the other classes were removed."""
         return self.restricted - self.full
 
 
 class Recognition(NamedTuple):
-    """How well a class' cue is recognised by a group of observers: the mean, and how many observers it is of."""
+    """Mean top-1 accuracy of people and of models on the cue of one class, and the number of observers behind it."""
 
     cue: str
     label: str
@@ -55,38 +58,44 @@ class Recognition(NamedTuple):
 
 
 def accuracy_correlation(
-    scores: Sequence[Score], metric: str, accuracy: Mapping[str, float], condition: str = "faithful"
+    scores: Sequence[Score], axis: Axis | None = None, accuracy: Mapping[str, float] | None = None
 ) -> Correlation:
-    """Return Pearson's correlation of a metric with the in-domain accuracy, over models.
+    """Return Pearson's correlation of a metric of REFINED-BIAS with the in-domain accuracy, over models.
 
     Parameters
     ----------
     scores : sequence of Score
-        Rows of ``refined_bias``.
-    metric : str
-        A sensitivity or preference.
-    accuracy : mapping of observer to float
-        Top-1 on ordinary images; see ``in_domain``.
-    condition : str
-        ``faithful`` or ``native``.
+        Rows of ``refined_bias``, and of ``imagenet_accuracy`` where ``accuracy`` is not given.
+    axis : Axis, optional
+        The metric and its conditions; default: the headline of the protocol.
+    accuracy : mapping of observer to float, optional
+        Top-1 on ordinary images; default: ``in_domain(scores)``.
     """
-    own = values_of(scores, metric, condition)
-    both = [o for o in own if o in accuracy]
-    return correlate([own[o] for o in both], [accuracy[o] for o in both], method="pearson", how="fisher")
+    column = headline_column(scores, REFINED_BIAS, axis)
+    of_accuracy = in_domain(scores) if accuracy is None else accuracy
+    shared = [o for o in column.rows if o in of_accuracy] if column else []
+    if column is None or not shared:
+        raise UserError(
+            "no observer has both a score of refined_bias and an accuracy",
+            "run both protocols for the same models: cuebench run -p refined_bias -p imagenet_accuracy …",
+        )
+    x, y = [column.rows[o].value for o in shared], [of_accuracy[o] for o in shared]
+    return correlate(x, y, method="pearson", how="fisher")
 
 
 def in_domain(scores: Sequence[Score]) -> dict[str, float]:
-    """Return observer → top-1 of the protocol ``imagenet_accuracy``."""
-    return {s.observer: s.value for s in scores if (s.protocol, s.condition) == ("imagenet_accuracy", "top1")}
+    """Return observer → accuracy on ordinary photographs, the headline of ``imagenet_accuracy``."""
+    column = headline_column(scores, ACCURACY)
+    return {o: row.value for o, row in column.rows.items()} if column else {}
 
 
 def by_class(scores: Sequence[Score], observer: str, metric: str, condition: str = "faithful") -> dict[str, float]:
-    """Return class → value of one observer's metric."""
+    """Return class → value of a metric of one observer."""
     start = f"{condition}/class="
     return {
         s.condition.removeprefix(start): s.value
         for s in scores
-        if s.observer == observer and s.metric == metric and s.condition.startswith(start)
+        if (s.protocol, s.observer, s.metric) == (REFINED_BIAS, observer, metric) and s.condition.startswith(start)
     }
 
 
@@ -104,50 +113,64 @@ def proxy_agreement(
     condition : str
         ``faithful`` or ``native``.
     """
-    found = {}
+    correlations = {}
     for observer in dict.fromkeys(s.observer for s in cue):
-        one, other = by_class(cue, observer, metric, condition), by_class(proxy, observer, metric, condition)
-        both = sorted(set(one) & set(other))
-        if len(both) >= 3:
-            found[observer] = correlate(
-                [one[c] for c in both], [other[c] for c in both], method="kendall", how="fisher"
-            )
-    if not found:
-        raise UserError(f"no observer has {metric} for three classes in both tables")
-    return found
+        on_cue, on_proxy = (by_class(rows, observer, metric, condition) for rows in (cue, proxy))
+        shared = sorted(set(on_cue) & set(on_proxy))
+        if len(shared) >= 3:
+            x, y = [on_cue[c] for c in shared], [on_proxy[c] for c in shared]
+            correlations[observer] = correlate(x, y, method="kendall", how="fisher")
+    if not correlations:
+        raise UserError(
+            f"no observer has {metric} for three classes in both tables",
+            "run refined_bias for the same model on the cues and on the proxies, with the same classes",
+        )
+    return correlations
 
 
 def interval_table(scores: Sequence[Score], condition: str = "faithful", kind: str = "images") -> list[IntervalRow]:
     """Return lower end, value and upper end of both sensitivities for every observer (Table D)."""
-    cells = {
-        (s.observer, s.metric): (s.ci_low, s.value, s.ci_high)
-        for s in scores
-        if (s.condition, s.ci_kind) == (condition, kind)
-    }
-    observers = dict.fromkeys(o for o, m in cells if m == "shape_sensitivity")
-    nothing = (float("nan"),) * 3
-    return [
-        IntervalRow(o, cells[o, "shape_sensitivity"], cells.get((o, "texture_sensitivity"), nothing)) for o in observers
-    ]
+    plane = headline_of(REFINED_BIAS).plane
+    assert plane is not None
+    shape, texture = (
+        {
+            s.observer: (s.ci_low, s.value, s.ci_high)
+            for s in scores
+            if (s.protocol, s.metric, s.condition, s.ci_kind) == (REFINED_BIAS, axis.metric, condition, kind)
+        }
+        for axis in plane
+    )
+    missing = (math.nan, math.nan, math.nan)
+    return [IntervalRow(o, cells, texture.get(o, missing)) for o, cells in shape.items()]
 
 
 def distortions(scores: Sequence[Score]) -> list[Distortion]:
-    """Return the counts of Fig. I: of REFINED-BIAS (``distorted_prediction``) and of cue conflict (partial, full)."""
-    found = []
-    at = {(s.protocol, s.observer, s.condition, s.metric): s for s in scores}
-    for (protocol, observer, condition, metric), s in at.items():
-        if metric == "distorted_prediction" and "/cue=" in condition:
-            view, _, cue = condition.partition("/cue=")
-            top1 = at.get((protocol, observer, view, f"{cue}_top1"))
-            if top1 is not None:
-                full = round(top1.value * top1.n)
-                found.append(Distortion(observer, f"{protocol} {view}", cue, full, full + round(s.value * s.n)))
-        if protocol == "cue_conflict" and condition == "partial" and metric in ("shape_accuracy", "texture_accuracy"):
-            other = at.get((protocol, observer, "full", metric))
-            if other is not None and other.value == other.value:
-                counts = round(other.value * other.n), round(s.value * s.n)
-                found.append(Distortion(observer, protocol, metric.removesuffix("_accuracy"), *counts))
-    return found
+    """Return the counts of Fig. I: of REFINED-BIAS (``distorted_prediction``) and of cue conflict (both label spaces).
+
+    For REFINED-BIAS, top-1 among all classes is compared with the classes of the set; for cue conflict, 1000-way with
+    16-way decisions.
+    """
+    rows = []
+    cells = {(s.observer, s.condition, s.metric): s for s in scores if s.protocol == REFINED_BIAS}
+    for (observer, condition, metric), score in cells.items():
+        view, separator, cue = condition.partition("/cue=")
+        top1 = cells.get((observer, view, f"{cue}_top1"))
+        if metric == "distorted_prediction" and separator and top1 is not None:
+            full = round(top1.value * top1.n)
+            restricted = full + round(score.value * score.n)
+            rows.append(Distortion(observer, f"{REFINED_BIAS} {view}", cue, full, restricted))
+    for cue, axis in zip(CUES, headline_of(CUE_CONFLICT).plane or ()):
+        few = headline_column(scores, CUE_CONFLICT, axis)
+        others = [s for s in scores if few and s.condition != few.condition]
+        all_classes = headline_column(others, CUE_CONFLICT, Axis(axis.metric, ("*-way",)))
+        if few is None or all_classes is None:
+            continue
+        for observer, score in few.rows.items():
+            if observer in all_classes.rows:
+                other = all_classes.rows[observer]
+                counts = round(other.value * other.n), round(score.value * score.n)
+                rows.append(Distortion(observer, CUE_CONFLICT, cue, *counts))
+    return rows
 
 
 def recognition(scores: Sequence[Score], people: Sequence[str], condition: str = "faithful") -> list[Recognition]:
@@ -160,20 +183,21 @@ def recognition(scores: Sequence[Score], people: Sequence[str], condition: str =
     people : sequence of str
         Observers that are people; all others count as models.
     condition : str
-        Condition of the models; people have their own (they see the image as it is).
+        Condition of the models; people have none (they see the image as it is).
     """
     rows = []
     for cue in CUES:
-        cells: dict[str, dict[bool, list[float]]] = {}
+        of_people: dict[str, list[float]] = {}
+        of_models: dict[str, list[float]] = {}
         for s in scores:
-            view, found, label = s.condition.partition("/class=")
+            view, separator, label = s.condition.partition("/class=")
             person = s.observer in people
-            if s.metric == f"{cue}_top1" and found and (person or view == condition):
-                cells.setdefault(label, {True: [], False: []})[person].append(s.value)
-        rows += [
-            Recognition(cue, label, _mean(own[True]), _mean(own[False]), len(own[True]), len(own[False]))
-            for label, own in sorted(cells.items())
-        ]
+            if (s.protocol, s.metric) == (REFINED_BIAS, f"{cue}_top1") and separator and (person or view == condition):
+                (of_people if person else of_models).setdefault(label, []).append(s.value)
+        for label in sorted({*of_people, *of_models}):
+            by_people, by_models = of_people.get(label, []), of_models.get(label, [])
+            means = mean_or_nan(np.array(by_people)), mean_or_nan(np.array(by_models))
+            rows.append(Recognition(cue, label, *means, len(by_people), len(by_models)))
     return rows
 
 
@@ -187,12 +211,14 @@ def balanced(
     scores : sequence of Score
         Rows of ``refined_bias``; every observer is a member of the panel.
     classes : int
-        How many for each cue.
+        Number of classes of each cue.
     measure : str
         ``sensitivity``, ``top1`` or ``top5``.
     condition : str
         ``faithful`` or ``native``.
     """
+    if measure not in IMAGE_VALUES:
+        raise did_you_mean("measure", measure, IMAGE_VALUES)
     panel = list(dict.fromkeys(s.observer for s in scores))
     means = {}
     for cue in CUES:
@@ -200,7 +226,3 @@ def balanced(
         shared = sorted(set.intersection(*(set(v) for v in values))) if values else []
         means[cue] = {c: float(np.mean([v[c] for v in values])) for c in shared}
     return balance(means["shape"], means["texture"], classes)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return float(np.mean(values)) if values else float("nan")

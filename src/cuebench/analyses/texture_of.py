@@ -1,8 +1,8 @@
-"""The texture of one image, as a model sees it: what it resembles, what that is tied to, whether it misleads.
+"""The texture of one image for one model: what its answer resembles, and whether texture explains an error.
 
 >>> import cuebench as cb
->>> found = cb.texture_of("photo.jpg", "lite:efficientnet_lite0", "runs/textures")  # doctest: +SKIP
->>> found.texture, found.texturedness, found.prediction  # doctest: +SKIP
+>>> result = cb.texture_of("photo.jpg", "lite:efficientnet_lite0", "runs/textures")  # doctest: +SKIP
+>>> result.texture, result.texturedness, result.prediction  # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cuebench.arrays import Array
-from cuebench.errors import UserError
+from cuebench.errors import UserError, did_you_mean
 from cuebench.labels import LabelSpace, label_space, softmax
 from cuebench.metrics.texture_association import TAV
 from cuebench.observers.base import Batch, LoadOptions, Observer
@@ -24,8 +24,9 @@ from cuebench.types import Stimulus
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_SURE = 0.5
-"""A cosine below this is a poor likeness: the texture is named, but said to be weak."""
+PROTOCOL = "texture_association"
+WEAK = 0.5
+"""Below this cosine the verdict says that the resemblance is weak."""
 
 
 class Tie(NamedTuple):
@@ -48,8 +49,8 @@ class Association:
     labels : LabelSpace
         The classes, in the order of the columns.
     dominant : mapping of str to str
-        Class → the usual texture of clean images that are answered with it; classes without one use the texture that is
-        most associated with them.
+        Class → the usual texture of clean images that are answered with it. Classes without one use the texture that
+        is most associated with them.
     """
 
     tav: TAV
@@ -74,10 +75,22 @@ class Association:
 
 @dataclass(frozen=True)
 class TextureOf:
-    """What a model makes of one image.
+    """The texture of one image for one model.
 
-    ``verdict`` says in words whether texture explains the answer; ``explains_error`` is None where no label is known or
-    the answer is right.
+    Parameters
+    ----------
+    observer : str
+        Name of the model.
+    texture, texturedness : str, float
+        The texture whose associations the answer resembles most, and the cosine; empty and 0 where there is none.
+    likeness, classes, predictions : tuples of Tie
+        Textures by cosine, classes by their association with the texture, classes by probability; largest first.
+    label : str
+        The true class; empty: unknown.
+    explains_error : bool or None
+        Whether texture explains the error; None where no label is known or the answer is right.
+    verdict : str
+        The same in words.
     """
 
     observer: str
@@ -109,7 +122,7 @@ def texture_of(
     label: str = "",
     top: int = 5,
 ) -> TextureOf:
-    """Find the texture that a model's answer to an image resembles most, and what it is tied to.
+    """Find the texture that a model's answer to an image resembles most, and the classes associated with it.
 
     Parameters
     ----------
@@ -120,39 +133,55 @@ def texture_of(
     tav : Association or path
         The matrix of this model, or a run folder of ``texture_association`` that holds it.
     label : str
-        The true class (name or id), where it is known: then an error is explained, or not.
+        The true class (name or id), where it is known: the verdict then says whether texture explains an error.
     top : int
-        How many textures, ties and predictions are listed.
+        Number of textures, classes and predictions to list.
 
     Returns
     -------
     TextureOf
     """
     if top < 1:
-        raise UserError(f"top is {top}", "how many textures, ties and predictions to list: 1 or more")
-    model = one_model(observer)
+        raise UserError(f"top is {top}", "give the number of textures, classes and predictions to list: 1 or more")
+    model = single_model(observer)
     association = tav if isinstance(tav, Association) else _association_in(tav, model)
     space = model.labels
-    if space is None or len(space) != len(association.labels) or space.names != association.labels.names:
+    if space is None or space.names != association.labels.names:
+        answers_in = f"{space.name} ({len(space)})" if space else "no label space"
         raise UserError(
-            f"the TAV is of classes {association.labels.name!r} ({len(association.labels)}), {model.name} answers in "
-            f"{space.name + f' ({len(space)})' if space else 'no label space'}",
+            f"the TAV has the classes {association.labels.name!r} ({len(association.labels)}), {model.name} answers in "
+            f"{answers_in}",
             "a TAV belongs to one model: make it with cuebench run -p texture_association -o …",
         )
-    probabilities = softmax(_logits(model, _opened(image)))
-    return _explained(model.name, probabilities, association, _known(space, label), top)
+    true_class = ""
+    if label:
+        position = space.find(label)
+        if position is None:
+            raise UserError(f"the model has no class {label!r}", "give a class name, an id or leave it out")
+        true_class = space.names[position]
+    probabilities = softmax(_logits(model, open_image(image)))
+    return _result(model.name, probabilities, association, true_class, top)
 
 
-def _explained(name: str, p: Array, association: Association, label: str, top: int) -> TextureOf:
-    similar = _cosines(p, association.tav)
-    ranked = [Tie(association.textures[i], float(similar[i])) for i in _largest(similar, top)]
-    best = ranked[0] if ranked and ranked[0].value > 0 else Tie("", 0.0)
-    row = association.tav[association.textures.index(best.name)] if best.name else np.zeros(len(p))
+def _result(observer: str, probabilities: Array, association: Association, label: str, top: int) -> TextureOf:
+    cosines = _cosines(probabilities, association.tav)
+    likeness = tuple(Tie(association.textures[i], float(cosines[i])) for i in _largest(cosines, top))
+    best = likeness[0] if likeness and likeness[0].value > 0 else Tie("", 0.0)
+    row = association.tav[association.textures.index(best.name)] if best.name else np.zeros(len(probabilities))
     names = association.labels.names
-    classes = tuple(Tie(names[i], float(row[i])) for i in _largest(row, top) if row[i] > 0)
-    predictions = tuple(Tie(names[i], float(p[i])) for i in _largest(p, top))
+    predictions = tuple(Tie(names[i], float(probabilities[i])) for i in _largest(probabilities, top))
     explains, verdict = _verdict(best, predictions[0].name, label, association)
-    return TextureOf(name, best.name, best.value, tuple(ranked), classes, predictions, label, explains, verdict)
+    return TextureOf(
+        observer=observer,
+        texture=best.name,
+        texturedness=best.value,
+        likeness=likeness,
+        classes=tuple(Tie(names[i], float(row[i])) for i in _largest(row, top) if row[i] > 0),
+        predictions=predictions,
+        label=label,
+        explains_error=explains,
+        verdict=verdict,
+    )
 
 
 def _cosines(p: Array, tav: TAV) -> Array:
@@ -162,124 +191,127 @@ def _cosines(p: Array, tav: TAV) -> Array:
 
 
 def _verdict(best: Tie, prediction: str, label: str, association: Association) -> tuple[bool | None, str]:
-    """Say whether the texture found is that of the prediction, of the label, of both or of neither."""
+    """Compare the texture with the usual textures of the prediction and of the label."""
     if not best.name:
-        return None, "the answer resembles that to no texture"
-    weak = "" if best.value >= _SURE else f"; the likeness is weak (cosine {best.value:.2f})"
+        return None, "the answer resembles the answers to no texture"
+    weak = "" if best.value >= WEAK else f"; the resemblance is weak (cosine {best.value:.2f})"
     of_prediction, of_label = association.usual(prediction), association.usual(label) if label else ""
     if not label:
         is_usual = best.name == of_prediction
         return None, f"{best.name!r} is {'' if is_usual else 'not '}the usual texture of {prediction!r}{weak}"
     if prediction == label:
         return None, f"the answer is right; usual texture of {label!r}: {of_label or 'none'}{weak}"
-    if best.name == of_prediction != of_label:
-        why = f"texture explains the error: {best.name!r} is the usual texture of {prediction!r}, not of {label!r}"
-        return True, f"{why} ({of_label or 'which has none'}){weak}"
-    if best.name == of_prediction:
+    if best.name != of_prediction:
+        usual = of_prediction or "none"
+        return False, f"texture does not explain the error: the usual texture of {prediction!r} is {usual}"
+    if of_prediction == of_label:
         return (
             False,
             f"{best.name!r} is the usual texture of both {prediction!r} and {label!r}: it cannot tell them apart",
         )
-    return (
-        False,
-        f"texture does not explain the error: the usual texture of {prediction!r} is {of_prediction or 'none'}",
-    )
+    reason = f"texture explains the error: {best.name!r} is the usual texture of {prediction!r}, not of {label!r}"
+    return True, f"{reason} ({of_label or 'which has none'}){weak}"
+
+
+# ------------------------------------------------------------------------------------------------------ run folders
 
 
 def association_of(run: str | Path, observer: str) -> Association:
     """Read the association matrix of an observer from a run folder of ``texture_association``."""
-    from cuebench.reports.run_data import of_observer, rows
     from cuebench.runs.record import RunRecord
 
-    name, pairs = of_observer(rows(run, "tav"), observer)
-    _, facts = of_observer(rows(run, "textures"), name)
     record = RunRecord.read(Path(run).expanduser())
-    names = next(job.labels["names"] for job in record.jobs if job.observer == name and job.labels)
-    textures = tuple(r["texture"] for r in facts)
-    position = {t: i for i, t in enumerate(textures)}
-    tav = np.zeros((len(textures), len(names)))
-    for r in pairs:
-        tav[position[r["texture"]], r["position"]] = r["tav"]
-    return Association(tav, textures, label_space(names), _dominant(run, name))
+    names = {j.observer: j.labels["names"] for j in record.jobs if j.protocol == PROTOCOL and j.labels}
+    if observer not in names:
+        raise did_you_mean("observer of this run", observer, names)
+    textures = tuple(r["texture"] for r in _table(run, "textures", observer))
+    if not textures:
+        raise UserError(f"{run} has no table of the textures of {observer}", f"score it again: cuebench score {run}")
+    row = {texture: i for i, texture in enumerate(textures)}
+    tav = np.zeros((len(textures), len(names[observer])))
+    for pair in _table(run, "tav", observer):
+        tav[row[pair["texture"]], pair["position"]] = pair["tav"]
+    groups = _table(run, "groups", observer)
+    dominant = {g["label"]: g["texture"] for g in groups if g["by"] == "prediction" and g["dominant"]}
+    return Association(tav, textures, label_space(names[observer]), dominant)
+
+
+def answers_of(model: Observer, run: str | Path) -> str | None:
+    """Return the name under which a run holds the answers of this model to textures; None where it does not.
+
+    Weights and preprocessing are compared, not names.
+    """
+    from cuebench.runs.record import RunRecord
+
+    preprocess = model.preprocess
+    wanted = (model.fingerprint, None if preprocess is None else json.loads(json.dumps(preprocess.describe())))
+    for job in RunRecord.read(Path(run).expanduser()).jobs:
+        recorded = (job.key.get("weights"), job.key.get("preprocess"))
+        if job.protocol == PROTOCOL and not job.baseline_of and recorded == wanted:
+            return job.observer
+    return None
 
 
 def _association_in(run: str | Path, model: Observer) -> Association:
-    """Read the matrix of this very model: another one of the same name has other ties."""
-    known = answers_of(model, run)
-    if known is None:
+    """Read the matrix of this model; another model of the same name has other associations."""
+    observer = answers_of(model, run)
+    if observer is None:
         raise UserError(
             f"{run} holds no answers of {model.name} with these weights and this preprocessing",
             "a TAV belongs to one model: make it with cuebench run -p texture_association -o …; a function without "
             "weights to hash needs wrap(…, fingerprint=…)",
         )
-    return association_of(run, known)
+    return association_of(run, observer)
 
 
-def answers_of(model: Observer, run: str | Path) -> str | None:
-    """Return under which name a run holds the answers of this very model to textures; None where it does not.
+def _table(run: str | Path, name: str, observer: str) -> list[dict[str, Any]]:
+    """Return the rows of an observer in a table of the run; a table that was not written has none."""
+    import pyarrow.parquet as pq
 
-    Names prove nothing: weights and preprocessing are compared.
-    """
-    from cuebench.runs.record import RunRecord
-
-    look = model.preprocess
-    wanted = (model.fingerprint, None if look is None else json.loads(json.dumps(look.describe())))
-    for job in RunRecord.read(Path(run).expanduser()).jobs:
-        found = (job.key.get("weights"), job.key.get("preprocess"))
-        if job.protocol == "texture_association" and not job.baseline_of and found == wanted:
-            return job.observer
-    return None
+    path = Path(run).expanduser() / "tables" / f"{PROTOCOL}.{name}.parquet"
+    rows: list[dict[str, Any]] = pq.read_table(path).to_pylist() if path.is_file() else []
+    return [row for row in rows if row["observer"] == observer]
 
 
-def _dominant(run: str | Path, observer: str) -> dict[str, str]:
-    from cuebench.reports.run_data import rows
-
-    if not (Path(run).expanduser() / "tables" / "texture_association.groups.parquet").is_file():
-        return {}
-    usual = (r for r in rows(run, "groups") if r["by"] == "prediction" and r["dominant"])
-    return {r["label"]: r["texture"] for r in usual if r["observer"] == observer}
+# -------------------------------------------------------------------------------------------------- model and image
 
 
-def one_model(observer: str | Observer) -> Observer:
-    """Load a model, or take it as it is; it must be one, and have logits."""
+def single_model(observer: str | Observer) -> Observer:
+    """Load a model, or take it as it is; it must be a single one with logits."""
     from cuebench.observers.load import load
 
-    found = load(observer, LoadOptions()) if isinstance(observer, str) else [observer]
-    if len(found) != 1 or "logits" not in found[0].capabilities:
-        raise UserError(f"{observer} does not stand for one model with logits", "for example: lite:efficientnet_lite0")
-    return found[0]
+    observers = load(observer, LoadOptions()) if isinstance(observer, str) else [observer]
+    if len(observers) != 1 or "logits" not in observers[0].capabilities:
+        raise UserError(f"expected a single model with logits; got {observer}", "for example: lite:efficientnet_lite0")
+    return observers[0]
 
 
-def _opened(image: str | Path | Array | Image) -> Image:
+def open_image(image: str | Path | Array | Image) -> Image:
+    """Return an RGB image from a file, a uint8 array or a PIL image."""
     from PIL import Image as pillow
 
     if isinstance(image, (str, Path)):
         from cuebench.stimuli.render import decode
 
         path = Path(image).expanduser().absolute()
+        if not path.is_file():
+            raise UserError(f"there is no image {path}", "give the path of an image file")
         return decode(path.parent, Stimulus(path.name, path.name))
     if isinstance(image, pillow.Image):
         return image.convert("RGB")
     pixels = np.asarray(image)
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
-        raise UserError(f"an image of {pixels.dtype} and shape {pixels.shape}", "give uint8, height × width × 3")
+        raise UserError(
+            f"expected an image of uint8, height × width × 3; got {pixels.dtype} of shape {pixels.shape}",
+            "convert it first, for example np.asarray(PIL.Image.open(path).convert('RGB'))",
+        )
     return pillow.fromarray(pixels)
 
 
 def _logits(model: Observer, image: Image) -> Array:
-    batch = Batch([Stimulus("image")])
-    if model.preprocess is not None:
-        batch = Batch([Stimulus("image")], model.preprocess.geometry.apply(image)[None])
+    pixels = None if model.preprocess is None else model.preprocess.geometry.apply(image)[None]
+    batch = Batch([Stimulus("image")], pixels)
     return np.asarray(model.respond(batch, ["logits"])["logits"][0], np.float64)
-
-
-def _known(space: LabelSpace, label: str) -> str:
-    if not label:
-        return ""
-    position = space.find(label)
-    if position is None:
-        raise UserError(f"the model has no class {label!r}", "give a class name, an id or leave it out")
-    return space.names[position]
 
 
 def _largest(values: Array, number: int) -> list[int]:

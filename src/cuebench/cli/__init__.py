@@ -1,7 +1,8 @@
 """The command line: one file for each verb, each a thin call of one public function.
 
-A verb is a file ``cli/<verb>.py`` with a function ``command``; its docstring is the help. Only the verb that is called
-is imported, so that ``cuebench --version`` and ``cuebench list`` answer at once.
+A verb is a file ``cli/<verb>.py`` with a function ``command``; its docstring is the help. A verb with sub-commands has
+``COMMANDS`` (name → function) instead, and the docstring of the file is the help. Only the verb that is called is
+imported, so that ``cuebench --version`` and ``cuebench list`` answer at once.
 """
 
 from __future__ import annotations
@@ -10,39 +11,46 @@ import functools
 import importlib
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 FOLDER = Path(__file__).parent
+GROUPS = {
+    "Measure": ("demo", "run", "score", "texture-of"),
+    "Results": ("report", "compare", "correlate", "figure", "published"),
+    "Stimuli": ("make", "fetch", "cue", "data"),
+    "Reference": ("list", "explain", "doctor"),
+}
+"""Heading of ``cuebench --help`` → its verbs."""
+ALIASES = {"comparison": ("compare",), "check-data": ("data", "check"), "balance": ("data", "balance")}
+"""Earlier names of verbs: they still work and are not listed."""
 
 
 def verbs() -> list[str]:
-    """Return the verbs, from the folder."""
-    return sorted(path.stem.replace("_", "-") for path in FOLDER.glob("[!_]*.py"))
+    """Return the verbs, from the folder; in the order of the groups, others last."""
+    files = sorted(path.stem.replace("_", "-") for path in FOLDER.glob("[!_]*.py"))
+    grouped = [verb for members in GROUPS.values() for verb in members]
+    return sorted(files, key=lambda verb: grouped.index(verb) if verb in grouped else len(grouped))
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line. Exit status: 0 done, 1 done with failures, 2 a mistake of the user's, 130 Ctrl-C."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    sys.exit(invoke(arguments))
+    sys.exit(invoke(sys.argv[1:] if arguments is None else arguments))
 
 
 def invoke(arguments: list[str]) -> int:
     """Run the command line and return the exit status."""
     from cuebench._version import __version__
-    from cuebench.errors import UserError, did_you_mean
+    from cuebench.errors import UserError
 
     if arguments[:1] == ["--version"]:
         print(f"cuebench {__version__}")
         return 0
-    named = next((a for a in arguments if not a.startswith("-")), "")
-    if named and named not in verbs():
-        _print_error(did_you_mean("command", named, verbs()), as_json="--json" in arguments)
-        return 2
     try:
-        _call([named] if named else verbs(), arguments)
+        _call(_with_current_names(arguments))
     except UserError as error:
         _print_error(error, as_json="--json" in arguments)
         return 2
@@ -51,19 +59,53 @@ def invoke(arguments: list[str]) -> int:
     return 0
 
 
-def _call(names: list[str], arguments: list[str]) -> None:
+def _with_current_names(arguments: Sequence[str]) -> list[str]:
+    """Replace an earlier name of a verb by the current one."""
+    position = next((i for i, word in enumerate(arguments) if not word.startswith("-")), None)
+    if position is None or arguments[position] not in ALIASES:
+        return [*arguments]  # not list(): in this package `list` is the verb
+    return [*arguments[:position], *ALIASES[arguments[position]], *arguments[position + 1 :]]
+
+
+def _call(arguments: list[str]) -> None:
+    """Build the commands that the arguments can mean and call the one they name."""
     import typer
 
+    from cuebench.errors import did_you_mean
+
+    words = [word for word in arguments if not word.startswith("-")]
+    if words and words[0] not in verbs():
+        raise did_you_mean("command", words[0], verbs())
     app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
     app.callback(invoke_without_command=True)(_root)
-    for name in names:
-        module = importlib.import_module(f"cuebench.cli.{name.replace('-', '_')}")
-        app.command(name)(_guarded(module.command, as_json="--json" in arguments))
+    guard = functools.partial(_guarded, as_json="--json" in arguments)
+    for verb in words[:1] or verbs():
+        module = importlib.import_module(f"cuebench.cli.{verb.replace('-', '_')}")
+        heading = next((heading for heading, members in GROUPS.items() if verb in members), "Other")
+        if hasattr(module, "COMMANDS"):
+            app.add_typer(_sub_commands(verb, module, words[1:], guard), name=verb, rich_help_panel=heading)
+        else:
+            app.command(verb, rich_help_panel=heading)(guard(module.command))
     app(arguments, prog_name="cuebench")
 
 
+def _sub_commands(verb: str, module: ModuleType, words: Sequence[str], guard: Callable[..., Any]) -> Any:
+    """Return the sub-commands of a verb; ``words`` is what follows the verb on the command line."""
+    import typer
+
+    from cuebench.errors import did_you_mean
+
+    if words and words[0] not in module.COMMANDS:
+        raise did_you_mean(f"command of 'cuebench {verb}':", words[0], module.COMMANDS)
+    group = typer.Typer(no_args_is_help=True, help=(module.__doc__ or "").partition("\n")[0])
+    group.callback()(lambda: None)
+    for name, function in module.COMMANDS.items():
+        group.command(name)(guard(function))
+    return group
+
+
 def _guarded(command: Callable[..., int | None], *, as_json: bool) -> Callable[..., None]:
-    """Let a command's return value be the exit status, and end user errors and Ctrl-C with words, not tracebacks."""
+    """Let a command's return value be the exit status, and report user errors and Ctrl-C without a traceback."""
     import typer
 
     from cuebench.cli._json import only_json

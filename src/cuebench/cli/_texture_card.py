@@ -10,25 +10,25 @@ if TYPE_CHECKING:
     from cuebench.analyses.texture_of import TextureOf, Tie
 
 
-def print_card(found: TextureOf, drawn: Path | None) -> None:
-    """Print what was found: the texture, the classes tied to it, the prediction, the verdict."""
+def print_card(result: TextureOf, drawn: Path | None) -> None:
+    """Print the texture, the classes associated with it, the prediction and the verdict."""
     from rich.table import Table
     from rich.text import Text
 
     from cuebench.cli._console import plain_console
 
     console = plain_console()
-    texture, likeness = found.texture or "none", f"  (texturedness {found.texturedness:.3f})"
-    console.print(Text.assemble("texture     ", (texture, "bold"), likeness))
-    label = f"  · label {found.label}" if found.label else ""
-    console.print(Text.assemble("prediction  ", (found.prediction, "bold"), f"  ({found.confidence:.1%}){label}"))
-    console.print(f"verdict     {found.verdict}\n")
+    texture, similarity = result.texture or "none", f"  (texturedness {result.texturedness:.3f})"
+    console.print(Text.assemble("texture     ", (texture, "bold"), similarity))
+    label = f"  · label {result.label}" if result.label else ""
+    console.print(Text.assemble("prediction  ", (result.prediction, "bold"), f"  ({result.confidence:.1%}){label}"))
+    console.print(f"verdict     {result.verdict}\n")
     table = Table(box=None, pad_edge=False)
-    for heading in ("textures by cosine", f"classes tied to {found.texture or 'it'}", "predictions"):
+    for heading in ("textures by cosine", f"classes associated with {result.texture or 'it'}", "predictions"):
         table.add_column(heading)
-    lists = (found.likeness, found.classes, found.predictions)
-    for k in range(max(len(one) for one in lists)):
-        table.add_row(*(_cell(one, k) for one in lists))
+    columns = (result.likeness, result.classes, result.predictions)
+    for k in range(max(len(column) for column in columns)):
+        table.add_row(*(_cell(column, k) for column in columns))
     console.print(table)
     if drawn is not None:
         console.print(f"\ndrawn: {drawn}")

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def command(
-    name: Annotated[str | None, typer.Argument(help="The cue (with --sheet: the image).")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="The cue, or python:FILE.py:NAME (with --sheet: the image).")
+    ] = None,
     source: Annotated[Path | None, typer.Argument(help="Image file, or folder of images.")] = None,
     target: Annotated[Path | None, typer.Argument(help="File or folder to write to.")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of the cue; repeat for more.")] = None,
@@ -26,12 +28,15 @@ def command(
     mask: Annotated[Path | None, typer.Option(help="Object or label masks: a file, or a folder of same names.")] = None,
     invert_mask: Annotated[bool, typer.Option("--invert-mask", help="The object is black in the masks.")] = False,
     other: Annotated[Path | None, typer.Option(help="Second images: a file, or a folder of same names.")] = None,
-    sheet: Annotated[Path | None, typer.Option(help="Draw all cues of one image into this file.")] = None,
+    sheet: Annotated[Path | None, typer.Option(help="Draw all cues of an image into this file.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Make all files again.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No bar, no summary.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Events on stderr, result on stdout, as JSON.")] = False,
 ) -> int:
-    """Apply a cue to a file or folder, or draw all cues of one image (--sheet OUT.png IN.png)."""
+    """Apply a cue to images, or draw all cues of one image.
+
+    All cues of one image: cuebench cue --sheet OUT.png IN.png
+    """
     if sheet is not None:
         return _draw(
             sheet,
@@ -44,11 +49,16 @@ def command(
             quiet=quiet,
             as_json=as_json,
         )
+    from cuebench.errors import UserError
     from cuebench.stimuli.apply_cue import apply_cue
 
+    if name is None or source is None or target is None:
+        raise UserError("cue needs a name, a source and a target", "cuebench cue voronoi_shuffle photos/ shuffled/")
     with _display(quiet, as_json) as progress:
         done = apply_cue(
-            *_three(name, source, target),
+            name,
+            source,
+            target,
             options=parse_settings(settings or []),
             seed=seed,
             workers=workers,
@@ -61,25 +71,11 @@ def command(
     return _report(done, quiet=quiet, as_json=as_json)
 
 
-def _three(name: str | None, source: Path | None, target: Path | None) -> tuple[str, Path, Path]:
-    from cuebench.errors import UserError
-
-    if name is None or source is None or target is None:
-        raise UserError("cue needs a name, a source and a target", "cuebench cue voronoi_shuffle photos/ shuffled/")
-    return name, source, target
-
-
 def parse_settings(settings: list[str]) -> dict[str, Any]:
     """Read ``KEY=VALUE`` pairs: JSON values, numbers such as ``inf``, lists ``a,b,c``, or plain text."""
-    from cuebench.errors import UserError
+    from cuebench.options import split
 
-    options = {}
-    for setting in settings:
-        key, equals, text = setting.partition("=")
-        if not equals or not key.isidentifier():
-            raise UserError(f"--set {setting}", "accepted: --set KEY=VALUE, e.g. --set sites=64")
-        options[key] = parse_value(text)
-    return options
+    return {key: parse_value(text) for key, text in split(settings).items()}
 
 
 def parse_value(text: str) -> Any:
@@ -114,8 +110,7 @@ def _display(quiet: bool, as_json: bool) -> Iterator[Progress]:
 
 def _report(done: Applied, *, quiet: bool, as_json: bool) -> int:
     if as_json:
-        found = {"target": str(done.target), "made": done.made, "kept": done.kept, "failed": done.failed}
-        print_json(found)
+        print_json({"target": str(done.target), "made": done.made, "kept": done.kept, "failed": done.failed})
     elif not quiet:
         failed = f", {len(done.failed)} failed" if done.failed else ""
         print(f"{done.target}: {done.made} made, {done.kept} kept{failed}")

@@ -16,7 +16,7 @@ def command(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No bar, no table.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Events on stderr, result on stdout, as JSON.")] = False,
 ) -> int:
-    """Make cue-conflict stimuli, show them to observers whose bias is known and to a real network, print the scores."""
+    """Measure observers of known bias and a network on drawn stimuli."""
     from cuebench.cli._display import Display
     from cuebench.cli.run import report
     from cuebench.files import make_folder

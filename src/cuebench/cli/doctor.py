@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
 
 def command(
-    data_root: Annotated[Path | None, typer.Option(help="Also look at the data here.", envvar="CUEBENCH_DATA")] = None,
+    data_root: Annotated[
+        Path | None, typer.Option(help="Also check the data in this folder.", envvar="CUEBENCH_DATA")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> int:
-    """Say what is installed, what is missing, and which command mends it; then measure a known bias."""
+    """Check the installation, plug-ins and data; measure a known bias."""
     from cuebench.checkup import checkup
 
     findings = checkup(data_root)
@@ -36,8 +38,8 @@ def _print(findings: list[Finding]) -> None:
 
     colours = {"ok": "green", "missing": "yellow", "broken": "red"}
     table = Table(box=None, pad_edge=False)
-    for column in ("what", "state", "found", "to mend it"):
+    for column in ("checked", "state", "details", "what to do"):
         table.add_column(column, overflow="fold")
     for finding in findings:
-        table.add_row(finding.what, Text(finding.status, colours[finding.status]), finding.found, finding.mend)
+        table.add_row(finding.what, Text(finding.status, colours[finding.status]), finding.detail, finding.fix)
     plain_console().print(table)

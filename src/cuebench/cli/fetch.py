@@ -18,7 +18,10 @@ def command(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no summary.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
 ) -> None:
-    """Fetch a published stimulus set, verify it, and resume where an earlier fetch stopped."""
+    """Fetch a published stimulus set and verify it.
+
+    The same command resumes where an earlier fetch stopped.
+    """
     from dataclasses import asdict
 
     from cuebench.cli._progress import progress_bar

@@ -19,25 +19,29 @@ def command(
     cues: Annotated[
         str, typer.Option(help="List of cues, for makers that decompose images; same as --set cues=…")
     ] = "",
-    settings: Annotated[list[str] | None, typer.Option("--set", help="key=value: an option of the maker.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="key=value: an option of the maker; see `cuebench explain MAKER`.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no summary.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
 ) -> None:
-    """Make a stimulus set; the same command goes on where it was stopped."""
-    from cuebench.cli._progress import progress_bar
-    from cuebench.registry import makers, protocols
-    from cuebench.stimuli.makers.base import make, parse_options
+    """Make a stimulus set.
 
+    The same command continues where it was stopped.
+    """
+    from cuebench.cli._progress import progress_bar
+    from cuebench.options import split
+    from cuebench.registry import makers, protocols
+    from cuebench.stimuli.makers.base import FLAGS, make
+
+    options = split(settings or [], FLAGS)
+    options |= ({"source": str(source)} if source else {}) | ({"cues": cues} if cues else {})
     with progress_bar(f"make {name}", quiet=quiet or as_json) as progress:
-        options = (
-            parse_options(settings or [])
-            | ({"source": str(source)} if source else {})
-            | ({"cues": cues} if cues else {})
-        )
-        made = make(name, out, seed=seed, count=count, progress=progress, **options)
+        stimuli = make(name, out, seed=seed, count=count, progress=progress, **options)
     if as_json:
-        print_json({"name": made.name, "root": made.root, "stimuli": len(made), "targets": made.targets})
+        print_json({"name": stimuli.name, "root": stimuli.root, "stimuli": len(stimuli), "targets": stimuli.targets})
     elif not quiet:
-        folder = Path(made.root).name
-        shown = folder if folder in protocols else makers.get(name).protocol or name
-        print(f"{len(made):,} stimuli in {made.root}\nuse them: cuebench run -p {shown} --data-root {out} -o …")
+        maker, folder = makers.get(name), Path(stimuli.root).name
+        protocol = folder if folder in protocols else maker.protocol or maker.name
+        print(f"{len(stimuli):,} stimuli in {stimuli.root}")
+        print(f"use them: cuebench run -p {protocol} --data-root {out} -o …")

@@ -1,159 +1,145 @@
-"""The verb ``published``."""
+"""List and recompute published results; place a run among them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from cuebench.cli._json import print_json
 
-if TYPE_CHECKING:
-    from cuebench.published.findings import Finding
+Paper = Annotated[str, typer.Option("--paper", help="Only this paper.")]
+Table = Annotated[str, typer.Option("--table", help="Only this table.")]
+Model = Annotated[str, typer.Option("--model", help="Part of a model's or weights' name.")]
+Metric = Annotated[str, typer.Option("--metric", help="Part of a quantity's name.")]
+Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the summary.")]
 
 
-class Action(StrEnum):
-    """What to do with the published results."""
-
-    list = "list"
-    export = "export"
-    check = "check"
-    place = "place"
-    agree = "agree"
-
-
-def command(
-    action: Annotated[Action, typer.Argument(help="list, export [RUN], check, place RUN, agree [RUN …].")],
-    runs: Annotated[list[Path] | None, typer.Argument(help="Run folders: export, place, agree.")] = None,
-    paper: Annotated[str, typer.Option(help="Only this paper.")] = "",
-    table: Annotated[str, typer.Option(help="Only this table.")] = "",
-    model: Annotated[str, typer.Option(help="Part of a model's or weights' name.")] = "",
-    metric: Annotated[str, typer.Option(help="Part of a quantity's name.")] = "",
-    out: Annotated[Path | None, typer.Option(help="export: CSV file (or folder, of a run); agree: SVG file.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="check: also print what agrees.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="check: only the summary.")] = False,
-) -> int:
-    """List, export and recompute the published results; place a run among them; ask whether protocols agree."""
-    from cuebench.errors import UserError
-
-    if action is Action.list:
-        return _list(paper, table, model, metric, as_json=as_json)
-    if action is Action.export:
-        return _export_run(runs, out, as_json) if runs else _export(out, paper, table, model, metric, as_json)
-    if action is Action.check:
-        return _check(paper, everything=everything, as_json=as_json, quiet=quiet)
-    if action is Action.place:
-        if not runs or len(runs) != 1:
-            raise UserError(f"place needs one run folder; got {len(runs or ())}", "cuebench published place runs/mine")
-        return _place(runs[0], as_json=as_json)
-    return _agree(runs or [], out, as_json=as_json)
-
-
-def _list(paper: str, table: str, model: str, metric: str, *, as_json: bool) -> int:
+def list_tables(
+    paper: Paper = "", table: Table = "", model: Model = "", metric: Metric = "", as_json: Json = False
+) -> None:
+    """List the tables; with --table, --model or --metric their numbers."""
     from cuebench.published import tables
 
     if table or model or metric:
-        found = tables.entries(paper, table, model=model, metric=metric)
-        _show([e.exported() for e in found], as_json=as_json)
+        rows = [e.exported() for e in tables.entries(paper, table, model=model, metric=metric)]
     else:
-        _show(tables.listing(paper), as_json=as_json)
-    return 0
+        rows = tables.listing(paper)
+    _show(rows, as_json=as_json)
 
 
-def _export(out: Path | None, paper: str, table: str, model: str, metric: str, as_json: bool) -> int:
+def export(
+    run: Annotated[
+        Path | None, typer.Argument(help="Write the scores of this run in the layout of REFINED-BIAS.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="CSV file; for a run: a folder.")] = None,
+    paper: Paper = "",
+    table: Table = "",
+    model: Model = "",
+    metric: Metric = "",
+    as_json: Json = False,
+) -> None:
+    """Export the published numbers as CSV, or a run as REFINED-BIAS does."""
     from cuebench.errors import UserError
     from cuebench.published import tables
-
-    if out is None:
-        raise UserError("export needs a file", "cuebench published export --out published.csv")
-    found = tables.entries(paper, table, model=model, metric=metric)
-    file = tables.export(out, found)
-    if as_json:
-        print_json({"file": str(file), "numbers": len(found)})
-    else:
-        print(f"{len(found):,} numbers in {file}")
-    return 0
-
-
-def _export_run(runs: Sequence[Path], out: Path | None, as_json: bool) -> int:
-    from cuebench.errors import UserError
     from cuebench.published.readme_layout import export_readme_layout
 
-    if out is None or len(runs) != 1:
-        raise UserError("export of a run needs one run and a folder", "cuebench published export runs/mine --out DIR")
-    files = [str(path) for path in export_readme_layout(runs[0], out)]
+    if run is not None:
+        if out is None:
+            raise UserError("the export of a run needs a folder", f"cuebench published export {run} --out DIR")
+        files = [str(path) for path in export_readme_layout(run, out)]
+        print_json({"files": files}) if as_json else print("\n".join(files))
+        return
+    if out is None:
+        raise UserError("export needs a file", "cuebench published export --out published.csv")
+    numbers = tables.entries(paper, table, model=model, metric=metric)
+    file = tables.export(out, numbers)
     if as_json:
-        print_json({"files": files})
+        print_json({"file": str(file), "numbers": len(numbers)})
     else:
-        print("\n".join(files))
-    return 0
+        print(f"{len(numbers):,} numbers in {file}")
 
 
-def _check(paper: str, *, everything: bool, as_json: bool, quiet: bool) -> int:
-    from cuebench.published.check import check, summary
+def check(
+    paper: Paper = "",
+    everything: Annotated[bool, typer.Option("--all", help="Also print what agrees.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Recompute every published number that follows from others."""
+    from cuebench.published.check import check as recompute
+    from cuebench.published.check import summary
 
-    found = check(paper)
+    findings = recompute(paper)
     if as_json:
-        print_json([f.row() for f in found])
-        return 0
+        print_json([f.row() for f in findings])
+        return
     if not quiet:
-        _show([_line(f) for f in found if everything or not f.agrees], as_json=False)
+        rows = []
+        for finding in (f for f in findings if everything or not f.agrees):
+            row = finding.row()
+            shown = {k: f"{v:.5g}" if isinstance(v, float) else str(v) for k, v in row.items()}
+            rows.append({**shown, "agrees": "yes" if finding.agrees else "no"})
+        _show(rows, as_json=False)
         print()
-    for part in summary(found):
+    for part in summary(findings):
         print(
             f"{part.kind:>8}: {part.agree:,} of {part.total:,} agree ({100 * part.agree / part.total:.1f} %), "
             f"{part.strict:,} of them from the printed digits alone"
         )
-    return 0
 
 
-def _line(finding: Finding) -> dict[str, str]:
-    row = finding.row()
-    shown = {k: f"{row[k]:.5g}" if isinstance(row[k], float) else str(row[k]) for k in ("printed", "recomputed")}
-    return {"paper": finding.paper, "table": finding.table, "quantity": finding.quantity, **shown,
-            "agrees": "yes" if finding.agrees else "no", "note": finding.note}  # fmt: skip
+def place(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    as_json: Json = False,
+) -> int:
+    """Place the observers of a run among the published models."""
+    from cuebench.published.place import place as place_run
 
-
-def _place(run: Path, *, as_json: bool) -> int:
-    from cuebench.published.place import place
-
-    placed = place(run)
+    placement = place_run(run)
     if as_json:
-        print_json(placed.as_dict())
+        print_json(placement.as_dict())
         return 0
-    _show(placed.rows(), as_json=False)
-    for reason in placed.refused:
+    _show(placement.rows(), as_json=False)
+    for reason in placement.refused:
         print(f"not compared: {reason}")
-    return 0 if placed.positions else 1
+    return 0 if placement.positions else 1
 
 
-def _agree(runs: Sequence[Path], out: Path | None, *, as_json: bool) -> int:
-    from cuebench.published.agree import agree, figure
+def agree(
+    runs: Annotated[list[Path] | None, typer.Argument(help="Run folders: compare their headlines too.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Draw the correlations: an SVG file.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Correlate the protocols over the same models."""
+    from cuebench.published.agree import agree as correlate_protocols
+    from cuebench.published.agree import figure
 
-    found = agree(runs)
+    agreements = correlate_protocols(runs or [])
     if out is not None:
-        figure(found, out)
-    _show([f.row() for f in found], as_json=as_json)
+        figure(agreements, out)
+    _show([a.row() for a in agreements], as_json=as_json)
     if out is not None and not as_json:
         print(f"figure: {out}")
-    return 0
 
 
 def _show(rows: Sequence[dict[str, Any]], *, as_json: bool) -> None:
     if as_json:
         print_json(list(rows))
         return
-    from rich.table import Table
+    from rich.table import Table as RichTable
 
     from cuebench.cli._console import plain_console
 
-    shown = Table(box=None, pad_edge=False)
+    table = RichTable(box=None, pad_edge=False)
     for name in rows[0] if rows else ():
-        shown.add_column(name, overflow="fold")
+        table.add_column(name, overflow="fold")
     for row in rows:
-        shown.add_row(*(str(value) for value in row.values()))
-    plain_console().print(shown)
+        table.add_row(*(str(value) for value in row.values()))
+    plain_console().print(table)
+
+
+COMMANDS = {"list": list_tables, "check": check, "place": place, "agree": agree, "export": export}

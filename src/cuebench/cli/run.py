@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cuebench.cli._json import print_json
+from cuebench.errors import UserError
+from cuebench.options import split
 
 if TYPE_CHECKING:
     from cuebench.types import Score
@@ -17,40 +19,47 @@ if TYPE_CHECKING:
 
 def command(
     observer: Annotated[list[str], typer.Option("--observer", "-o", help="SOURCE:NAME; repeat for more.")],
-    protocol: Annotated[list[str], typer.Option("--protocol", "-p", help="Protocol; repeat for more.")],
+    protocol: Annotated[
+        list[str], typer.Option("--protocol", "-p", help="Name or python:FILE.py:NAME; repeat for more.")
+    ],
     out: Annotated[Path, typer.Option(help="Run folder; the same command goes on where it stopped.")],
     data_root: Annotated[Path | None, typer.Option(help="Folder with the datasets.", envvar="CUEBENCH_DATA")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
     precision: Annotated[str, typer.Option(help="float32, bfloat16 or float16.")] = "float32",
     batch_size: Annotated[int, typer.Option(help="Stimuli in a batch.")] = 32,
     workers: Annotated[int | None, typer.Option(help="Decoding processes; default one for each core.")] = None,
-    limit: Annotated[int, typer.Option(help="About so many stimuli, whole images (the result says so); 0: all.")] = 0,
-    seed: Annotated[int, typer.Option(help="All randomness.")] = 0,
+    limit: Annotated[
+        int, typer.Option(help="Approximate number of stimuli; versions of one image stay together. 0: all.")
+    ] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples.")] = 10_000,
     allow_unreadable: Annotated[float, typer.Option(help="Share of unreadable images that is tolerated.")] = 0.01,
     common: Annotated[bool, typer.Option("--common", help="Score only the stimuli that all observers saw.")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Forget what this folder holds.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete what this run folder holds, then begin.")] = False,
     offline: Annotated[bool, typer.Option("--offline", help="Never use the network.")] = False,
     settings: Annotated[list[str] | None, typer.Option("--set", help="PROTOCOL.OPTION=VALUE; repeat for more.")] = None,
-    triplets: Annotated[str, typer.Option(help="Triplets of each anchor to score: a number or all.")] = "",
-    features: Annotated[str, typer.Option(help="Layers to measure too: a,b,c or all.")] = "",
-    baselines: Annotated[int, typer.Option(help="Random initialisations of every network (protocol triplets).")] = 0,
+    triplets: Annotated[str, typer.Option(hidden=True)] = "",
+    features: Annotated[str, typer.Option(hidden=True)] = "",
+    baselines: Annotated[str, typer.Option(hidden=True)] = "",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No bar, no table.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Events on stderr, result on stdout, as JSON.")] = False,
 ) -> int:
-    """Show a protocol's stimuli to observers, store their answers, score them."""
+    """Show stimuli to observers, store their answers, score them."""
     from cuebench.cli._display import Display
     from cuebench.runs.evaluate import evaluate
-    from cuebench.stimuli.makers.base import parse_options
 
-    chosen = parse_options(settings or []) | ({"triplets.draw": triplets} if triplets else {})
+    former = {"triplets": ("draw", triplets), "features": ("layers", features), "baselines": ("baselines", baselines)}
+    for flag, (option, value) in former.items():
+        if value:
+            raise UserError(
+                f"--{flag} is an option of the protocol triplets", f"write: --set triplets.{option}={value}"
+            )
     with Display(quiet=quiet, as_json=as_json) as display:
         scores = evaluate(
             observer,
             protocol,
             data_root=data_root,
             out=out,
-            on_event=display,
             device=device,
             precision=precision,
             batch_size=batch_size,
@@ -58,13 +67,12 @@ def command(
             limit=limit,
             seed=seed,
             resamples=resamples,
+            offline=offline,
             allow_unreadable=allow_unreadable,
             common=common,
             fresh=fresh,
-            offline=offline,
-            settings=chosen,
-            features=features,
-            baselines=baselines,
+            settings=split(settings or []),
+            on_event=display,
         )
     return report(scores.rows, scores.out, scores.failures, quiet=quiet, as_json=as_json)
 

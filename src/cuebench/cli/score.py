@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from cuebench.options import split
+
 
 def command(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
@@ -15,16 +17,13 @@ def command(
     common: Annotated[
         bool | None, typer.Option("--common/--all", help="Only the stimuli that all observers saw, or all.")
     ] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", help="PROTOCOL.OPTION=VALUE.")] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", help="PROTOCOL.OPTION=VALUE; repeat for more.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No table.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
 ) -> int:
-    """Score a run again from its stored answers: no model, no image, no network."""
+    """Score a run again from its stored answers, without the model."""
     from cuebench.cli.run import report
-    from cuebench.runs.record import RunRecord
     from cuebench.runs.score import score
-    from cuebench.stimuli.makers.base import parse_options
 
-    rows = score(run, seed=seed, resamples=resamples, common=common, settings=parse_options(settings or []))
-    failures = [f"{f.observer}: {f.reason}" for f in RunRecord.read(run).failures]
-    return report(tuple(rows), run, failures, quiet=quiet, as_json=as_json)
+    scores = score(run, seed=seed, resamples=resamples, common=common, settings=split(settings or []))
+    return report(scores.rows, scores.out, scores.failures, quiet=quiet, as_json=as_json)

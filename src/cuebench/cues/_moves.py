@@ -19,13 +19,13 @@ IndexMap = Callable[[int, int, np.random.Generator], Array]
 def move_pixels(index_map: IndexMap, image: Any, *, labels: Any = None, rng: Rng = 0) -> Any:
     """Apply ``index_map(height, width, rng)`` → flat source indices (H×W) to images and their labels.
 
-    Returns the image, or ``(image, labels)`` when labels are given.
+    Returns the image, or ``(image, labels)`` with labels.
     """
 
-    def kernel(one: Array, *, rng: np.random.Generator, labels: Array | None = None) -> Any:
-        height, width, channels = one.shape
+    def kernel(pixels: Array, *, rng: np.random.Generator, labels: Array | None = None) -> Any:
+        height, width, channels = pixels.shape
         source = index_map(height, width, rng)
-        moved = np.take(one.reshape(-1, channels), source, axis=0)
+        moved = np.take(pixels.reshape(-1, channels), source, axis=0)
         return moved if labels is None else (moved, labels.reshape(-1)[source])
 
     return on_images(kernel, image, random=True, rng=rng, labels=labels, raw=True)

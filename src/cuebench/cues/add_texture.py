@@ -49,7 +49,7 @@ def add_texture(image: Any, other: Any, *, gamma_s: float = 1.0, gamma_t: float 
     check_number("gamma_t", gamma_t, low=0)
     check_number("centre", centre, low=0, high=1)
 
-    def kernel(one: Array, *, other: Array) -> Array:
-        return gamma_s * one + gamma_t * (other - centre)
+    def kernel(pixels: Array, *, other: Array) -> Array:
+        return gamma_s * pixels + gamma_t * (other - centre)
 
     return on_images(kernel, image, other=other)

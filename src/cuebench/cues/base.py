@@ -1,4 +1,4 @@
-"""dtype, range and batch discipline of all cues, in one place.
+"""The contract of all cues: description, checks of dtype, range and shape, batches and random seeds.
 
 A cue is written as a *kernel* on one image: float64 or float32 H×W×C in [0, 1], C = 1 or 3, and a
 ``numpy.random.Generator`` where it is random. ``on_images`` does the rest: it checks the input, takes H×W,
@@ -26,7 +26,7 @@ DTYPES = "uint8 in [0, 255], or float16, float32, float64 in [0, 1]"
 
 @dataclass(frozen=True)
 class CueInfo:
-    """What the registry, the conformance tests, the docs and the CLI know of a cue.
+    """Description of a cue: what the registry, the conformance tests, the docs and the command line know of it.
 
     Parameters
     ----------
@@ -47,6 +47,8 @@ class CueInfo:
         Keyword arguments that make the cue cheap for the conformance tests; they change strength, not kind.
     levels : mapping
         Published levels: name of the keyword → values.
+    passes_to : str
+        Name of the cue that receives all further keyword arguments, for a function with ``**options``.
     """
 
     kind: Kind
@@ -57,6 +59,7 @@ class CueInfo:
     moves_mask: bool = False
     quick: Mapping[str, Any] = field(default_factory=dict)
     levels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    passes_to: str = ""
 
     def __call__(self, function: Function) -> Function:
         """Describe a function of your own: ``@CueInfo(kind="texture", reference="…")`` makes it a cue."""
@@ -91,7 +94,7 @@ class Layout:
 
 
 def check_image(image: Any, name: str = "image") -> Array:
-    """Return the image as an array, or say what is wrong with it.
+    """Return the image as an array after checking it.
 
     Raises
     ------
@@ -140,9 +143,9 @@ def _check_range(array: Array, name: str) -> None:
 
 
 def check_mask(mask: Any, layout: Layout, name: str = "mask") -> Array:
-    """Return a mask (object or labels) as N×H×W, or say what is wrong with it.
+    """Return a mask (object or labels) as N×H×W after checking it.
 
-    Accepted are booleans and integers of the image's own height and width: H×W for one image, N×H×W for a
+    Accepted are booleans and integers of the same height and width as the image: H×W for one image, N×H×W for a
     batch (an H×W mask of a batch is used for all its images).
     """
     array = np.asarray(mask)
@@ -152,8 +155,8 @@ def check_mask(mask: Any, layout: Layout, name: str = "mask") -> Array:
         return np.broadcast_to(array, (layout.count, *layout.size))
     if array.ndim == 3 and array.shape == (layout.count, *layout.size):
         return array
-    want = " or ".join(f"{s}" for s in {layout.size, (layout.count, *layout.size)})
-    raise UserError(f"{name} has shape {array.shape}, the image {layout.shape}", f"accepted: a mask of {want}")
+    accepted = " or ".join(f"{shape}" for shape in dict.fromkeys([layout.size, (layout.count, *layout.size)]))
+    raise UserError(f"{name} has shape {array.shape}, the image {layout.shape}", f"accepted: a mask of {accepted}")
 
 
 def as_batch(image: Any, *, raw: bool = False, name: str = "image") -> tuple[Array, Layout]:
@@ -212,14 +215,14 @@ def on_images(
     other_name: str = "other",
     raw: bool = False,
 ) -> Any:
-    """Apply a kernel to one image or to each image of a batch; give back the caller's shape and dtype.
+    """Apply a kernel to an image or to each image of a batch; the result has the caller's shape and dtype.
 
     Parameters
     ----------
     kernel : callable
-        ``kernel(image, *, rng, mask, labels, other)`` on one H×W×C float image in [0, 1]; it is given only those
-        keywords that apply. It returns an image that broadcasts to H×W×C, or ``(image, labels)`` when it was
-        given labels.
+        ``kernel(image, *, rng, mask, labels, other)`` on one H×W×C float image in [0, 1]; it is called with those
+        keywords only that apply. It returns an image that broadcasts to H×W×C, or ``(image, labels)`` when it is
+        called with labels.
     image : array
         The caller's image; see `check_image`.
     random : bool
@@ -243,34 +246,26 @@ def on_images(
     array, or (array, array) where labels were moved
     """
     batch, layout = as_batch(image, raw=raw)
-    keywords: list[dict[str, Any]] = [{} for _ in range(layout.count)]
+    keywords: dict[str, Sequence[Any] | Array] = {}  # name → one value for each image
     if random:
-        _give(keywords, "rng", generators(rng, layout.count))
+        keywords["rng"] = generators(rng, layout.count)
     if mask is not None:
-        _give(keywords, "mask", check_mask(mask, layout) != 0)
+        keywords["mask"] = check_mask(mask, layout) != 0
     if labels is not None:
-        _give(keywords, "labels", check_mask(labels, layout))
+        keywords["labels"] = check_mask(labels, layout)
     if other is not None:
-        _give(keywords, "other", match_other(other, batch, layout, other_name))
-    results = [kernel(one, **given) for one, given in zip(batch, keywords)]
+        keywords["other"] = match_other(other, batch, layout, other_name)
+    results = [kernel(pixels, **{k: v[i] for k, v in keywords.items()}) for i, pixels in enumerate(batch)]
+    images = results if labels is None else [result[0] for result in results]
+    restored = layout.restore(np.stack([np.broadcast_to(pixels, batch.shape[1:]) for pixels in images]))
     if labels is None:
-        return layout.restore(_stack(results, batch))
+        return restored
     moved = np.stack([result[1] for result in results]).astype(np.asarray(labels).dtype, copy=False)
-    moved = moved[0] if layout.count == 1 and np.ndim(labels) == 2 else moved
-    return layout.restore(_stack([result[0] for result in results], batch)), moved
-
-
-def _give(keywords: list[dict[str, Any]], name: str, values: Sequence[Any] | Array) -> None:
-    for given, value in zip(keywords, values):
-        given[name] = value
-
-
-def _stack(images: list[Array], batch: Array) -> Array:
-    return np.stack([np.broadcast_to(one, batch.shape[1:]) for one in images])
+    return restored, moved[0] if layout.count == 1 and np.ndim(labels) == 2 else moved
 
 
 def match_other(other: Any, batch: Array, layout: Layout, name: str = "other") -> Array:
-    """Return a second image as a batch that fits the first one, or say why it does not fit."""
+    """Return a second image as a batch of the shape of the first, after checking that it fits."""
     second, second_layout = as_batch(other, name=name)
     if second_layout.size != layout.size or second_layout.count not in (1, layout.count):
         raise UserError(

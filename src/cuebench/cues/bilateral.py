@@ -56,11 +56,11 @@ def bilateral(image: Any, *, diameter: int = 9, sigma_colour: float = 100.0, sig
     check_number("sigma_colour", sigma_colour, above=0)
     check_number("sigma_space", sigma_space, above=0)
 
-    def kernel(one: Array) -> Array:
+    def kernel(pixels: Array) -> Array:
         if diameter == 1:
-            return one
-        plane = np.ascontiguousarray(one, dtype=np.float32)
+            return pixels
+        plane = np.ascontiguousarray(pixels, dtype=np.float32)
         smooth = cv2.bilateralFilter(plane, diameter, sigma_colour / 255, sigma_space)
-        return smooth.reshape(one.shape)
+        return smooth.reshape(pixels.shape)
 
     return on_images(kernel, image)

@@ -48,7 +48,7 @@ def blend(image: Any, other: Any, *, gamma_s: float = 0.5, gamma_t: float = 0.5)
     if total == 0:
         raise UserError("gamma_s and gamma_t are both 0", "accepted: weights ≥ 0, at least one above 0")
 
-    def kernel(one: Array, *, other: Array) -> Array:
-        return gamma_s / total * one + gamma_t / total * other
+    def kernel(pixels: Array, *, other: Array) -> Array:
+        return gamma_s / total * pixels + gamma_t / total * other
 
     return on_images(kernel, image, other=other)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cuebench import registry
 from cuebench.cues.base import Array, CueInfo, Rng, on_images
 from cuebench.errors import UserError
 
@@ -48,7 +49,7 @@ def chain(
     mask : array, optional
         Label mask that is moved by those cues that move pixels.
     rng : int, Generator, sequence of int, or None
-        Seed, the same for each image; or one seed for each image. Each step gets its own seed from it.
+        Seed, the same for each image; or one seed for each image. Each step draws a seed from it.
 
     Returns
     -------
@@ -61,33 +62,29 @@ def chain(
     >>> image = np.linspace(0, 1, 48).reshape(4, 4, 3)
     >>> both = chain(image, cues=["patch_shuffle", ("greyscale", {"alpha": 0.5})], rng=1)
     """
-    steps = [_step(step) for step in _as_steps(cues)]
+    if isinstance(cues, str) or not isinstance(cues, Sequence):
+        raise UserError(f"cues is {cues!r}", "accepted: a sequence of cue names, or of (name, options)")
+    steps = [_step(step) for step in cues]
 
-    def kernel(one: Array, *, rng: np.random.Generator, labels: Array | None = None) -> Any:
-        for function, info, options in steps:
-            given = dict(options)
-            if info.random:
-                given["rng"] = int(rng.integers(2**63))
-            if info.moves_mask and labels is not None:
-                one, labels = function(one, mask=labels, **given)
+    def kernel(pixels: Array, *, rng: np.random.Generator, labels: Array | None = None) -> Any:
+        for function, options in steps:
+            keywords = dict(options)
+            if function.info.random:
+                keywords["rng"] = int(rng.integers(2**63))
+            if function.info.moves_mask and labels is not None:
+                pixels, labels = function(pixels, mask=labels, **keywords)
             else:
-                one = function(one, **given)
-        return one if labels is None else (one, labels)
+                pixels = function(pixels, **keywords)
+        return pixels if labels is None else (pixels, labels)
 
     return on_images(kernel, image, random=True, rng=rng, labels=mask)
 
 
-def _as_steps(cues: Any) -> Sequence[Any]:
-    if isinstance(cues, str) or not isinstance(cues, Sequence):
-        raise UserError(f"cues is {cues!r}", "accepted: a sequence of cue names, or of (name, options)")
-    return cues
-
-
-def _step(step: Any) -> tuple[Any, CueInfo, Mapping[str, Any]]:
-    from cuebench.registry import cues as registry
-
+def _step(step: Any) -> tuple[Any, Mapping[str, Any]]:
+    """Return the function of a step and its keyword arguments."""
     name, options = (step, {}) if isinstance(step, str) else step
-    info: CueInfo = registry.get(name)
-    if info.needs:
-        raise UserError(f"the cue {name!r} needs {' and '.join(info.needs)}", "chain only cues of one image alone")
-    return getattr(registry.module(name), name), info, options
+    function = registry.cues.get(name)
+    if function.info.needs:
+        needs = " and ".join(function.info.needs)
+        raise UserError(f"the cue {name!r} needs {needs}", "chain only cues that need no further image")
+    return function, options

@@ -48,8 +48,8 @@ def channel_shuffle(image: Any, *, order: Sequence[int] | None = None, rng: Rng 
     if order is not None and sorted(order) != [0, 1, 2]:
         raise UserError(f"order is {order!r}", "accepted: 0, 1 and 2 in any order, or None")
 
-    def kernel(one: Array, *, rng: np.random.Generator) -> Array:
+    def kernel(pixels: Array, *, rng: np.random.Generator) -> Array:
         chosen = ORDERS[rng.integers(len(ORDERS))] if order is None else tuple(order)
-        return one if one.shape[2] == 1 else one[..., list(chosen)]
+        return pixels if pixels.shape[2] == 1 else pixels[..., list(chosen)]
 
     return on_images(kernel, image, random=True, rng=rng, raw=True)

@@ -72,27 +72,22 @@ def composite(
     """
     check_number("alpha", alpha, low=0, high=1)
     check_number("size", size, above=0, high=1)
-    _check_position(position)
+    named = isinstance(position, str) and position in ("centre", "random")
+    if not named and not (isinstance(position, tuple | list) and len(position) == 2):
+        raise UserError(f"position is {position!r}", "accepted: 'centre', 'random', or (y, x) in pixels")
     behind = None
     if np.ndim(background) == 0:
         check_number("background", background, low=0, high=1)
     else:
         behind = check_image(background, "background")
 
-    def kernel(one: Array, *, mask: Array, rng: np.random.Generator, other: Array | None = None) -> Array:
-        back = np.full_like(one, background) if other is None else other
+    def kernel(pixels: Array, *, mask: Array, rng: np.random.Generator, other: Array | None = None) -> Array:
+        back = np.full_like(pixels, background) if other is None else other
         keep = np.where(mask[..., None], 1.0, 1.0 - alpha)
-        mixed = keep * one + (1 - keep) * back
+        mixed = keep * pixels + (1 - keep) * back
         return mixed if size == 1 else _placed(mixed, back, size, position, rng)
 
     return on_images(kernel, image, random=True, rng=rng, mask=mask, other=behind, other_name="background")
-
-
-def _check_position(position: Any) -> None:
-    named = position in ("centre", "random") if isinstance(position, str) else False
-    pair = isinstance(position, tuple | list) and len(position) == 2
-    if not named and not pair:
-        raise UserError(f"position is {position!r}", "accepted: 'centre', 'random', or (y, x) in pixels")
 
 
 def _placed(image: Array, back: Array, size: float, position: str | tuple[int, int], rng: np.random.Generator) -> Array:

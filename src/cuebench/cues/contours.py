@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._grey import luminance
 from cuebench.cues.base import Array, CueInfo, on_images
+from cuebench.cues.grey import luminance
 from cuebench.cues.parameters import check_number, optional
 
 CUE = CueInfo(
@@ -59,12 +59,12 @@ def contours(
     check_number("high", high, low=0)
     check_number("low", low, low=0, high=high)
 
-    def kernel(one: Array, *, mask: Array) -> Array:
-        blurred = blur_inside(luminance(one)[..., 0], mask, sigma)
+    def kernel(pixels: Array, *, mask: Array) -> Array:
+        blurred = blur_inside(luminance(pixels)[..., 0], mask, sigma)
         lines = feature.canny(blurred, sigma=0, low_threshold=low, high_threshold=high) & mask
         if outline:
             lines |= border(mask)
-        return lines[..., None].astype(one.dtype)
+        return lines[..., None].astype(pixels.dtype)
 
     return on_images(kernel, image, mask=mask)
 

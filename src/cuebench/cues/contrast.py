@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuebench.cues._grey import as_grey
 from cuebench.cues.base import Array, CueInfo, on_images
+from cuebench.cues.grey import as_grey
 from cuebench.cues.parameters import check_number
 
 LEVELS = (1.0, 0.5, 0.3, 0.15, 0.1, 0.05, 0.03, 0.01)
@@ -43,7 +43,7 @@ def contrast(image: Any, *, level: float = 0.1, keep_colour: bool = False) -> Ar
     """
     check_number("level", level, low=0, high=1)
 
-    def kernel(one: Array) -> Array:
-        return (1 - level) / 2 + level * as_grey(one, keep_colour)
+    def kernel(pixels: Array) -> Array:
+        return (1 - level) / 2 + level * as_grey(pixels, keep_colour)
 
     return on_images(kernel, image)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._grey import luminance
 from cuebench.cues.base import Array, CueInfo, on_images
+from cuebench.cues.grey import luminance
 from cuebench.cues.parameters import check_choice, check_number, optional
 
 METHODS = ("canny", "sobel")
@@ -57,17 +57,17 @@ def edges(
     check_number("high", high, low=0)
     check_number("low", low, low=0, high=high)
 
-    def kernel(one: Array) -> Array:
-        plane = luminance(one)[..., 0]
-        lines = _canny(plane, sigma, low, high) if method == "canny" else _sobel(plane, sigma)
-        return (1 - lines if invert else lines)[..., None].astype(one.dtype)
+    def kernel(pixels: Array) -> Array:
+        plane = luminance(pixels)[..., 0]
+        if method == "canny":
+            feature = optional("skimage.feature", "the cue 'edges'")
+            lines = feature.canny(plane, sigma=sigma, low_threshold=low, high_threshold=high, mode="nearest")
+            lines = lines.astype(float)
+        else:
+            lines = _sobel(plane, sigma)
+        return (1 - lines if invert else lines)[..., None].astype(pixels.dtype)
 
     return on_images(kernel, image)
-
-
-def _canny(plane: Array, sigma: float, low: float, high: float) -> Array:
-    feature = optional("skimage.feature", "the cue 'edges'")
-    return feature.canny(plane, sigma=sigma, low_threshold=low, high_threshold=high, mode="nearest").astype(float)
 
 
 def _sobel(plane: Array, sigma: float) -> Array:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._grey import as_grey
 from cuebench.cues.base import Array, CueInfo, Rng, on_images
+from cuebench.cues.grey import as_grey
 from cuebench.cues.parameters import check_number
 
 REACHES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
@@ -79,8 +79,8 @@ def eidolon(
     check_number("coherence", coherence, low=0, high=1)
     check_number("grain", grain, above=0)
 
-    def kernel(one: Array, *, rng: np.random.Generator) -> Array:
-        grey = as_grey(one, keep_colour)
+    def kernel(pixels: Array, *, rng: np.random.Generator) -> Array:
+        grey = as_grey(pixels, keep_colour)
         if reach == 0:
             return grey
         size = (2, *grey.shape[:2])

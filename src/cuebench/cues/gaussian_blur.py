@@ -58,8 +58,8 @@ def gaussian_blur(image: Any, *, kernel: int = 9, sigma: float | None = None) ->
     weights = np.exp(-(offset**2) / (2 * width**2)) if kernel > 1 else np.ones(1)
     weights /= weights.sum()
 
-    def blur(one: Array) -> Array:
-        rows = convolve1d(one, weights, axis=0, mode="mirror")
+    def blur(pixels: Array) -> Array:
+        rows = convolve1d(pixels, weights, axis=0, mode="mirror")
         return convolve1d(rows, weights, axis=1, mode="mirror")
 
     return on_images(blur, image)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuebench.cues._grey import luminance
 from cuebench.cues.base import Array, CueInfo, on_images
+from cuebench.cues.grey import luminance
 from cuebench.cues.parameters import check_number
 
 ALPHAS = (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -42,7 +42,7 @@ def greyscale(image: Any, *, alpha: float = 1.0) -> Array:
     """
     check_number("alpha", alpha, low=0, high=1)
 
-    def kernel(one: Array) -> Array:
-        return (1 - alpha) * one + alpha * luminance(one)
+    def kernel(pixels: Array) -> Array:
+        return (1 - alpha) * pixels + alpha * luminance(pixels)
 
     return on_images(kernel, image)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from cuebench.cues._grey import MEAN_GREY, as_grey
 from cuebench.cues.base import Array, CueInfo, on_images
+from cuebench.cues.grey import MEAN_GREY, as_grey
 from cuebench.cues.low_pass import blurred
 from cuebench.cues.parameters import check_number
 
@@ -49,8 +49,8 @@ def high_pass(image: Any, *, sigma: float = 1.5, mean: float = MEAN_GREY, keep_c
     check_number("sigma", sigma, above=0, infinite=True)
     check_number("mean", mean, low=0, high=1)
 
-    def kernel(one: Array) -> Array:
-        grey = as_grey(one, keep_colour)
+    def kernel(pixels: Array) -> Array:
+        grey = as_grey(pixels, keep_colour)
         if math.isinf(sigma):
             return grey
         difference = grey - blurred(grey, sigma)

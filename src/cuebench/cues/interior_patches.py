@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._quilt import Block, Place, fitting, quilt
 from cuebench.cues.base import Array, CueInfo, Rng, on_images
+from cuebench.cues.blocks import Block, Place, fitting, quilt
 from cuebench.cues.parameters import check_number, check_whole
 from cuebench.errors import UserError
 
@@ -72,7 +72,7 @@ def interior_patches(
     check_whole("grid", grid)
     check_number("overlap", overlap, low=0, high=0.5)
 
-    def kernel(one: Array, *, mask: Array, rng: np.random.Generator, labels: Array | None = None) -> Any:
+    def kernel(pixels: Array, *, mask: Array, rng: np.random.Generator, labels: Array | None = None) -> Any:
         block = _block(mask.shape, grid, overlap)
         corners = np.argwhere(_corners(mask, grid, overlap))
         if not len(corners):
@@ -82,8 +82,8 @@ def interior_patches(
             y, x = corners[rng.integers(len(corners))]
             return int(y), int(x)
 
-        source = quilt(one, block, choose)
-        moved = one.reshape(-1, one.shape[2])[source]
+        source = quilt(pixels, block, choose)
+        moved = pixels.reshape(-1, pixels.shape[2])[source]
         return moved if labels is None else (moved, labels.reshape(-1)[source])
 
     return on_images(kernel, image, random=True, rng=rng, mask=mask, labels=labels, raw=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuebench.cues._grey import MEAN_GREY, as_grey
 from cuebench.cues.base import Array, CueInfo, on_images
+from cuebench.cues.grey import MEAN_GREY, as_grey
 from cuebench.cues.parameters import check_number
 
 SIGMAS = (0.0, 1.0, 3.0, 5.0, 7.0, 10.0, 15.0, 40.0)
@@ -44,7 +44,7 @@ def low_pass(image: Any, *, sigma: float = 5.0, border: float = MEAN_GREY, keep_
     """
     check_number("sigma", sigma, low=0)
     check_number("border", border, low=0, high=1)
-    return on_images(lambda one: blurred(as_grey(one, keep_colour), sigma, border), image)
+    return on_images(lambda pixels: blurred(as_grey(pixels, keep_colour), sigma, border), image)
 
 
 def blurred(image: Array, sigma: float, border: float = MEAN_GREY) -> Array:

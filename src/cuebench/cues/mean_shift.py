@@ -50,11 +50,11 @@ def mean_shift(image: Any, *, spatial_radius: float = 10.0, colour_radius: float
     check_number("spatial_radius", spatial_radius, above=0)
     check_number("colour_radius", colour_radius, low=0)
 
-    def kernel(one: Array) -> Array:
+    def kernel(pixels: Array) -> Array:
         if colour_radius == 0:
-            return one
-        levels = np.rint(np.broadcast_to(one, (*one.shape[:2], 3)) * 255).astype(np.uint8)
+            return pixels
+        levels = np.rint(np.broadcast_to(pixels, (*pixels.shape[:2], 3)) * 255).astype(np.uint8)
         flat = cv2.pyrMeanShiftFiltering(levels, spatial_radius, colour_radius, maxLevel=0)
-        return flat[..., : one.shape[2]].astype(one.dtype) / 255
+        return flat[..., : pixels.shape[2]].astype(pixels.dtype) / 255
 
     return on_images(kernel, image)

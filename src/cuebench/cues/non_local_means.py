@@ -59,14 +59,14 @@ def non_local_means(image: Any, *, strength: float = 15.0, patch: int = 7, searc
         if check_whole(name, value) % 2 == 0:
             raise UserError(f"{name} is {value}", f"accepted: an odd whole number, e.g. {value + 1}")
 
-    def kernel(one: Array) -> Array:
+    def kernel(pixels: Array) -> Array:
         if strength == 0:
-            return one
-        levels = np.rint(one * 255).astype(np.uint8)
-        if one.shape[2] == 1:
+            return pixels
+        levels = np.rint(pixels * 255).astype(np.uint8)
+        if pixels.shape[2] == 1:
             flat = cv2.fastNlMeansDenoising(levels, None, strength, patch, search)[..., None]
         else:
             flat = cv2.fastNlMeansDenoisingColored(levels, None, strength, strength, patch, search)
-        return flat.reshape(one.shape).astype(one.dtype) / 255
+        return flat.reshape(pixels.shape).astype(pixels.dtype) / 255
 
     return on_images(kernel, image)

@@ -16,7 +16,7 @@ PIP_NAMES = {"cv2": "opencv-python-headless", "skimage": "scikit-image"}
 
 
 def optional(module: str, what: str) -> ModuleType:
-    """Import a module of the extra ``image``, or say how to install it."""
+    """Import a module of the extra ``image``; where it is missing, the error says how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -33,7 +33,7 @@ def check_number(
     above: float | None = None,
     infinite: bool = False,
 ) -> float:
-    """Return a real number of [low, high] (and > `above`), or say what was received and what is accepted."""
+    """Return a real number of [low, high] (and > `above`); the error says what was received and what is accepted."""
     is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     fits = is_number and low <= value <= high and (above is None or value > above)
     if not fits or not (infinite or math.isfinite(value)):
@@ -42,14 +42,14 @@ def check_number(
 
 
 def check_whole(name: str, value: Any, *, low: int = 1, high: float = math.inf) -> int:
-    """Return a whole number of [low, high], or say what was received and what is accepted."""
+    """Return a whole number of [low, high]; the error says what was received and what is accepted."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
         raise UserError(f"{name} is {value!r}", f"accepted: {_interval('a whole number', low, high, None)}")
     return int(value)
 
 
 def check_choice(name: str, value: Any, choices: Iterable[Any]) -> Any:
-    """Return one of the choices, or list them."""
+    """Return the value if it is one of the choices; the error lists them."""
     known = list(choices)
     if value not in known:
         raise UserError(f"{name} is {value!r}", f"accepted: {', '.join(repr(c) for c in known)}")

@@ -54,7 +54,9 @@ def patch_rotation(image: Any, *, grid: int = 8, angles: Sequence[int] = ANGLES,
     .. [1] T. Burgert et al., "ImageNet-trained CNNs are not biased towards texture", 2025.
     """
     check_whole("grid", grid)
-    turns = _turns(angles)
+    if not isinstance(angles, Sequence | np.ndarray) or len(angles) == 0:
+        raise UserError(f"angles is {angles!r}", "accepted: one or more of 0, 90, 180, 270")
+    turns = [check_choice("angles", angle, ANGLES) // 90 for angle in angles]
 
     def index_map(height: int, width: int, rng: np.random.Generator) -> Array:
         rows, columns = cuts(height, grid), cuts(width, grid)
@@ -62,19 +64,10 @@ def patch_rotation(image: Any, *, grid: int = 8, angles: Sequence[int] = ANGLES,
         index = np.arange(height * width).reshape(height, width)
         for row, column in np.ndindex(drawn.shape):
             patch = index[rows[row] : rows[row + 1], columns[column] : columns[column + 1]]
-            patch[...] = _turned(patch, int(drawn[row, column]))
+            quarters = int(drawn[row, column])
+            if patch.shape[0] != patch.shape[1]:
+                quarters -= quarters % 2
+            patch[...] = np.rot90(patch, quarters).copy()
         return index
 
     return move_pixels(index_map, image, labels=mask, rng=rng)
-
-
-def _turns(angles: Sequence[int]) -> list[int]:
-    if not isinstance(angles, Sequence | np.ndarray) or len(angles) == 0:
-        raise UserError(f"angles is {angles!r}", "accepted: one or more of 0, 90, 180, 270")
-    return [check_choice("angles", angle, ANGLES) // 90 for angle in angles]
-
-
-def _turned(patch: Array, turns: int) -> Array:
-    if patch.shape[0] != patch.shape[1]:
-        turns -= turns % 2
-    return np.rot90(patch, turns).copy()

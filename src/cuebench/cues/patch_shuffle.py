@@ -62,16 +62,10 @@ def patch_shuffle(image: Any, *, grid: int = GRID, mask: Any = None, rng: Rng = 
         sizes = np.stack(np.meshgrid(tall, wide, indexing="ij"), axis=-1).reshape(-1, 2)
         source = shuffle_within_classes(sizes, rng)
         row, column = source // len(wide), source % len(wide)
-        patch = _patch_numbers(tall, wide)
+        # The number of each pixel's patch.
+        patch = np.repeat(np.arange(len(tall)), tall)[:, None] * len(wide) + np.repeat(np.arange(len(wide)), wide)
         down = (rows[row] - rows[np.arange(len(source)) // len(wide)])[patch]
         right = (columns[column] - columns[np.arange(len(source)) % len(wide)])[patch]
         return np.arange(height * width).reshape(height, width) + down * width + right
 
     return move_pixels(index_map, image, labels=mask, rng=rng)
-
-
-def _patch_numbers(tall: Array, wide: Array) -> Array:
-    """Return for each pixel the number of its patch."""
-    row = np.repeat(np.arange(len(tall)), tall)
-    column = np.repeat(np.arange(len(wide)), wide)
-    return row[:, None] * len(wide) + column

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._grey import as_grey
 from cuebench.cues.base import Array, CueInfo, Rng, on_images
+from cuebench.cues.grey import as_grey
 from cuebench.cues.parameters import check_choice, check_number
 
 WIDTHS = (0.0, 30.0, 60.0, 90.0, 120.0, 150.0, 180.0)
@@ -62,8 +62,8 @@ def phase_noise(
     check_choice("mode", mode, MODES)
     draw = published_shifts if mode == "faithful" else antisymmetric_shifts
 
-    def kernel(one: Array, *, rng: np.random.Generator) -> Array:
-        grey = as_grey(one, keep_colour).astype(np.float64)
+    def kernel(pixels: Array, *, rng: np.random.Generator) -> Array:
+        grey = as_grey(pixels, keep_colour).astype(np.float64)
         shifts = draw(grey.shape[0], grey.shape[1], np.deg2rad(width), rng)
         return noisy(grey, shifts).real
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._grey import as_grey, luminance
 from cuebench.cues.base import Array, CueInfo, as_batch, on_images
+from cuebench.cues.grey import as_grey, luminance
 from cuebench.cues.parameters import check_number
 from cuebench.errors import UserError
 
@@ -43,13 +43,22 @@ def power_equalisation(image: Any, *, spectrum: Any = None, exponent: float = 1.
     .. [1] R. Geirhos et al., "Generalisation in humans and deep neural networks", NeurIPS 2018.
     """
     check_number("exponent", exponent, low=0)
-    common = None if spectrum is None else _check_spectrum(spectrum)
+    common = None if spectrum is None else np.asarray(spectrum, dtype=np.float64)
+    if common is not None and (common.ndim != 2 or not np.isfinite(common).all() or (common < 0).any()):
+        raise UserError(f"spectrum has shape {common.shape}", "accepted: H×W finite amplitudes ≥ 0")
 
-    def kernel(one: Array) -> Array:
-        grey = as_grey(one, keep_colour).astype(np.float64)
-        own = np.fft.fft2(grey, axes=(0, 1))
-        amplitude = _natural(own, exponent) if common is None else _fit(common, grey)
-        return np.fft.ifft2(amplitude * np.exp(1j * np.angle(own)), axes=(0, 1)).real
+    def kernel(pixels: Array) -> Array:
+        grey = as_grey(pixels, keep_colour).astype(np.float64)
+        transform = np.fft.fft2(grey, axes=(0, 1))
+        if common is None:
+            amplitude = _natural(transform, exponent)
+        elif common.shape != grey.shape[:2]:
+            raise UserError(
+                f"spectrum has shape {common.shape}, the image {grey.shape[:2]}", "compute it at the image's size"
+            )
+        else:
+            amplitude = common[..., None]
+        return np.fft.ifft2(amplitude * np.exp(1j * np.angle(transform)), axes=(0, 1)).real
 
     return on_images(kernel, image)
 
@@ -58,8 +67,8 @@ def mean_spectrum(images: Iterable[Any]) -> Array:
     """Return the mean amplitude spectrum (H×W, in the order of ``fft2``) of the luminance of equal-sized images."""
     total, count = np.zeros(()), 0
     for image in images:
-        for one in as_batch(image)[0]:
-            amplitude = np.abs(np.fft.fft2(luminance(one)[..., 0].astype(np.float64)))
+        for pixels in as_batch(image)[0]:
+            amplitude = np.abs(np.fft.fft2(luminance(pixels)[..., 0].astype(np.float64)))
             if count and amplitude.shape != total.shape:
                 raise UserError(
                     f"image {count} has size {amplitude.shape}, the first {total.shape}", "resize them first"
@@ -70,29 +79,14 @@ def mean_spectrum(images: Iterable[Any]) -> Array:
     return total / count
 
 
-def _natural(own: Array, exponent: float) -> Array:
-    """Return amplitudes ∝ f^−exponent with the mean and the variance of each channel's own spectrum."""
-    height, width = own.shape[:2]
+def _natural(transform: Array, exponent: float) -> Array:
+    """Return amplitudes ∝ f^−exponent with the mean and the variance of each channel."""
+    height, width = transform.shape[:2]
     frequency = np.hypot(np.fft.fftfreq(height)[:, None], np.fft.fftfreq(width)[None, :])
     frequency[0, 0] = np.inf if exponent else 1.0
     shape = frequency[..., None] ** -exponent
     shape[0, 0] = 0
-    power = (np.abs(own) ** 2).sum(axis=(0, 1)) - np.abs(own[0, 0]) ** 2
+    power = (np.abs(transform) ** 2).sum(axis=(0, 1)) - np.abs(transform[0, 0]) ** 2
     amplitude = shape * np.sqrt(np.maximum(power, 0) / max(float((shape**2).sum()), 1e-12))
-    amplitude[0, 0] = np.abs(own[0, 0])
+    amplitude[0, 0] = np.abs(transform[0, 0])
     return amplitude
-
-
-def _check_spectrum(spectrum: Any) -> Array:
-    array = np.asarray(spectrum, dtype=np.float64)
-    if array.ndim != 2 or not np.isfinite(array).all() or (array < 0).any():
-        raise UserError(f"spectrum has shape {array.shape}", "accepted: H×W finite amplitudes ≥ 0")
-    return array
-
-
-def _fit(common: Array, image: Array) -> Array:
-    if common.shape != image.shape[:2]:
-        raise UserError(
-            f"spectrum has shape {common.shape}, the image {image.shape[:2]}", "compute it at the image's size"
-        )
-    return common[..., None]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._quilt import Block, Chooser, Place, fitting, quilt
 from cuebench.cues.base import Array, CueInfo, Rng, on_images
+from cuebench.cues.blocks import Block, Chooser, Place, fitting, quilt
 from cuebench.cues.parameters import check_number, check_whole, optional
 from cuebench.errors import UserError
 
@@ -75,18 +75,18 @@ def quilting(
     check_number("overlap", overlap, low=0, high=0.5)
     check_number("tolerance", tolerance, low=0)
 
-    def kernel(one: Array, *, rng: np.random.Generator, mask: Array | None = None, labels: Any = None) -> Any:
-        side = min(block, *one.shape[:2])
+    def kernel(pixels: Array, *, rng: np.random.Generator, mask: Array | None = None, labels: Any = None) -> Any:
+        side = min(block, *pixels.shape[:2])
         shared = min(round(side * overlap), side - 1)
-        allowed = fitting(np.ones(one.shape[:2], bool) if mask is None else mask, side, side)
+        allowed = fitting(np.ones(pixels.shape[:2], bool) if mask is None else mask, side, side)
         if not allowed.any():
             raise UserError(
                 f"no block of {side}×{side} pixels fits inside the mask", "use a smaller block= or a larger object"
             )
         source = quilt(
-            one, Block(side, side, shared, shared), _chooser(cv2, one, side, shared, allowed, tolerance, rng)
+            pixels, Block(side, side, shared, shared), _chooser(cv2, pixels, side, shared, allowed, tolerance, rng)
         )
-        moved = one.reshape(-1, one.shape[2])[source]
+        moved = pixels.reshape(-1, pixels.shape[2])[source]
         return moved if labels is None else (moved, labels.reshape(-1)[source])
 
     return on_images(kernel, image, random=True, rng=rng, mask=inside, labels=mask, raw=True)

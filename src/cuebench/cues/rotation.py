@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._grey import MEAN_GREY, as_grey
 from cuebench.cues.base import Array, CueInfo, on_images
+from cuebench.cues.grey import MEAN_GREY, as_grey
 from cuebench.cues.parameters import check_number
 
 ANGLES = (0, 90, 180, 270)
@@ -62,8 +62,8 @@ def rotation(
     check_number("angle", angle)
     check_number("border", border, low=0, high=1)
 
-    def kernel(one: Array, *, labels: Array | None = None) -> Any:
-        turned = _turn(as_grey(one, keep_colour), angle, order=1, fill=border)
+    def kernel(pixels: Array, *, labels: Array | None = None) -> Any:
+        turned = _turn(as_grey(pixels, keep_colour), angle, order=1, fill=border)
         return turned if labels is None else (turned, _turn(labels, angle, order=0, fill=border_label))
 
     return on_images(kernel, image, labels=mask)

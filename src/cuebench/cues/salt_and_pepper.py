@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._grey import as_grey
 from cuebench.cues.base import Array, CueInfo, Rng, on_images
+from cuebench.cues.grey import as_grey
 from cuebench.cues.parameters import check_number
 
 PROBABILITIES = (0.0, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95)
@@ -55,8 +55,8 @@ def salt_and_pepper(
     check_number("probability", probability, low=0, high=1)
     check_number("contrast", contrast, low=0, high=1)
 
-    def kernel(one: Array, *, rng: np.random.Generator) -> Array:
-        grey = (1 - contrast) / 2 + contrast * as_grey(one, keep_colour)
+    def kernel(pixels: Array, *, rng: np.random.Generator) -> Array:
+        grey = (1 - contrast) / 2 + contrast * as_grey(pixels, keep_colour)
         draw = rng.random(size=(*grey.shape[:2], 1))
         black = np.where(draw < probability / 2, 0.0, grey)
         return np.where(draw >= 1 - probability / 2, 1.0, black)

@@ -41,7 +41,7 @@ def silhouette(image: Any, *, mask: Any, foreground: float = 0.0, background: fl
     check_number("foreground", foreground, low=0, high=1)
     check_number("background", background, low=0, high=1)
 
-    def kernel(one: Array, *, mask: Array) -> Array:
-        return np.where(mask[..., None], foreground, background).astype(one.dtype)
+    def kernel(pixels: Array, *, mask: Array) -> Array:
+        return np.where(mask[..., None], foreground, background).astype(pixels.dtype)
 
     return on_images(kernel, image, mask=mask)

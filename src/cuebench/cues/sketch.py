@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._grey import luminance
 from cuebench.cues.base import Array, CueInfo, on_images
+from cuebench.cues.grey import luminance
 from cuebench.cues.parameters import check_number
 
 CUE = CueInfo(kind="shape", reference="Winnemöller, Kyprianidis & Olsen 2012 (XDoG)")
@@ -61,12 +61,12 @@ def sketch(
     check_number("threshold", threshold, low=0)
     check_number("softness", softness, above=0)
 
-    def kernel(one: Array) -> Array:
-        plane = np.log(luminance(one)[..., 0].astype(np.float64) + 0.05)
+    def kernel(pixels: Array) -> Array:
+        plane = np.log(luminance(pixels)[..., 0].astype(np.float64) + 0.05)
         fine = gaussian_filter(plane, sigma, mode="nearest")
         coarse = gaussian_filter(plane, ratio * sigma, mode="nearest")
         # The small term keeps round-off on flat regions from being drawn at threshold 0.
         dark = np.minimum(fine - coarse + threshold + 1e-6, 0)
-        return (1 + np.tanh(softness * dark))[..., None].astype(one.dtype)
+        return (1 + np.tanh(softness * dark))[..., None].astype(pixels.dtype)
 
     return on_images(kernel, image)

@@ -13,6 +13,7 @@ CUE = CueInfo(
     kind="texture",
     reference="Heinert et al., Shape Bias and Robustness Evaluation via Cue Decomposition (tex.EED)",
     quick={"steps": 2},
+    passes_to="eed",
 )
 
 

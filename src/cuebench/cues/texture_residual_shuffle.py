@@ -15,6 +15,7 @@ CUE = CueInfo(
     random=True,
     moves_mask=True,
     quick={"steps": 2},
+    passes_to="eed",
 )
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues._grey import as_grey
 from cuebench.cues.base import Array, CueInfo, Rng, on_images
+from cuebench.cues.grey import as_grey
 from cuebench.cues.parameters import check_number
 
 WIDTHS = (0.0, 0.03, 0.05, 0.1, 0.2, 0.35, 0.6, 0.9)
@@ -53,8 +53,8 @@ def uniform_noise(
     check_number("width", width, low=0)
     check_number("contrast", contrast, low=0, high=1)
 
-    def kernel(one: Array, *, rng: np.random.Generator) -> Array:
-        grey = (1 - contrast) / 2 + contrast * as_grey(one, keep_colour)
+    def kernel(pixels: Array, *, rng: np.random.Generator) -> Array:
+        grey = (1 - contrast) / 2 + contrast * as_grey(pixels, keep_colour)
         return grey + rng.uniform(-width, width, size=grey.shape)
 
     return on_images(kernel, image, random=True, rng=rng)

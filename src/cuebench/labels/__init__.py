@@ -20,9 +20,16 @@ from typing import Any, Literal
 
 import numpy as np
 
+from cuebench.arrays import Array, Floats, Positions
 from cuebench.errors import UserError, all_problems, did_you_mean
 
 FOLDER = Path(__file__).parent
+FILE = "labels.json"
+"""Name of the label map that lies with a stimulus set."""
+MAP_FORM = '{"targets": {"cat": ["tabby", "n02123394"], "car": ["sports car"]}}'
+"""An example of a label map."""
+SPACE_FORM = '["tabby", "golden retriever"] or {"names": [...], "ids": [...]}'
+"""An example of a label space."""
 Aggregation = Literal["mean", "max"]
 
 
@@ -53,13 +60,13 @@ class LabelSpace:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Id or name (as given, and normalised) → position. Ids win over names; an ambiguous name is left out."""
+        """Id or name (as written, and normalised) → position. Ids win over names; an ambiguous name is left out."""
         normal = [_normal(n) for n in self.names]
-        once = {n for n, count in Counter(normal).items() if count == 1}
-        found = {n: i for i, n in enumerate(normal) if n in once}
-        found.update({n: i for i, n in enumerate(self.names) if _normal(n) in once})
-        found.update({k: i for i, k in enumerate(self.ids)})
-        return found
+        unique = {n for n, count in Counter(normal).items() if count == 1}
+        positions = {n: i for i, n in enumerate(normal) if n in unique}
+        positions.update({n: i for i, n in enumerate(self.names) if _normal(n) in unique})
+        positions.update({k: i for i, k in enumerate(self.ids)})
+        return positions
 
     def find(self, label: str | int) -> int | None:
         """Return the position of an id, a name or an index; None where the space has no such class."""
@@ -89,38 +96,33 @@ class LabelMap:
         return tuple(self.targets)
 
     def resolve(self, space: LabelSpace) -> ResolvedMap:
-        """Find every member in ``space``. A class with the name of a target is its member where no listed one is there.
+        """Find every member in ``space``; a class that is named twice, by its id and by its name, counts once.
 
-        A class that is named twice, by its id and by its name, counts once.
+        Where the space has no listed member of a target, a class with the name of the target is its member.
 
         Raises
         ------
         UserError
             A class is a member of two targets: an answer with it would be an answer with both.
         """
-        own = [space.find(t) for t in self.targets]
-        if len(space) == len(self.targets) and None not in own:
-            members = [np.array([i]) for i in own]
-            return ResolvedMap(self.names, tuple(members), {})
-        found = {t: [space.find(m) for m in ms] for t, ms in self.targets.items()}
-        # A user's own classes may be named as the targets are: a target without members is its own.
-        found |= {
-            t: [i] for t, i in zip(self.targets, own) if i is not None and not any(f is not None for f in found[t])
-        }
-        missing = {t: tuple(m for m in self.targets[t] if space.find(m) is None) for t in self.targets}
-        members = [np.array(sorted({i for i in f if i is not None}), dtype=np.intp) for f in found.values()]
-        self._refuse_shared(space, members)
-        return ResolvedMap(self.names, tuple(members), {t: m for t, m in missing.items() if m})
-
-    def _refuse_shared(self, space: LabelSpace, members: Sequence[Iterable[int]]) -> None:
-        owners: dict[int, list[str]] = {}
-        for target, positions in zip(self.targets, members):
+        by_name = {t: space.find(t) for t in self.targets}
+        if len(space) == len(self.targets) and None not in by_name.values():
+            return ResolvedMap(self.names, tuple(np.array([i]) for i in by_name.values()), {})
+        members, missing, owners = [], {}, dict[int, list[str]]()
+        for target, listed in self.targets.items():
+            positions = {i for m in listed if (i := space.find(m)) is not None}
+            if not positions and (position := by_name[target]) is not None:
+                positions = {position}
+            members.append(np.array(sorted(positions), dtype=np.intp))
+            if unknown := tuple(m for m in listed if space.find(m) is None):
+                missing[target] = unknown
             for i in positions:
-                owners.setdefault(int(i), []).append(target)
-        shared = {i: own for i, own in owners.items() if len(own) > 1}
-        problems = [f"{space.names[i]!r} is a member of {' and of '.join(map(repr, own))}" for i, own in shared.items()]
-        if problems:
-            raise all_problems(f"label map {self.name!r}", problems, "give every class to one target")
+                owners.setdefault(i, []).append(target)
+        shared = [(space.names[i], targets) for i, targets in sorted(owners.items()) if len(targets) > 1]
+        if shared:
+            problems = [f"{name!r} is a member of {' and of '.join(map(repr, targets))}" for name, targets in shared]
+            raise all_problems(f"label map {self.name!r}", problems, "list every class under one target only")
+        return ResolvedMap(self.names, tuple(members), missing)
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ class ResolvedMap:
     """A label map with its members as positions in one label space."""
 
     names: tuple[str, ...]
-    members: tuple[np.ndarray[Any, np.dtype[np.intp]], ...]
+    members: tuple[Positions, ...]
     missing: Mapping[str, tuple[str | int, ...]]
 
     @property
@@ -136,14 +138,14 @@ class ResolvedMap:
         """Targets without a single member in the space: an observer can never answer them."""
         return tuple(n for n, m in zip(self.names, self.members) if not len(m))
 
-    def target_of(self, size: int) -> np.ndarray[Any, np.dtype[np.intp]]:
+    def target_of(self, size: int) -> Positions:
         """Position in the space → position of its target, −1 where it belongs to none."""
         owner = np.full(size, -1, dtype=np.intp)
         for t, m in enumerate(self.members):
             owner[m] = t
         return owner
 
-    def aggregate(self, values: np.ndarray[Any, Any], how: Aggregation = "mean") -> np.ndarray[Any, Any]:
+    def aggregate(self, values: Array, how: Aggregation = "mean") -> Array:
         """Turn n × classes into n × targets by the mean or the maximum of each target's members.
 
         An uncovered target gives −inf, so that it is never the arg max.
@@ -151,13 +153,13 @@ class ResolvedMap:
         out = np.full((len(values), len(self.names)), -np.inf)
         for t, m in enumerate(self.members):
             if len(m):
-                own = values[:, m].astype(np.float64)
-                out[:, t] = own.mean(axis=1) if how == "mean" else own.max(axis=1)
+                of_members = values[:, m].astype(np.float64)
+                out[:, t] = of_members.mean(axis=1) if how == "mean" else of_members.max(axis=1)
         return out
 
 
 def coverage_problems(resolved: ResolvedMap, labels: Iterable[str]) -> list[str]:
-    """Say which targets an observer cannot answer, and how many stimuli that touches."""
+    """Return a line for each target that an observer cannot answer, with the number of its stimuli."""
     counts = Counter(labels)
     return [
         f"target class {t!r} has no member in the observer's label space ({counts[t]} stimuli have it)"
@@ -165,7 +167,24 @@ def coverage_problems(resolved: ResolvedMap, labels: Iterable[str]) -> list[str]
     ]
 
 
-def softmax(logits: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.float64]]:
+def coverage_hint(protocol: str, root: str) -> str:
+    """Return what to do where an observer has no class for some stimuli of a protocol.
+
+    Parameters
+    ----------
+    protocol : str
+        Its name; a set in the folder of that name may have a label map there.
+    root : str
+        Folder of the stimuli.
+    """
+    hint = "name the observer's classes with ?labels=FILE, one for each logit"
+    home = next((p for p in (Path(root), *Path(root).parents) if p.name == protocol), None)
+    if home is None:
+        return hint
+    return f"{hint}; or list them as members of the stimuli's classes in {home / FILE}, e.g. {MAP_FORM}"
+
+
+def softmax(logits: Array) -> Floats:
     """Return softmax over the last axis in float64: exp(z − max z) / Σ exp(z − max z)."""
     z = logits.astype(np.float64)
     z = np.exp(z - z.max(axis=-1, keepdims=True))
@@ -212,7 +231,7 @@ def _read_space(path: Path, content: bytes) -> LabelSpace:
         data = list(data["targets"])
     names, ids = (data.get("names"), data.get("ids", [])) if isinstance(data, dict) else (data, [])
     if not names or not isinstance(names, list) or not isinstance(ids, list):
-        raise UserError(f"{path} holds no class names", 'expected {"names": [...]} or a list of names')
+        raise UserError(f"{path} holds no class names", f"expected {SPACE_FORM}")
     return LabelSpace(path.stem, tuple(map(str, names)), tuple(map(str, ids)))
 
 
@@ -249,30 +268,30 @@ def _read_map(path: Path, content: bytes) -> LabelMap:
 
 
 def _checked_targets(name: str, targets: Any) -> dict[str, tuple[str | int, ...]]:
-    """Refuse what is no map from targets to lists of members."""
-    hint = 'expected {"target": ["member", ...], ...}'
+    """Return target → members; refuse anything that is not a map from targets to lists of members."""
+    hint = f"expected {MAP_FORM}"
     if not isinstance(targets, Mapping):
         raise UserError(f"label map {name} is a {type(targets).__name__}, not a map", hint)
-    bad = [f"target {t!r} has no list of members" for t, m in targets.items() if isinstance(m, str) or not _listed(m)]
+    bad = [
+        f"target {target!r} has no list of members"
+        for target, members in targets.items()
+        if isinstance(members, (str, Mapping)) or not isinstance(members, Iterable) or not list(members)
+    ]
     if bad or not targets:
         raise all_problems(f"label map {name}", bad or ["no targets"], hint)
-    found = {str(t): tuple(_member(m) for m in members) for t, members in targets.items()}
-    bad = [f"target {t!r} has the member {m!r}" for t, members in found.items() for m in members if not _is_label(m)]
+    checked = {
+        str(target): tuple(int(m) if isinstance(m, np.integer) else m for m in members)
+        for target, members in targets.items()
+    }
+    bad = [
+        f"target {target!r} has the member {m!r}"
+        for target, members in checked.items()
+        for m in members
+        if isinstance(m, bool) or not isinstance(m, (str, int))
+    ]
     if bad:
         raise all_problems(f"label map {name}", bad, "a member is an id, a name or a position")
-    return found
-
-
-def _listed(members: Any) -> bool:
-    return isinstance(members, Iterable) and not isinstance(members, Mapping) and bool(list(members))
-
-
-def _member(label: Any) -> Any:
-    return int(label) if isinstance(label, np.integer) else label
-
-
-def _is_label(label: Any) -> bool:
-    return isinstance(label, (str, int)) and not isinstance(label, bool)
+    return checked
 
 
 def _locate(source: str | Path, kind: str) -> Path:
@@ -280,9 +299,10 @@ def _locate(source: str | Path, kind: str) -> Path:
     if path.suffix in {".json", ".csv"}:
         if path.is_file():
             return path
-        raise UserError(f"{kind} file {path} does not exist")
+        form = MAP_FORM if kind == "label map" else SPACE_FORM
+        raise UserError(f"{kind} file {path} does not exist", f"write it, as JSON: {form}")
     if path.is_file():
-        raise UserError(f"{kind} file {path} is neither .json nor .csv", "see docs/files.md for the two formats")
+        raise UserError(f"{kind} file {path} is neither .json nor .csv", "docs/files.md shows the two formats")
     built = {p.stem: p for p in _files()}
     if str(source) not in built:
         raise did_you_mean(kind, str(source), built)

@@ -6,11 +6,10 @@ Decisions are positions in the list of target classes; −1 is an answer outside
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from cuebench.arrays import Positions
+from cuebench.arrays import Array, Positions
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, ResolvedMap, softmax
 
@@ -18,7 +17,7 @@ Codes = Positions
 NONE = -1
 
 
-def partial_space(logits: np.ndarray[Any, Any], targets: ResolvedMap) -> Codes:
+def partial_space(logits: Array, targets: ResolvedMap) -> Codes:
     """Decide among the target classes only: the 16-class decision of Geirhos et al. 2019.
 
     p = softmax over *all* classes of the observer; score of a target = mean of p over its members; the decision is the
@@ -45,7 +44,7 @@ def partial_space(logits: np.ndarray[Any, Any], targets: ResolvedMap) -> Codes:
     return np.asarray(targets.aggregate(softmax(logits), "mean").argmax(axis=1), dtype=np.intp)
 
 
-def full_space(logits: np.ndarray[Any, Any], targets: ResolvedMap) -> Codes:
+def full_space(logits: Array, targets: ResolvedMap) -> Codes:
     """Decide among all classes of the observer: the target that the top-1 class is a member of, or −1.
 
     Ties: the class with the lowest position. This is the *full space* of REFINED-BIAS.
@@ -61,25 +60,25 @@ def full_space(logits: np.ndarray[Any, Any], targets: ResolvedMap) -> Codes:
     return targets.target_of(logits.shape[1])[logits.argmax(axis=1)]
 
 
-def named(decisions: Sequence[str] | np.ndarray[Any, Any], names: Sequence[str]) -> Codes:
-    """Return the positions of decisions given as class names; −1 for ``na`` and all other words."""
+def named(decisions: Sequence[str] | Array, names: Sequence[str]) -> Codes:
+    """Return the positions of decisions that are class names; −1 for ``na`` and all other words."""
     return _positions(decisions, LabelSpace("targets", tuple(names)))
 
 
-def named_full(decisions: Sequence[str] | np.ndarray[Any, Any], labels: LabelSpace, targets: ResolvedMap) -> Codes:
-    """Return the targets of top-1 decisions given as names or ids of the observer's whole label space."""
+def named_full(decisions: Sequence[str] | Array, labels: LabelSpace, targets: ResolvedMap) -> Codes:
+    """Return the targets of top-1 decisions that are names or ids of the observer's whole label space."""
     top1 = _positions(decisions, labels)
     owner = targets.target_of(len(labels))
     return np.where(top1 == NONE, NONE, owner[top1])
 
 
-def _positions(decisions: Sequence[str] | np.ndarray[Any, Any], space: LabelSpace) -> Codes:
+def _positions(decisions: Sequence[str] | Array, space: LabelSpace) -> Codes:
     words, inverse = np.unique(np.asarray(decisions, dtype=np.str_), return_inverse=True)
-    found = [space.find(str(w)) for w in words]
-    return np.array([NONE if f is None else f for f in found], dtype=np.intp)[inverse.ravel()]
+    positions = [space.find(str(w)) for w in words]
+    return np.array([NONE if p is None else p for p in positions], dtype=np.intp)[inverse.ravel()]
 
 
-def _validate(logits: np.ndarray[Any, Any]) -> None:
+def _validate(logits: Array) -> None:
     if logits.ndim != 2:
         raise UserError(f"logits must be stimuli × classes; got shape {logits.shape}")
     bad = np.flatnonzero(np.isnan(logits).any(axis=1))

@@ -1,15 +1,16 @@
 """Best rank of a class in a long list of logits, by counting instead of sorting.
 
 The rank of a class made of several members (a superclass) is the **best rank of any member in the unmerged order** of
-all logits; other members that stand above or below are neither merged nor removed (REFINED-BIAS, definitions §2).
+all logits; other members that stand above or below are neither merged nor removed, as in REFINED-BIAS (Kim et al.
+2026, https://arxiv.org/abs/2603.10834; docs/refined_bias.md).
 
 rank = 1 + #{logits > m} + #{logits = m of a lower index than the best member}, m = max of the members' logits, best
 member = the first of those that reach m. This is the rule of arg max and of ``accuracy.rank``: among equals the lower
 class index stands first. The authors rank float32 softmax values, in which very unlikely classes can tie where the
 logits do not; such ties lie far down the list and are not reproduced.
 
-A sort of 1,000 logits answers a thousand questions of which one was asked. Counting is one pass over the memory, so its
-speed is that of reading the array.
+Sorting 1,000 logits finds a thousand ranks where one is needed. Counting is one pass over the memory, as fast as
+reading the array.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from cuebench.errors import MissingExtra, UserError
 
 Ranks = np.ndarray[Any, np.dtype[np.int32]]
 CHUNK = 16 << 20
-"""Bytes of logits that are looked at once: what is made of them stays in the processor's cache or near it."""
+"""Bytes of logits that are processed at once: small enough for the processor's cache, or nearly."""
 
 
 def best_ranks(logits: Array, target: Array, members: Sequence[Array], *, chunk: int = CHUNK) -> Ranks:
@@ -154,9 +155,9 @@ def _counter() -> Callable[[Array, Array], Ranks]:
 
 def count_with_numpy(logits: Array, members: Array) -> Ranks:
     """Count in numpy: one comparison of the whole piece, and a look at ties where there are any."""
-    own = np.take_along_axis(logits, members, axis=1)
-    top = own.max(axis=1, keepdims=True)
-    first = np.where(own == top, members, logits.shape[1]).min(axis=1)
+    of_members = np.take_along_axis(logits, members, axis=1)
+    top = of_members.max(axis=1, keepdims=True)
+    first = np.where(of_members == top, members, logits.shape[1]).min(axis=1)
     ranks = 1 + np.count_nonzero(logits > top, axis=1)
     tied = np.flatnonzero(np.count_nonzero(logits == top, axis=1) > 1)
     for row in tied:

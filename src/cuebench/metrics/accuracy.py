@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from cuebench.arrays import Array
+from cuebench.arrays import Array, Bools
 from cuebench.errors import UserError
 from cuebench.metrics.base import Metric
-from cuebench.statistics.ratios import Terms, total
+from cuebench.statistics.ratios import Terms
 
 
 def rank(logits: Array, target: Array) -> Array:
@@ -24,19 +24,23 @@ def rank(logits: Array, target: Array) -> Array:
         raise UserError(f"logits of shape {logits.shape} do not fit {len(target)} targets")
     if len(target) and not (target.min() >= 0 and target.max() < logits.shape[1]):
         raise UserError(f"targets must lie in 0 … {logits.shape[1] - 1}; got {target.min()} … {target.max()}")
-    own = np.take_along_axis(logits, target[:, None], axis=1)
+    of_target = np.take_along_axis(logits, target[:, None], axis=1)
     earlier = np.arange(logits.shape[1])[None] < target[:, None]
-    larger: Array = 1 + ((logits > own) | ((logits == own) & earlier)).sum(axis=1)
-    return larger
+    ranks: Array = 1 + ((logits > of_target) | ((logits == of_target) & earlier)).sum(axis=1)
+    return ranks
 
 
-def terms(ranks: Array, k: int) -> Terms:
-    """Return what each image adds: numerator [rank ≤ k], denominator 1."""
-    return Terms(ranks <= k, np.ones(len(ranks), bool))
+def in_top_k(logits: Array, target: Array, k: int = 1) -> Bools:
+    """Tell for each row whether the target is among the k largest logits; the metric is the share of these rows.
 
-
-def accuracy(logits: Array, target: Array, k: int = 1) -> float:
-    """Return the share of rows whose target is among the k largest logits; NaN where there is no row.
+    Parameters
+    ----------
+    logits : float array n × classes
+        Or probabilities: only the order counts.
+    target : int array n
+        Position of the right class.
+    k : int
+        1: the right class has the largest logit. ImageNet is usually scored with 1 and 5.
 
     References
     ----------
@@ -47,7 +51,12 @@ def accuracy(logits: Array, target: Array, k: int = 1) -> float:
     >>> accuracy(np.array([[0.1, 0.9], [0.8, 0.2]]), np.array([1, 1]))
     0.5
     """
-    return total(terms(rank(logits, target), k)).value
+    return np.asarray(rank(np.asarray(logits), np.asarray(target)) <= k)
+
+
+def terms(hits: Bools) -> Terms:
+    """Return what each image adds: 1 to the numerator where it is a hit, 1 to the denominator."""
+    return Terms(hits, np.ones(len(hits), bool))
 
 
 METRIC = Metric(
@@ -56,7 +65,8 @@ METRIC = Metric(
     formula="(1/n) Σ [rank of the label ≤ k], rank = 1 + #{larger logits} + #{equal logits of a lower class index}",
     denominator="all answered images with a label",
     reference="Russakovsky et al. 2015, ImageNet Large Scale Visual Recognition Challenge, arXiv:1409.0575",
-    compute=accuracy,
+    trials=in_top_k,
+    terms=terms,
     caveats=(
         "Equal logits are ordered by class index, which is the rule of arg max.",
         "The first thing to check: an accuracy below the published one means that the preprocessing is wrong.",
@@ -65,3 +75,4 @@ METRIC = Metric(
     higher_is="recognises more images",
     needs=("logits",),
 )
+accuracy = METRIC

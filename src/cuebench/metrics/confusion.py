@@ -13,31 +13,24 @@ from cuebench.labels.decisions import NONE, Codes, named
 from cuebench.metrics.base import Metric
 
 
-def validate(response: Codes, shape: Codes, texture: Codes, classes: int) -> None:
-    """Check that all three are positions of classes and equally many; −1 is allowed for responses only."""
+def count(response: Codes, shape: Codes, texture: Codes, classes: int) -> Counts:
+    """Return the counts shape × texture × response of trials.
+
+    Parameters
+    ----------
+    response, shape, texture : int arrays, one value for each trial
+        Positions of classes; −1 is a response outside all of them.
+    classes : int
+        Number of classes. The response of this position is 'none'.
+    """
     if not len(response) == len(shape) == len(texture):
         raise UserError(f"{len(response)} responses, {len(shape)} shape classes, {len(texture)} texture classes")
     for name, codes, lowest in (("response", response, NONE), ("shape", shape, 0), ("texture", texture, 0)):
         if len(codes) and not lowest <= codes.min() <= codes.max() < classes:
             raise UserError(f"{name} class out of range: {codes.min()} … {codes.max()} with {classes} classes")
-
-
-def count(response: Codes, shape: Codes, texture: Codes, classes: int) -> Counts:
-    """Return the counts shape × texture × response, the last response being 'none'. Counts of shards add up."""
-    validate(response, shape, texture, classes)
-    answered = np.where(response == NONE, classes, response)
-    out = np.zeros((classes, classes, classes + 1), np.int64)
-    np.add.at(out, (shape, texture, answered), 1)
-    return out
-
-
-def compute(counts: Counts, by: Literal["shape", "texture"] = "shape") -> Floats:
-    """Return classes × (classes + 1) shares of responses; a class without trials is a row of NaN."""
-    table = counts.sum(axis=1 if by == "shape" else 0).astype(np.float64)
-    totals = np.repeat(table.sum(axis=1, keepdims=True), table.shape[1], axis=1)
-    out = np.full(table.shape, np.nan)
-    np.divide(table, totals, out=out, where=totals > 0)
-    return out
+    counts = np.zeros((classes, classes, classes + 1), np.int64)
+    np.add.at(counts, (shape, texture, np.where(response == NONE, classes, response)), 1)
+    return counts
 
 
 def confusion(
@@ -68,8 +61,11 @@ def confusion(
     >>> confusion(["cat", "dog", "na", "cat"], ["cat"] * 4, ["dog"] * 4, ["cat", "dog"])[0].tolist()
     [0.5, 0.25, 0.25]
     """
-    response, is_shape, is_texture = (named(values, classes) for values in (decisions, shape, texture))
-    return compute(count(response, is_shape, is_texture, len(classes)), by)
+    response, shapes, textures = (named(values, classes) for values in (decisions, shape, texture))
+    counts = count(response, shapes, textures, len(classes))
+    table = counts.sum(axis=1 if by == "shape" else 0).astype(np.float64)
+    trials = table.sum(axis=1, keepdims=True)
+    return np.divide(table, trials, out=np.full(table.shape, np.nan), where=trials > 0)
 
 
 METRIC = Metric(

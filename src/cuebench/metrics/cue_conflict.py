@@ -136,7 +136,7 @@ decided_fraction = Metric(
     terms=lambda trials: Terms(trials.decided, trials.conflict),
     caveats=(
         "The shape bias rests on this share of the trials only, and it differs between observers.",
-        "In the observer's whole label space it is smaller: the top-1 class must be a member of one of the two classes.",
+        "In the observer's whole label space it is smaller: the top-1 class must be a member of either class.",
     ),
     chance="2 / number of classes (0.125 for 16)",
     higher_is="answers more often by one of the two cues",

@@ -1,95 +1,176 @@
-"""The population H that S_cd is normalised by: the models of a run, or a published one. A helper, not a metric."""
+"""Cue decomposition: quality on originals, shape cues and texture cues; shape bias S_cd and robustness R_cd."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
-from cuebench.errors import UserError
-from cuebench.metrics.quality import Quality
+from cuebench.metrics.base import Metric
+from cuebench.statistics.resampled import quotient
 
-RUN = "run"
-"""Name of the population that the models of the run are."""
+Number = TypeVar("Number", float, np.ndarray)
+
+_PAPER = "Heinert et al. 2025, Shape Bias and Robustness Evaluation via Cue Decomposition, eq. 3 to 5; arXiv:2503.12453"
 
 
-@dataclass(frozen=True)
-class Population:
-    """A set of models with their qualities on one shape cue and one texture cue.
+def quality(right: Number, shown: Number) -> Number:
+    """Return right / shown: the accuracy on one version of the images.
+
+    For segmentation the quality is `mean_iou` over all images instead.
 
     Parameters
     ----------
-    name : str
-        ``run``, or the name of a published population.
-    shape, texture : mapping of str to Quality
-        Model → Q_S and Q_T; without draws where they are printed numbers.
-    source : str
-        Where the numbers come from.
+    right, shown : int or array
+        Number of pictures that were answered correctly, and number of those that were answered.
+
+    Returns
+    -------
+    float or array
+        NaN where nothing was shown.
+
+    References
+    ----------
+    Heinert et al. 2025, section III
+
+    Examples
+    --------
+    >>> quality_shape(3, 4)
+    0.75
     """
-
-    name: str
-    shape: Mapping[str, Quality]
-    texture: Mapping[str, Quality]
-    source: str = ""
-
-    def __post_init__(self) -> None:
-        if not self.shape or set(self.shape) != set(self.texture):
-            raise UserError(f"population {self.name!r} has {len(self.shape)} Q_S and {len(self.texture)} Q_T")
-
-    def __len__(self) -> int:
-        return len(self.shape)
-
-    def without(self, names: set[str]) -> Population:
-        """Return the population without some models (the paper leaves out those it trained itself)."""
-        keep = [m for m in self.shape if m not in names]
-        if not keep:
-            raise UserError(f"no model is left in population {self.name!r}", f"its members: {', '.join(self.shape)}")
-        left = [m for m in self.shape if m in names]
-        if not left:
-            return self
-        # Another H is another scale, so it has another name.
-        shape, texture = ({m: of[m] for m in keep} for of in (self.shape, self.texture))
-        source = f"{self.source} without {', '.join(left)}"
-        return replace(self, name=f"{self.name} less {len(left)}", shape=shape, texture=texture, source=source)
-
-    @property
-    def s(self) -> float:
-        """Mean of Q_S."""
-        return float(np.mean([q.value for q in self.shape.values()]))
-
-    @property
-    def t(self) -> float:
-        """Mean of Q_T."""
-        return float(np.mean([q.value for q in self.texture.values()]))
-
-    def draws(self, resamples: int) -> tuple[Any, Any]:
-        """Return s and t in each resample: drawn with the images in a run, fixed in a frozen population."""
-        return _mean_draws(self.shape, self.s, resamples), _mean_draws(self.texture, self.t, resamples)
-
-    def described(self) -> str:
-        """Return what stands beside a score."""
-        alone = " (one model is its own average: .5 by definition)" if len(self) == 1 and self.name == RUN else ""
-        said = f" ({self.source})" if " without " in self.source else ""
-        number = f"{len(self)} model{'s' * (len(self) != 1)}"
-        return f"H = {self.name}{said}: {number}{alone}, s = {self.s:.4f}, t = {self.t:.4f}"
+    ratio: Number = quotient(right, shown)
+    return ratio
 
 
-def fixed(value: float) -> Quality:
-    """Return a printed number as a quality without draws."""
-    return Quality(float(value), np.empty(0), 0)
+def shape_bias_of(shape: Number, texture: Number, s: Number | float, t: Number | float) -> Number:
+    """Return S_cd = (Q_S/s) / (Q_S/s + Q_T/t).
+
+    Parameters
+    ----------
+    shape, texture : float or array
+        Q_S and Q_T.
+    s, t : float or array
+        Their means over the population H.
+
+    Returns
+    -------
+    float or array
+        Between 0 and 1; NaN where both qualities, or s or t, are 0.
+
+    References
+    ----------
+    Heinert et al. 2025, eq. 4
+
+    Examples
+    --------
+    >>> shape_bias_cd(0.6, 0.8, 0.6, 0.8)
+    0.5
+    """
+    relative_shape, relative_texture = quotient(shape, s), quotient(texture, t)
+    bias: Number = quotient(relative_shape, relative_shape + relative_texture)
+    return bias
 
 
-def divided(top: Any, bottom: Any) -> Any:
-    """Divide; NaN where the denominator is 0. A float for floats."""
-    a, b = np.asarray(top, np.float64), np.asarray(bottom, np.float64)
-    found = np.divide(a, b, out=np.full(np.broadcast(a, b).shape, np.nan), where=b != 0)
-    return found if found.ndim else float(found)
+def robustness_of(shape: Number, texture: Number, original: Number) -> Number:
+    """Return R_cd = (Q_S + Q_T) / (2 Q_O).
+
+    Parameters
+    ----------
+    shape, texture, original : float or array
+        Q_S, Q_T and Q_O.
+
+    Returns
+    -------
+    float or array
+        NaN where Q_O is 0.
+
+    References
+    ----------
+    Heinert et al. 2025, eq. 5
+
+    Examples
+    --------
+    >>> robustness_cd(0.5, 0.75, 1.0)
+    0.625
+    """
+    robustness: Number = quotient(shape + texture, 2 * original)
+    return robustness
 
 
-def _mean_draws(qualities: Mapping[str, Quality], mean: float, resamples: int) -> Any:
-    drawn = [q.draws for q in qualities.values()]
-    # Models that were shown another number of images cannot be drawn together with the others.
-    together = all(len(d) == resamples for d in drawn)
-    return np.mean(drawn, axis=0) if together else mean
+def _quality(version: str, title: str, formula: str, pictures: str, higher_is: str, *caveats: str) -> Metric:
+    return Metric(
+        name=f"quality_{version}",
+        title=title,
+        formula=f"Q on {formula}; Q = right / shown (accuracy), or the mean IoU of a segmentation",
+        denominator=f"all answered {pictures} (pixels of all of them for mIoU)",
+        reference=_PAPER,
+        compute=quality,
+        caveats=(
+            *caveats,
+            "Accuracy (top-1 over all classes of the model, or over a label map) or dataset-level mIoU; the note says "
+            "which.",
+            "The interval resamples images; all versions of one are drawn together.",
+        ),
+        chance="1 / classes (accuracy)",
+        higher_is=higher_is,
+        needs=("logits",),
+    )
+
+
+quality_original = _quality(
+    "original", "Quality on originals, Q_O", "the images as they are", "original images", "recognises more"
+)
+quality_shape = _quality(
+    "shape",
+    "Quality on shape cues, Q_S",
+    "the images after edge-enhancing diffusion",
+    "EED images",
+    "recognises more by shape",
+    "EED keeps colour and coarse shading; it is not shape alone.",
+)
+quality_texture = _quality(
+    "texture",
+    "Quality on texture cues, Q_T",
+    "shuffled images (Voronoi with 32 sites unless the condition says otherwise)",
+    "texture images",
+    "recognises more by texture",
+    "For segmentation the masks move with the pixels.",
+)
+
+shape_bias_cd = Metric(
+    name="shape_bias_cd",
+    title="Cue-decomposition shape bias, S_cd",
+    formula="(Q_S/s) / (Q_S/s + Q_T/t), with s and t the means of Q_S and Q_T over a population H of models",
+    denominator="sum of both normalised qualities; n counts the pictures of both cues",
+    reference=_PAPER,
+    compute=shape_bias_of,
+    caveats=(
+        "It depends on H: .5 is the bias of H's average model, not of an unbiased one. The condition names H, and its "
+        "members, s and t stand in the table `population`.",
+        "A frozen H belongs to its own images and classes; with others only the order of models means something.",
+        "With H = run the interval resamples s and t with the images; with a frozen H they are fixed.",
+    ),
+    chance="0.5 for a model with Q_S = s and Q_T = t",
+    higher_is="recognises shape cues better than texture cues, compared with H",
+    needs=("logits",),
+)
+
+robustness_cd = Metric(
+    name="robustness_cd",
+    title="Cue-decomposition robustness, R_cd",
+    formula="(Q_S + Q_T) / (2 Q_O)",
+    denominator="twice the quality on the originals; n counts the pictures of all three",
+    reference=_PAPER,
+    compute=robustness_of,
+    caveats=(
+        "No population is needed: it compares a model with itself.",
+        "Above 1 only where a cue is recognised better than the original.",
+        "On 43 ImageNet models its rank correlation with the mean relative robustness under corruptions is .951.",
+    ),
+    bounds=(0.0, float("inf")),
+    chance="1 / (classes · Q_O)",
+    higher_is="is hurt less when a cue is missing",
+    needs=("logits",),
+)
+
+METRICS = (quality_original, quality_shape, quality_texture, shape_bias_cd, robustness_cd)

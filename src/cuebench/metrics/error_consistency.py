@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,48 +10,23 @@ from cuebench.arrays import Bools, Floats
 from cuebench.errors import UserError
 from cuebench.metrics.base import Metric
 from cuebench.statistics.intervals import Clusters, percentile, resampled_sums, too_few, undefined
-from cuebench.types import Estimate, Interval
+from cuebench.types import Estimate
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """How often both, the first, the second were right in n trials. Counts of shards add up."""
+def kappa(n: Floats, first: Floats, second: Floats, both: Floats) -> Floats:
+    """Return Cohen's κ of two observers' correctness from counts, element by element.
 
-    n: float
-    first: float
-    second: float
-    both: float
+    Whole counts are compared, so that c_exp = 1 is recognised exactly and not up to rounding; κ is then NaN.
 
-    def __add__(self, other: Agreement) -> Agreement:
-        mine, theirs = (self.n, self.first, self.second, self.both), (other.n, other.first, other.second, other.both)
-        return Agreement(*(a + b for a, b in zip(mine, theirs)))
-
-
-def validate(first: Sequence[bool] | Bools, second: Sequence[bool] | Bools) -> tuple[Bools, Bools]:
-    """Return both as arrays of booleans of one length, or say what was received."""
-    a, b = np.asarray(first), np.asarray(second)
-    if a.shape != b.shape or a.ndim != 1:
-        raise UserError(f"error consistency of {a.shape} and {b.shape} trials: both observers need the same trials")
-    return a.astype(bool), b.astype(bool)
-
-
-def count(first: Bools, second: Bools) -> Agreement:
-    """Count the trials that each, and both, answered correctly."""
-    return Agreement(len(first), float(first.sum()), float(second.sum()), float((first & second).sum()))
-
-
-def compute(counts: Agreement) -> float:
-    """Return κ of the counts; NaN where it is undefined (``reason`` says why)."""
-    return float(_kappa(*(np.array([v]) for v in (counts.n, counts.first, counts.second, counts.both)))[0])
-
-
-def reason(counts: Agreement) -> str:
-    """Say why κ is undefined; empty where it is defined."""
-    if not counts.n:
-        return "no trial that both saw"
-    if counts.first == counts.second and counts.first in (0, counts.n):
-        return f"expected agreement is 1: both are {'right' if counts.first else 'wrong'} in all trials"
-    return ""
+    Parameters
+    ----------
+    n, first, second, both : arrays
+        Trials that both observers saw; those in which the first, the second and both of them are right.
+    """
+    observed = n * (n - first - second + 2 * both)
+    expected = first * second + (n - first) * (n - second)
+    defined = (n * n != expected) & (n > 0)
+    return np.divide(observed - expected, n * n - expected, out=np.full(np.shape(n), np.nan), where=defined)
 
 
 def error_consistency(first: Sequence[bool] | Bools, second: Sequence[bool] | Bools) -> float:
@@ -80,16 +54,20 @@ def error_consistency(first: Sequence[bool] | Bools, second: Sequence[bool] | Bo
     >>> error_consistency([True, True, False, False], [True, False, True, False])
     0.0
     """
-    return compute(count(*validate(first, second)))
+    a, b = np.asarray(first), np.asarray(second)
+    if a.shape != b.shape or a.ndim != 1:
+        raise UserError(f"error consistency of {a.shape} and {b.shape} trials: both observers need the same trials")
+    a, b = a.astype(bool), b.astype(bool)
+    return float(kappa(*(np.array([number], np.float64) for number in (len(a), a.sum(), b.sum(), (a & b).sum())))[0])
 
 
 def mean_over_pairs(
     correct: Bools, seen: Bools, pairs: Sequence[tuple[int, int]], *, seed: int = 0, resamples: int = 10_000
 ) -> Estimate:
-    """Return the mean κ over pairs of observers, each on the trials that both saw, with an interval over images.
+    """Return the mean error consistency of pairs of observers, each on the trials that both saw.
 
-    Pairs whose κ is undefined leave the mean, and a note counts them. The interval draws images anew, the same ones for
-    all observers; n is the number of images that at least one pair saw.
+    Pairs whose κ is undefined are outside the mean, and a note counts them. The interval draws images anew, the same
+    ones for all observers; n is the number of images that at least one pair saw.
 
     Parameters
     ----------
@@ -101,27 +79,18 @@ def mean_over_pairs(
         Of the bootstrap.
     """
     columns = _pair_columns(correct, seen, pairs)
-    kappa = _kappas(columns.sum(axis=0, keepdims=True))[0]
-    lost = int(np.isnan(kappa).sum())
-    value = float(np.nanmean(kappa)) if lost < len(kappa) else float("nan")
-    n = int(columns[:, ::4].any(axis=1).sum())
+    kappas = _pair_kappas(columns.sum(axis=0, keepdims=True))
+    value, n = float(_mean_of_defined(kappas)[0]), int(columns[:, ::4].any(axis=1).sum())
+    undefined_pairs = int(np.isnan(kappas).sum())
     why = "expected agreement is 1" if n else "no image was seen by both"
-    note = f"κ is undefined for {lost} of {len(kappa)} pairs: {why}" if lost else ""
-    interval = _mean_interval(columns, correct.shape[1], len(pairs), seed, resamples)
-    return Estimate(value, n, (interval,)).noting(note)
-
-
-def _mean_interval(columns: Floats, stimuli: int, pairs: int, seed: int, resamples: int) -> Interval:
-    nothing = np.zeros(stimuli)
-    clusters = Clusters(np.arange(stimuli), nothing, nothing)
-    why = too_few(clusters, "images") or ("" if pairs else "no pair of observers")
-    if why:
-        return undefined("images", why)
-    kappa = _kappas(resampled_sums(columns, clusters, "images", seed=seed, resamples=resamples))
-    defined = ~np.isnan(kappa)
-    means = np.full(len(kappa), np.nan)
-    np.divide(np.where(defined, kappa, 0).sum(axis=1), defined.sum(axis=1), out=means, where=defined.any(axis=1))
-    return percentile(means, "images")
+    note = f"κ is undefined for {undefined_pairs} of {len(pairs)} pairs: {why}" if undefined_pairs else ""
+    images = np.arange(correct.shape[1])
+    clusters = Clusters(images, images, images)
+    reason = too_few(clusters, "images") or ("" if pairs else "no pair of observers")
+    if reason:
+        return Estimate(value, n, (undefined("images", reason),)).noting(note)
+    draws = _mean_of_defined(_pair_kappas(resampled_sums(columns, clusters, "images", seed=seed, resamples=resamples)))
+    return Estimate(value, n, (percentile(draws, "images"),)).noting(note)
 
 
 def _pair_columns(correct: Bools, seen: Bools, pairs: Sequence[tuple[int, int]]) -> Floats:
@@ -130,21 +99,21 @@ def _pair_columns(correct: Bools, seen: Bools, pairs: Sequence[tuple[int, int]])
     for i, j in pairs:
         shared = seen[i] & seen[j]
         columns += [shared, shared & correct[i], shared & correct[j], shared & correct[i] & correct[j]]
-    return np.array(columns, np.float64).reshape(4 * len(pairs), -1).T
+    return np.array(columns, np.float64).reshape(4 * len(pairs), correct.shape[1]).T
 
 
-def _kappas(sums: Floats) -> Floats:
-    quads = sums.reshape(len(sums), -1, 4)
-    return _kappa(quads[..., 0], quads[..., 1], quads[..., 2], quads[..., 3])
+def _pair_kappas(sums: Floats) -> Floats:
+    """Return draws × pairs of κ from draws × 4·pairs of sums."""
+    counts = sums.reshape(len(sums), sums.shape[1] // 4, 4)
+    return kappa(counts[..., 0], counts[..., 1], counts[..., 2], counts[..., 3])
 
 
-def _kappa(n: Floats, first: Floats, second: Floats, both: Floats) -> Floats:
-    """Return κ from whole counts, so that c_exp = 1 is recognised exactly and not up to rounding."""
-    observed = n * (n - first - second + 2 * both)
-    expected = first * second + (n - first) * (n - second)
-    out = np.full(np.shape(n), np.nan)
-    np.divide(observed - expected, n * n - expected, out=out, where=(n * n != expected) & (n > 0))
-    return out
+def _mean_of_defined(kappas: Floats) -> Floats:
+    """Return the mean of each row without its NaN; NaN where nothing is left."""
+    defined = ~np.isnan(kappas)
+    number = defined.sum(axis=1)
+    total = np.where(defined, kappas, 0).sum(axis=1)
+    return np.divide(total, number, out=np.full(len(kappas), np.nan), where=number > 0)
 
 
 METRIC = Metric(

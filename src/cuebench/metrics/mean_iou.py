@@ -34,7 +34,7 @@ class ConfusionMatrix:
         truth : int array
             Positions of classes; ``ignore`` is not scored.
         answer : int array of the same shape
-            Positions of classes; −1 (or anything outside) is an answer outside all classes.
+            Positions of classes; −1 (or any other number) is an answer outside all classes.
         classes : int
             Number of classes.
         ignore : int
@@ -48,12 +48,12 @@ class ConfusionMatrix:
         if truth.shape != answer.shape:
             raise UserError(f"a mask of shape {truth.shape} and an answer of shape {answer.shape}")
         scored = truth != ignore
-        true, said = truth[scored].astype(np.int64), answer[scored].astype(np.int64)
-        if len(true) and not (true.min() >= 0 and true.max() < classes):
-            found = sorted(set(np.unique(true).tolist()) - set(range(classes)))[:8]
-            raise UserError(f"mask with unknown ids {found}", f"known: 0 … {classes - 1}, and {ignore} (ignored)")
-        said = np.where((said >= 0) & (said < classes), said, classes)
-        flat = np.bincount(true * (classes + 1) + said, minlength=classes * (classes + 1))
+        rows, columns = truth[scored].astype(np.int64), answer[scored].astype(np.int64)
+        if len(rows) and not (rows.min() >= 0 and rows.max() < classes):
+            unknown = sorted(set(np.unique(rows).tolist()) - set(range(classes)))[:8]
+            raise UserError(f"mask with unknown ids {unknown}", f"known: 0 … {classes - 1}, and {ignore} (ignored)")
+        columns = np.where((columns >= 0) & (columns < classes), columns, classes)
+        flat = np.bincount(rows * (classes + 1) + columns, minlength=classes * (classes + 1))
         return cls(flat.reshape(classes, classes + 1))
 
     def __add__(self, other: ConfusionMatrix) -> ConfusionMatrix:
@@ -61,9 +61,9 @@ class ConfusionMatrix:
 
     @property
     def areas(self) -> Counts:
-        """3 × classes: pixels that are right, in the truth, in the answer; all that an IoU needs."""
-        right = np.diagonal(self.counts)
-        return np.stack([right, self.counts.sum(axis=1), self.counts[:, :-1].sum(axis=0)])
+        """3 × classes: pixels that are correct, in the truth, in the answer; all that an IoU needs."""
+        correct = np.diagonal(self.counts)
+        return np.stack([correct, self.counts.sum(axis=1), self.counts[:, :-1].sum(axis=0)])
 
     @property
     def iou(self) -> Floats:
@@ -77,19 +77,19 @@ class ConfusionMatrix:
 
 
 def iou_of_areas(areas: Array) -> Floats:
-    """Return n × classes from n × 3 × classes: right / (truth + answer − right); NaN where a class is absent."""
-    right, truth, answer = (areas[:, i].astype(np.float64) for i in range(3))
-    union = truth + answer - right
-    return np.divide(right, union, out=np.full(right.shape, np.nan), where=union > 0)
+    """Return n × classes from n × 3 × classes: correct / (truth + answer − correct); NaN where a class is absent."""
+    correct, truth, answer = (areas[:, i].astype(np.float64) for i in range(3))
+    union = truth + answer - correct
+    return np.divide(correct, union, out=np.full(correct.shape, np.nan), where=union > 0)
 
 
 def mean_iou_of_areas(areas: Array) -> Floats:
     """Return the mean over the classes that occur; NaN where none does."""
-    own = iou_of_areas(areas)
-    there = ~np.isnan(own)
-    count = there.sum(axis=1)
-    total = np.where(there, own, 0.0).sum(axis=1)
-    return np.divide(total, count, out=np.full(len(own), np.nan), where=count > 0)
+    ious = iou_of_areas(areas)
+    occurs = ~np.isnan(ious)
+    classes = occurs.sum(axis=1)
+    total = np.where(occurs, ious, 0.0).sum(axis=1)
+    return np.divide(total, classes, out=np.full(len(ious), np.nan), where=classes > 0)
 
 
 def mean_iou(truth: Array, answer: Array, classes: int, ignore: int = 255) -> float:
@@ -120,7 +120,8 @@ def mean_iou(truth: Array, answer: Array, classes: int, ignore: int = 255) -> fl
 METRIC = Metric(
     name="mean_iou",
     title="Mean intersection over union",
-    formula="mean over classes of TP / (TP + FP + FN), all from one confusion matrix over the pixels of all images",
+    formula="mean over classes of TP / (TP + FP + FN), all from one confusion matrix over the pixels of all images; in "
+    "a condition that ends in a class (original/car): TP / (TP + FP + FN) of that class",
     denominator="classes that occur in the truth or in the answers; ignored pixels count nowhere",
     compute=mean_iou,
     reference="Everingham et al. 2015, The PASCAL Visual Object Classes Challenge: A Retrospective, IJCV 111",

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
-from cuebench.arrays import Array, Floats
-from cuebench.errors import UserError
+from cuebench.arrays import Array
 from cuebench.metrics.base import Metric
-from cuebench.statistics.intervals import weights
+from cuebench.statistics.resampled import quotient
 
-REFERENCE = "Burgert et al. 2025, ImageNet-trained CNNs are not biased towards texture; arXiv:2509.20234"
+_PAPER = "Burgert et al. 2025, ImageNet-trained CNNs are not biased towards texture; arXiv:2509.20234"
 
 
-def relative_accuracy(correct: Array, original: Array) -> float:
+def relative_accuracy(correct: Sequence[Any] | Array, original: Sequence[Any] | Array) -> Any:
     """Return mean(correct) / mean(original).
 
     Parameters
     ----------
-    correct, original : bool arrays
-        Whether each picture was answered right, with and without the suppression.
+    correct, original : sequences of bool or float
+        Whether each picture was answered correctly, with and without the suppression; or the accuracy of each level
+        and that without suppression, as numbers or as arrays of equal length (then the result is such an array).
 
     Returns
     -------
-    float
-        NaN where nothing was right without it.
+    float or array
+        NaN where nothing was answered correctly without the suppression.
 
     References
     ----------
@@ -34,41 +37,19 @@ def relative_accuracy(correct: Array, original: Array) -> float:
     >>> relative_accuracy(np.array([True, False]), np.array([True, True]))
     0.5
     """
-    if not len(correct) or not len(original) or not np.any(original):
+    if not len(correct) or not len(original):
         return float("nan")
-    return float(np.mean(correct) / np.mean(original))
-
-
-def resampled_accuracies(correct: Array, present: Array, *, seed: int, resamples: int) -> Floats:
-    """Return resamples × conditions: the accuracy in each condition when photographs are drawn with replacement.
-
-    Parameters
-    ----------
-    correct, present : arrays photographs × conditions
-        Whether the picture was answered right, and whether it was shown at all.
-    seed, resamples : int
-        Of the bootstrap. NaN where a draw has no picture of a condition.
-    """
-    if correct.shape != present.shape:
-        raise UserError(f"correct has shape {correct.shape}, present {present.shape}")
-    drawn = weights("images", len(correct), seed, resamples)
-    step = max(1, 4_000_000 // max(len(correct), 1))
-    out = np.full((resamples, correct.shape[1]), np.nan)
-    both = np.concatenate([correct * present, present], axis=1).astype(np.float64)
-    for start in range(0, resamples, step):
-        sums = drawn[start : start + step].astype(np.float64) @ both
-        right, shown = np.split(sums, 2, axis=1)
-        np.divide(right, shown, out=out[start : start + step], where=shown > 0)
-    return out
+    return quotient(np.mean(correct, axis=0), np.mean(original, axis=0))
 
 
 METRIC = Metric(
     name="relative_accuracy",
     title="Relative accuracy under suppression",
-    formula="top-1 on suppressed images / top-1 on the same images unchanged",
+    formula="top-1 on suppressed images / top-1 on the same images unchanged; of a suppression: mean over its levels; "
+    "of a kind of suppression (suppress=…): mean over its suppressions",
     denominator="top-1 on the unchanged images; n counts the suppressed pictures",
     compute=relative_accuracy,
-    reference=REFERENCE,
+    reference=_PAPER,
     caveats=(
         "A suppression takes away more than it says: blur removes fine shape too. See its quality measures.",
         "The interval resamples photographs; all pictures made from one are drawn together.",

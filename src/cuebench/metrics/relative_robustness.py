@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from cuebench.metrics.base import Metric
-from cuebench.metrics.cue_decomposition import divided
-from cuebench.metrics.quality import Quality
+from cuebench.statistics.resampled import quotient
+
+Number = TypeVar("Number", float, np.ndarray)
 
 
-def relative_robustness(corrupted: Sequence[float], clean: float) -> float:
+def relative_robustness(corrupted: Sequence[Number], clean: Number) -> Number:
     """Return the mean of the qualities at all levels over the clean quality.
 
     Parameters
     ----------
-    corrupted : sequence of float
+    corrupted : sequence of float or array
         Quality at each level.
-    clean : float
+    clean : float or array
         Quality without corruption.
 
     Returns
     -------
-    float
+    float or array
         NaN where the clean quality is 0 or there is no level.
 
     References
@@ -35,24 +37,9 @@ def relative_robustness(corrupted: Sequence[float], clean: float) -> float:
     >>> round(relative_robustness([0.8, 0.4], 0.8), 6)
     0.75
     """
-    return float(np.mean(corrupted) / clean) if len(corrupted) and clean else float("nan")
-
-
-def over(corrupted: Quality, clean: Quality) -> Quality:
-    """Return one level's quality over the clean one, with draws."""
-    return Quality(float(divided(corrupted.value, clean.value)), divided(corrupted.draws, clean.draws), corrupted.n)
-
-
-def mean_quality(parts: Sequence[Quality]) -> Quality:
-    """Return the mean of several (levels of a type, or types), with draws."""
-    return Quality(
-        float(np.mean([p.value for p in parts])), np.mean([p.draws for p in parts], axis=0), sum(p.n for p in parts)
-    )
-
-
-def by_type(levels: Mapping[str, Sequence[Quality]]) -> dict[str, Quality]:
-    """Return type → mean over its levels."""
-    return {name: mean_quality(own) for name, own in levels.items() if own}
+    mean = np.mean(corrupted, axis=0) if len(corrupted) else float("nan")
+    robustness: Number = quotient(mean, clean)
+    return robustness
 
 
 METRIC = Metric(

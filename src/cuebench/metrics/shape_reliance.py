@@ -1,21 +1,28 @@
-"""Shape reliance: the part of shape in what a model loses when shape or texture is suppressed."""
+"""Shape reliance: the share of shape in what a model loses when shape or texture is suppressed."""
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+import numpy as np
+
 from cuebench.metrics.base import Metric
+from cuebench.statistics.resampled import quotient
+
+Number = TypeVar("Number", float, np.ndarray)
 
 
-def shape_reliance(without_shape: float, without_texture: float) -> float:
-    """Return the part of the loss that is due to shape.
+def shape_reliance(without_shape: Number, without_texture: Number) -> Number:
+    """Return the share of shape in the loss of accuracy without shape and without texture.
 
     Parameters
     ----------
-    without_shape, without_texture : float
+    without_shape, without_texture : float or array
         Mean relative accuracy under the suppressions of shape and of texture.
 
     Returns
     -------
-    float
+    float or array
         NaN where nothing is lost under either.
 
     Examples
@@ -23,8 +30,9 @@ def shape_reliance(without_shape: float, without_texture: float) -> float:
     >>> shape_reliance(0.25, 0.75)
     0.75
     """
-    shape, texture = max(0.0, 1 - without_shape), max(0.0, 1 - without_texture)
-    return shape / (shape + texture) if shape + texture > 0 else float("nan")
+    shape, texture = np.maximum(0.0, 1 - without_shape), np.maximum(0.0, 1 - without_texture)
+    reliance: Number = quotient(shape, shape + texture)
+    return reliance
 
 
 METRIC = Metric(

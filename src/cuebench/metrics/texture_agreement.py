@@ -1,12 +1,12 @@
-"""Texture agreement: whose usual texture an image shows: its prediction's, its label's, that of both or of neither."""
+"""Texture agreement: whether an image shows the usual texture of its prediction, its label, both or neither."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from cuebench.arrays import Array
+from cuebench.arrays import Array, Bools, Counts, Positions
 from cuebench.errors import UserError
 from cuebench.metrics.base import Metric
 
@@ -14,14 +14,14 @@ KINDS = ("prediction", "label", "both", "neither")
 
 
 class Agreement(NamedTuple):
-    """Which images are of each kind (KINDS, images × 4), and which could be judged at all."""
+    """Which images are of each kind (KINDS, images × 4), and which could be judged."""
 
-    kinds: np.ndarray[Any, np.dtype[np.bool_]]
-    judged: np.ndarray[Any, np.dtype[np.bool_]]
+    kinds: Bools
+    judged: Bools
 
 
 def texture_agreement(texture: Array, prediction: Array, label: Array, dominant: Array) -> Agreement:
-    """Judge each image.
+    """Compare the texture of each image with the usual textures of its prediction and its label.
 
     Parameters
     ----------
@@ -51,19 +51,21 @@ def texture_agreement(texture: Array, prediction: Array, label: Array, dominant:
 
 
 class ClassAgreement(NamedTuple):
-    """For each class with an image of which prediction and label disagree: how many agree with either."""
+    """For each label with an image that agrees with one texture only: how many agree with that of the prediction, and
+    how many with that of the label itself (``own``).
+    """
 
-    label: np.ndarray[Any, np.dtype[np.intp]]
-    prediction: np.ndarray[Any, np.dtype[np.int64]]
-    own: np.ndarray[Any, np.dtype[np.int64]]
+    label: Positions
+    prediction: Counts
+    own: Counts
 
 
 def by_label(agreement: Agreement, label: Array, classes: int) -> ClassAgreement:
     """Count, for each label, the images that agree with the prediction's texture only, and with the label's only."""
     for_prediction = np.bincount(label[agreement.kinds[:, 0]], minlength=classes)
     for_label = np.bincount(label[agreement.kinds[:, 1]], minlength=classes)
-    there = np.flatnonzero(for_prediction + for_label)
-    return ClassAgreement(there, for_prediction[there], for_label[there])
+    labels = np.flatnonzero(for_prediction + for_label)
+    return ClassAgreement(labels, for_prediction[labels], for_label[labels])
 
 
 METRIC = Metric(

@@ -1,18 +1,18 @@
-"""Texture association value: how firmly a model ties a texture to a class, and which texture an image answers to.
+"""Texture association value: how strongly a model associates a texture with a class, and the texture of an image.
 
-Show a model pictures of textures, count which class it names for each, and weigh how exclusive the tie is in both
-directions. The rows of the resulting matrix say how the model answers to each texture, so the texture of *any* image is
-the row that its own answer is most similar to.
+Show a model pictures of textures, count the class that it answers for each, and weigh how exclusive the association is
+in both directions. A row of the resulting matrix describes the answers to one texture, so the texture of *any* image is
+the row that the model's answer to it is most similar to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from cuebench.arrays import Array, Floats
+from cuebench.arrays import Array, Counts, Floats, Positions
 from cuebench.errors import UserError
 from cuebench.metrics.base import Metric
 from cuebench.statistics.intervals import child_generator
@@ -22,7 +22,7 @@ TAV = Floats
 """Textures × classes, each in [0, 1]."""
 
 NO_TEXTURE = -1
-_CHUNK = 4096  # rows of probabilities worked on at once: bounds the memory, whatever the number of images
+_CHUNK = 4096  # rows of probabilities in memory at once, whatever the number of images
 
 
 def texture_association(counts: Array) -> TAV:
@@ -63,9 +63,9 @@ def texture_association(counts: Array) -> TAV:
 
 
 class Identity(NamedTuple):
-    """The texture that each image answers to, −1 where there is none, and how similar: its texturedness."""
+    """The texture of each image (−1 where there is none) and its similarity to the answer: the texturedness."""
 
-    texture: np.ndarray[Any, np.dtype[np.intp]]
+    texture: Positions
     similarity: Floats
 
 
@@ -110,18 +110,20 @@ def texture_identity(probabilities: Array, tav: TAV) -> Identity:
         )
     unit = _divide(matrix, np.linalg.norm(matrix, axis=1, keepdims=True)).T
     index, similarity = np.full(len(p), NO_TEXTURE, np.intp), np.zeros(len(p))
-    for part, rows in _chunks(p):
+    for start in range(0, len(p), _CHUNK):
+        part = slice(start, min(start + _CHUNK, len(p)))
+        rows = np.asarray(p[part], np.float64)
         _check_probabilities(rows)
         cosines = (rows @ unit) / np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
         best = cosines.argmax(axis=1) if matrix.shape[0] else np.zeros(len(rows), np.intp)
-        found = cosines[np.arange(len(rows)), best] if matrix.shape[0] else np.zeros(len(rows))
-        similarity[part] = np.clip(found, 0, 1)
-        index[part] = np.where(found > 0, best, NO_TEXTURE)
+        largest = cosines[np.arange(len(rows)), best] if matrix.shape[0] else np.zeros(len(rows))
+        similarity[part] = np.clip(largest, 0, 1)
+        index[part] = np.where(largest > 0, best, NO_TEXTURE)
     return Identity(index, similarity)
 
 
-def count(textures: Array, classes: Array, k: int, m: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return N, k × m: how many pictures of each texture were answered with each class. Counts of shards add up."""
+def count(textures: Array, classes: Array, k: int, m: int) -> Counts:
+    """Return how many pictures of each texture were answered with each class, k × m. Counts of shards add up."""
     cell = np.asarray(textures, np.int64) * m + np.asarray(classes, np.int64)
     if len(cell) and (cell.min() < 0 or np.max(textures) >= k or np.max(classes) >= m):
         raise UserError(f"textures and classes must be positions below {k} and {m}")
@@ -129,7 +131,7 @@ def count(textures: Array, classes: Array, k: int, m: int) -> np.ndarray[Any, np
 
 
 class Pair(NamedTuple):
-    """A texture, a class, and how firmly they are tied."""
+    """A texture, a class, and their association."""
 
     texture: int
     label: int
@@ -144,7 +146,7 @@ def top_pairs(tav: TAV, number: int = 50) -> list[Pair]:
     return [Pair(int(i) // width, int(i) % width, float(flat[i])) for i in order if flat[i] > 0]
 
 
-def associated_texture(tav: TAV) -> np.ndarray[Any, np.dtype[np.intp]]:
+def associated_texture(tav: TAV) -> Positions:
     """Return the texture that each class is most associated with; −1 for a class without any association."""
     matrix = np.asarray(tav)
     if not len(matrix):
@@ -216,12 +218,6 @@ def _divide(top: Floats, bottom: Floats) -> Floats:
     return np.divide(top, bottom, out=np.zeros_like(top, dtype=np.float64), where=bottom > 0)
 
 
-def _chunks(p: Array) -> Iterator[tuple[slice, Floats]]:
-    for start in range(0, len(p), _CHUNK):
-        part = slice(start, min(start + _CHUNK, len(p)))
-        yield part, np.asarray(p[part], np.float64)
-
-
 def _check_probabilities(rows: Floats) -> None:
     sums = rows.sum(axis=1)
     if not np.isfinite(sums).all():
@@ -256,6 +252,6 @@ METRIC = Metric(
         "texture without a picture, have TAV 0.",
     ),
     chance="close to 0: answers without a preference make both entropies 1",
-    higher_is="a tighter and more exclusive tie between the texture and the class",
+    higher_is="a stronger and more exclusive association of the texture with the class",
     needs=("logits",),
 )

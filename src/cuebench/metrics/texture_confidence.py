@@ -1,13 +1,12 @@
-"""Confidence on textures: how sure a model is of an object where only a texture is shown."""
+"""Confidence on textures: the probability of the top-1 class where only a texture is shown."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from cuebench.arrays import Array
+from cuebench.arrays import Array, Counts, Floats, Positions
 from cuebench.errors import UserError
 from cuebench.metrics.base import Metric
 
@@ -16,8 +15,8 @@ SURE = 0.96
 """The paper counts pictures that are answered with more than this confidence."""
 
 
-def top1(logits: Array) -> tuple[np.ndarray[Any, np.dtype[np.intp]], np.ndarray[Any, np.dtype[np.float64]]]:
-    """Return the class with the largest logit in each row, and its softmax, without building the whole softmax."""
+def top1(logits: Array) -> tuple[Positions, Floats]:
+    """Return the class with the largest logit in each row, and its softmax, without computing the whole softmax."""
     z = np.asarray(logits, np.float64)
     best = z.argmax(axis=1)
     shifted = z - z[np.arange(len(z)), best][:, None]
@@ -28,7 +27,7 @@ def top1(logits: Array) -> tuple[np.ndarray[Any, np.dtype[np.intp]], np.ndarray[
 class ConfidenceHistogram:
     """How often each confidence occurred, in equal bins from 0 to 1; histograms of shards add up."""
 
-    counts: np.ndarray[Any, np.dtype[np.int64]]
+    counts: Counts
     total: float = 0.0
     squares: float = 0.0
     sure: int = 0
@@ -43,8 +42,8 @@ class ConfidenceHistogram:
         values = np.asarray(confidence, np.float64)
         if len(values) and not (values.min() >= 0 and values.max() <= 1 + 1e-9):
             raise UserError(f"confidence must lie in 0 … 1; got {values.min():.3g} … {values.max():.3g}")
-        where = np.minimum((values * len(self.counts)).astype(np.intp), len(self.counts) - 1)
-        self.counts += np.bincount(where, minlength=len(self.counts))
+        bins = np.minimum((values * len(self.counts)).astype(np.intp), len(self.counts) - 1)
+        self.counts += np.bincount(bins, minlength=len(self.counts))
         self.total += float(values.sum())
         self.squares += float((values**2).sum())
         self.sure += int((values > SURE).sum())
@@ -59,16 +58,33 @@ class ConfidenceHistogram:
         """Number of pictures."""
         return int(self.counts.sum())
 
+    @property
+    def mean(self) -> float:
+        """Mean confidence; NaN where there is no picture."""
+        return self.total / self.n if self.n else float("nan")
+
+    @property
+    def variance_of_mean(self) -> float:
+        """Squared standard error of the mean; 0 where there are fewer than two pictures."""
+        return max(self.squares / self.n - self.mean**2, 0) / (self.n - 1) if self.n > 1 else 0.0
+
 
 def texture_confidence(confidence: Array) -> float:
     """Return the mean confidence; NaN where there is no picture.
+
+    Parameters
+    ----------
+    confidence : float array n
+        Probability of the top-1 class of each picture (``top1``).
 
     Examples
     --------
     >>> texture_confidence(np.array([0.25, 0.75]))
     0.5
     """
-    return float(np.mean(confidence)) if len(confidence) else float("nan")
+    histogram = ConfidenceHistogram.empty()
+    histogram.add(confidence)
+    return histogram.mean
 
 
 METRIC = Metric(

@@ -1,6 +1,6 @@
-"""Texture dominance: whether a model does better on the images of a class that show the class's usual texture.
+"""Texture dominance: whether a model does better on images that show the usual texture of their class.
 
-Images are grouped by class and by the texture that ``texture_identity`` finds in them. By label, a group has an
+Images are grouped by class and by their texture (``texture_identity``). By label, a group has an
 accuracy (Table I, figures 8 and 9 of the paper); by prediction, a mean confidence (Table II, figures 10 and 11).
 """
 
@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from cuebench.arrays import Array, Floats
+from cuebench.arrays import Array, Floats, Positions
 from cuebench.errors import UserError
 from cuebench.metrics.base import Metric
-from cuebench.statistics.intervals import Bootstrap, child_generator, percentile, undefined
-from cuebench.types import Interval
+from cuebench.statistics.intervals import child_generator, percentile, undefined
+from cuebench.types import Estimate, Interval
 
 NONE = -1
-
-
 STATISTICS = ("correlation", "textures", "with_dominant", "without_dominant", "gap", "all")
 
 
@@ -37,7 +35,7 @@ class Dominance(NamedTuple):
 
 @dataclass(frozen=True)
 class Groups:
-    """Images by class and texture: how many, and the sum of their values. Groups of shards add up.
+    """Images by class and texture: how many, and the sum of their values.
 
     Parameters
     ----------
@@ -53,12 +51,8 @@ class Groups:
     sums: Floats
     lost: int = 0
 
-    def merge(self, other: Groups) -> Groups:
-        """Return the groups of both."""
-        return Groups(self.counts + other.counts, self.sums + other.sums, self.lost + other.lost)
-
     @cached_property
-    def dominant(self) -> np.ndarray[Any, np.dtype[np.intp]]:
+    def dominant(self) -> Positions:
         """The most frequent texture of each class; −1 for a class without an image."""
         return np.where(self.counts.sum(1) > 0, self.counts.argmax(1), NONE)
 
@@ -111,46 +105,64 @@ def texture_dominance(groups: Groups) -> Dominance:
     """
     counts, sums = groups.counts, groups.sums
     size = counts.sum(1)
-    there = size > 0
     filled = counts > 0
     share = (counts / np.maximum(size, 1)[:, None])[filled]
     value = sums[filled] / counts[filled]
-    rows = np.flatnonzero(there)
-    top = groups.dominant[rows]
-    n_top, s_top = counts[rows, top].sum(), sums[rows, top].sum()
-    with_it, without = _ratio(s_top, n_top), _ratio(sums.sum() - s_top, counts.sum() - n_top)
+    classes = np.flatnonzero(size > 0)
+    top = groups.dominant[classes]
+    n_top, sum_top = counts[classes, top].sum(), sums[classes, top].sum()
+    with_dominant = _ratio(sum_top, n_top)
+    without_dominant = _ratio(sums.sum() - sum_top, counts.sum() - n_top)
     return Dominance(
         correlation=_pearson(share, value),
-        textures=float(filled.sum(1)[there].mean()) if there.any() else float("nan"),
-        with_dominant=with_it,
-        without_dominant=without,
-        gap=with_it - without,
+        textures=float(filled.sum(1)[classes].mean()) if len(classes) else float("nan"),
+        with_dominant=with_dominant,
+        without_dominant=without_dominant,
+        gap=with_dominant - without_dominant,
         all=_ratio(sums.sum(), counts.sum()),
     )
 
 
-def dominance_intervals(
+def dominance_estimates(
     classes: Array, textures: Array, values: Array, k: int, m: int, *, seed: int = 0, resamples: int = 1000
-) -> dict[str, Bootstrap]:
-    """Return the interval of each statistic over images: images are drawn anew and dominant textures chosen anew.
+) -> dict[str, Estimate]:
+    """Return each statistic with an interval over images, for which dominant textures are chosen anew.
 
-    A resample repeats images, so it has fewer distinct textures in a class and larger shares than any real set of this
-    size: all its statistics are displaced. What it shows rightly is how far they scatter. The interval is therefore the
-    scatter of the resamples about their own mean, moved to the observed value (and kept in bounds): it is about other
-    sets of images of the same size, not about endless ones.
+    A resample repeats images, so it has fewer distinct textures in a class and larger shares than a real set of this
+    size: all its statistics are displaced, but their spread is right. The interval is therefore the spread of the
+    resamples about their mean, moved to the observed value and kept in bounds. It is about other sets of images of the
+    same size, not about infinitely many images.
+
+    Parameters
+    ----------
+    classes, textures, values : arrays n
+        Class, texture (−1: none) and value of each image, as in ``group``.
+    k, m : int
+        Number of textures and of classes.
+    seed, resamples : int
+        Of the bootstrap.
+
+    Returns
+    -------
+    dict of str to Estimate
+        One for each name in ``STATISTICS``; n counts the images with a texture.
     """
-    n = len(classes)
+    n, groups = len(classes), group(classes, textures, values, k, m)
+    observed, grouped = texture_dominance(groups), n - groups.lost
     if n < 2:
-        return {name: undefined("images", f"{n} image{'s' * (n != 1)}: nothing to resample") for name in STATISTICS}
+        nothing = undefined("images", f"{n} image{'s' * (n != 1)}: nothing to resample")
+        return {name: Estimate(value, grouped, (nothing,)) for name, value in zip(STATISTICS, observed)}
     rng = child_generator(seed, "texture_dominance")
-    # Only cells that occur can occur in a resample: the tables shrink to them, which is most of the speed.
-    rows, row = np.unique(classes, return_inverse=True)
+    # Only classes that occur can occur in a resample: without the others the tables are small and fast.
+    present, row = np.unique(classes, return_inverse=True)
     draws = np.empty((resamples, len(STATISTICS)))
     for b in range(resamples):
         chosen = rng.integers(n, size=n)
-        draws[b] = texture_dominance(group(row[chosen], textures[chosen], values[chosen], k, len(rows)))
-    observed = texture_dominance(group(row, textures, values, k, len(rows)))
-    return {name: _centred(draws[:, i], observed[i], _BOUNDS[name]) for i, name in enumerate(STATISTICS)}
+        draws[b] = texture_dominance(group(row[chosen], textures[chosen], values[chosen], k, len(present)))
+    return {
+        name: Estimate(value, grouped, (_centred(draws[:, i], value, _BOUNDS[name]),))
+        for i, (name, value) in enumerate(zip(STATISTICS, observed))
+    }
 
 
 _BOUNDS = {
@@ -163,16 +175,16 @@ _BOUNDS = {
 }
 
 
-def _centred(draws: Floats, value: float, bounds: tuple[float, float]) -> Bootstrap:
+def _centred(draws: Floats, value: float, bounds: tuple[float, float]) -> Interval:
     """Return the central 95 % of the draws, moved so that their mean is the observed value."""
     if np.isnan(value):
         return undefined("images", "the statistic is undefined")
-    found = percentile(draws, "images")
-    if np.isnan(found.interval.low):
-        return found
+    interval = percentile(draws, "images")
+    if np.isnan(interval.low):
+        return interval
     shift = value - float(np.nanmean(draws))
-    low, high = np.clip([found.interval.low + shift, found.interval.high + shift], *bounds)
-    return Bootstrap(Interval(float(low), float(high), "images", found.interval.level), found.note)
+    low, high = np.clip([interval.low + shift, interval.high + shift], *bounds)
+    return Interval(float(low), float(high), "images", interval.level, interval.note)
 
 
 def _pearson(x: Floats, y: Floats) -> float:

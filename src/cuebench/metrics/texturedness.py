@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from cuebench.arrays import Array
 from cuebench.metrics.base import Metric
+from cuebench.statistics.estimates import mean
 
 
 def texturedness(similarity: Array) -> float:
-    """Return the mean similarity of ``texture_identity``; NaN where there is no image.
+    """Return the mean similarity; NaN where there is no image.
+
+    Parameters
+    ----------
+    similarity : float array n
+        From ``texture_association.texture_identity``.
 
     Examples
     --------
+    >>> import numpy as np
     >>> texturedness(np.array([0.5, 1.0]))
     0.75
     """
-    return float(np.mean(similarity)) if len(similarity) else float("nan")
+    return mean(similarity).value
 
 
 METRIC = Metric(

@@ -6,63 +6,44 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.metrics.base import Metric
-from cuebench.metrics.triplet_shape_bias import Tally, compute
-from cuebench.statistics.estimates import Estimate
-from cuebench.statistics.intervals import (
-    Bootstrap,
-    Clusters,
-    Floats,
-    percentile,
-    resampled_sums,
-    too_few,
-    undefined,
-    weights,
-)
-from cuebench.types import IntervalKind
 
 
-def gain(trained: Tally, baselines: Sequence[Tally]) -> float:
-    """Return the difference; NaN where there is no baseline or no trial."""
-    if not baselines:
-        return float("nan")
-    return compute(trained).value - float(np.mean([compute(b).value for b in baselines]))
+def triplet_bias_gain(
+    trained: float | Array, baselines: Sequence[float] | Array, weights: Sequence[float] | Array | None = None
+) -> float | Array:
+    """Return the triplet shape bias of a network minus the mean of its random initialisations.
 
+    Parameters
+    ----------
+    trained : float or array
+        Triplet shape bias of the network; an array: one value for each bootstrap draw.
+    baselines : array … × initialisations
+        Triplet shape bias of each random initialisation, on the same triplets.
+    weights : array … × initialisations, optional
+        How often each initialisation counts in a bootstrap draw; default: once.
 
-def gain_estimates(
-    trained: Tally,
-    baselines: Sequence[Tally],
-    clusters: Clusters,
-    kinds: Sequence[IntervalKind],
-    *,
-    seed: int,
-    resamples: int,
-) -> list[Estimate]:
-    """Return the gain with one interval of each kind; trained and untrained are resampled alike, with the seeds."""
-    value, n = gain(trained, baselines), int(compute(trained).denominator)
-    return [Estimate(value, n, _interval([trained, *baselines], clusters, kind, seed, resamples)) for kind in kinds]
+    Returns
+    -------
+    float or array
+        One value for each value of ``trained``; NaN where there is no baseline.
 
+    References
+    ----------
+    Tartaglini, Vong & Lake 2022, https://escholarship.org/uc/item/6hj739kb
 
-def mean_of_seeds(baselines: Sequence[Tally], *, seed: int, resamples: int) -> Estimate:
-    """Return the mean bias of the random initialisations, n = number of seeds, with an interval over seeds."""
-    values = np.array([compute(b).value for b in baselines])
-    if len(values) < 2:
-        why = undefined("seeds", f"{len(values)} seed: nothing to resample")
-        return Estimate(float(values.mean()) if len(values) else float("nan"), len(values), why)
-    draws = weights("seeds", len(values), seed, resamples).astype(np.float64) @ values / len(values)
-    return Estimate(float(values.mean()), len(values), percentile(draws, "seeds"))
-
-
-def _interval(tallies: Sequence[Tally], clusters: Clusters, kind: IntervalKind, seed: int, resamples: int) -> Bootstrap:
-    reason = too_few(clusters, kind)
-    if reason:
-        return undefined(kind, reason)
-    columns = np.column_stack([c for t in tallies for c in (t.shape, t.trials)])
-    sums = resampled_sums(columns, clusters, kind, seed=seed, resamples=resamples)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratios: Floats = sums[:, 0::2] / sums[:, 1::2]
-    seeds = weights("seeds", len(tallies) - 1, seed, resamples).astype(np.float64)
-    return percentile(ratios[:, 0] - (seeds * ratios[:, 1:]).sum(axis=1) / (len(tallies) - 1), kind)
+    Examples
+    --------
+    >>> round(triplet_bias_gain(0.75, [0.5, 0.6]), 2)
+    0.2
+    """
+    values = np.asarray(baselines, np.float64)
+    counts = np.ones_like(values) if weights is None else np.asarray(weights, np.float64)
+    if not values.shape[-1]:
+        return trained * np.nan
+    gain = trained - (counts * values).sum(axis=-1) / counts.sum(axis=-1)
+    return gain if np.ndim(gain) else float(gain)
 
 
 METRIC = Metric(

@@ -1,4 +1,4 @@
-"""Triplets of anchor, shape match and texture match, and which match an embedding finds more similar. A helper.
+"""Triplets of anchor, shape match and texture match, and which match an embedding finds more similar.
 
 A trial is an anchor, a *shape match* (same shape instance, another texture) and a *texture match* (same texture
 instance, another shape). Every image is embedded once. Only images that share a source are ever compared, so the
@@ -11,20 +11,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from cuebench.arrays import Array, Bools, Floats, Positions
 from cuebench.errors import UserError, did_you_mean
-
-Ints = Positions
+from cuebench.statistics.intervals import child_generator
 
 Similarity = Literal["cosine", "dot", "euclid"]
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
 TIE = 1e-13
 """Similarities closer than this part of the largest one are equal: what is left is rounding of the product."""
 _CENTRED = 1e-15  # (rounding of the mean)² is this small a part of the squared length, and less
+
+
+# ------------------------------------------------------------------------------------------------- which trials
 
 
 @dataclass(frozen=True)
@@ -41,23 +43,19 @@ class Triplets:
         Images that share a source: the only ones that are compared.
     """
 
-    anchor: Ints
-    shape: Ints
-    texture: Ints
+    anchor: Positions
+    shape: Positions
+    texture: Positions
     images: int
-    groups: tuple[Ints, ...] = ()
+    groups: tuple[Positions, ...] = ()
 
     def __len__(self) -> int:
         return len(self.anchor)
 
     @cached_property
-    def per_anchor(self) -> Ints:
+    def per_anchor(self) -> Positions:
         """Number of trials of each image as the anchor; 0: it has no match of one kind."""
         return np.bincount(self.anchor, minlength=self.images).astype(np.intp)
-
-    def only(self, rows: Array) -> Triplets:
-        """Return some of the trials."""
-        return Triplets(self.anchor[rows], self.shape[rows], self.texture[rows], self.images, self.groups)
 
 
 def enumerate_triplets(shape_sources: Sequence[str] | Array, texture_sources: Sequence[str] | Array) -> Triplets:
@@ -73,43 +71,71 @@ def enumerate_triplets(shape_sources: Sequence[str] | Array, texture_sources: Se
 
     Examples
     --------
-    >>> found = enumerate_triplets(["a", "a", "b", "b"], ["x", "y", "x", "y"])
-    >>> len(found), found.anchor.tolist(), found.shape.tolist(), found.texture.tolist()
+    >>> triplets = enumerate_triplets(["a", "a", "b", "b"], ["x", "y", "x", "y"])
+    >>> len(triplets), triplets.anchor.tolist(), triplets.shape.tolist(), triplets.texture.tolist()
     (4, [0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1])
     """
-    shapes, textures = _codes(shape_sources), _codes(texture_sources)
+    shapes, textures = (
+        np.unique(np.asarray(sources), return_inverse=True)[1].ravel() for sources in (shape_sources, texture_sources)
+    )
     if len(shapes) != len(textures):
         raise UserError(f"{len(shapes)} shape sources and {len(textures)} texture sources")
     by_shape, by_texture = _members(shapes), _members(textures)
-    parts: list[tuple[Ints, Ints, Ints]] = []
-    for a in range(len(shapes)):
-        same_shape, same_texture = by_shape[shapes[a]], by_texture[textures[a]]
-        first = same_shape[textures[same_shape] != textures[a]]
-        second = same_texture[shapes[same_texture] != shapes[a]]
-        trials = len(first) * len(second)
-        parts.append((np.full(trials, a, np.intp), np.repeat(first, len(second)), np.tile(second, len(first))))
-    none = np.zeros(0, np.intp)
-    anchor, shape, texture = (np.concatenate([none, *(p[i] for p in parts)]) for i in range(3))
-    groups = tuple(g for g in (*by_shape, *by_texture) if len(g) > 1)
+    nothing = np.zeros(0, np.intp)
+    anchors, shape_matches, texture_matches = [nothing], [nothing], [nothing]
+    for image in range(len(shapes)):
+        same_shape, same_texture = by_shape[shapes[image]], by_texture[textures[image]]
+        first = same_shape[textures[same_shape] != textures[image]]
+        second = same_texture[shapes[same_texture] != shapes[image]]
+        anchors.append(np.full(len(first) * len(second), image, np.intp))
+        shape_matches.append(np.repeat(first, len(second)))
+        texture_matches.append(np.tile(second, len(first)))
+    groups = tuple(group for group in (*by_shape, *by_texture) if len(group) > 1)
+    anchor, shape, texture = (np.concatenate(parts) for parts in (anchors, shape_matches, texture_matches))
     return Triplets(anchor, shape, texture, len(shapes), groups)
 
 
-def balanced_draw(triplets: Triplets, k: int, rng: np.random.Generator) -> Ints:
-    """Return the rows of ``k`` trials of each anchor, drawn without replacement; an anchor with fewer gives all it has.
+def _members(codes: Positions) -> list[Positions]:
+    """Return the positions of each code."""
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(codes))[:-1]) if len(codes) else []
+
+
+def balanced_draws(triplets: Triplets, k: int, replications: int, seed: int) -> tuple[Positions, ...]:
+    """Draw ``k`` trials of each anchor without replacement, several times; an anchor with fewer gives all it has.
 
     Frequent shapes and textures make more triplets; drawing the same number for each anchor gives all the same weight.
+
+    Parameters
+    ----------
+    triplets : Triplets
+        What is drawn from.
+    k, replications, seed : int
+        Trials of each anchor, number of draws, and what they depend on.
+
+    Returns
+    -------
+    tuple of int arrays
+        Positions of the drawn trials, one array for each replication.
     """
     if k < 1:
         raise UserError(f"cannot draw {k} triplets for each anchor", "draw 1 or more; published: 28")
-    order = np.lexsort((rng.random(len(triplets)), triplets.anchor))
     first = np.cumsum(triplets.per_anchor) - triplets.per_anchor
     rank = np.arange(len(triplets)) - first[triplets.anchor]
-    return np.sort(order[rank < k])
+    draws = []
+    for replication in range(replications):
+        keys = child_generator(seed, f"triplets/{replication}").random(len(triplets))
+        order = np.lexsort((keys, triplets.anchor))
+        draws.append(np.sort(order[rank < k]))
+    return tuple(draws)
+
+
+# ------------------------------------------------------------------------------------------------- decisions
 
 
 @dataclass(frozen=True)
 class Gram:
-    """Inner products of the embeddings that share a source (0 elsewhere), made when they are asked for.
+    """Inner products of the embeddings that share a source (0 elsewhere), computed when they are asked for.
 
     A row with NaN or infinite numbers is not usable; a row of zeros has no direction and is not usable either.
     """
@@ -120,13 +146,21 @@ class Gram:
     @cached_property
     def products(self) -> Floats:
         """x·y, for cosine and dot product."""
-        return _blocks(self.features, self.triplets)
+        return self._blocks(None)
 
     @cached_property
     def centred(self) -> Floats:
         """(x − m)·(y − m) with m the mean: distances are the same, and near-parallel embeddings keep their digits."""
-        mean = self.features[self.usable].mean(axis=0, dtype=np.float64) if self.usable.any() else 0.0
-        return _blocks(self.features, self.triplets, mean)
+        return self._blocks(self.features[self.usable].mean(axis=0, dtype=np.float64) if self.usable.any() else None)
+
+    def _blocks(self, mean: Floats | None) -> Floats:
+        products = np.zeros((self.triplets.images, self.triplets.images))
+        with np.errstate(invalid="ignore", over="ignore"):  # unusable rows are found by their squares
+            for group in self.triplets.groups:
+                rows = self.features[group].astype(np.float64)
+                rows = rows if mean is None else rows - mean
+                products[group[:, None], group[None, :]] = rows @ rows.T
+        return products
 
     @cached_property
     def usable(self) -> Bools:
@@ -154,16 +188,6 @@ def gram(features: Array, triplets: Triplets) -> Gram:
     return Gram(features, triplets)
 
 
-def _blocks(features: Array, triplets: Triplets, mean: Floats | float | None = None) -> Floats:
-    products = np.zeros((triplets.images, triplets.images))
-    with np.errstate(invalid="ignore", over="ignore"):  # unusable rows are found by their squares
-        for group in triplets.groups:
-            rows = features[group].astype(np.float64)
-            rows = rows if mean is None else rows - mean
-            products[group[:, None], group[None, :]] = rows @ rows.T
-    return products
-
-
 class Decisions(NamedTuple):
     """What happened in each trial; a trial that is none of the three had an unusable image."""
 
@@ -172,46 +196,69 @@ class Decisions(NamedTuple):
     tie: Bools
 
 
-def decide(of: Gram, triplets: Triplets, kind: Similarity = "cosine") -> Decisions:
+def decide(products: Gram, similarity: Similarity = "cosine") -> Decisions:
     """Decide every trial: shape where the shape match is strictly more similar to the anchor than the texture match.
 
     ``cosine``: x·y / (‖x‖·‖y‖); ``dot``: x·y; ``euclid``: −‖x − y‖ (compared as squares, which have the same order).
     """
-    if kind not in SIMILARITIES:
-        raise did_you_mean("similarity", kind, SIMILARITIES)
-    a, s, t = triplets.anchor, triplets.shape, triplets.texture
-    gap, scale = _gap(of, triplets, kind)
-    limit = TIE * scale
-    usable = np.ones(len(a), bool) if of.usable.all() else of.usable[a] & of.usable[s] & of.usable[t]
+    if similarity not in SIMILARITIES:
+        raise did_you_mean("similarity", similarity, SIMILARITIES)
+    gap, scale = _gap(products, similarity)
+    limit, usable = TIE * scale, np.ones(len(gap), bool)
+    if not products.usable.all():
+        for images in (products.triplets.anchor, products.triplets.shape, products.triplets.texture):
+            usable &= products.usable[images]
     return Decisions(usable & (gap > limit), usable & (gap < -limit), usable & (np.abs(gap) <= limit))
 
 
-def _gap(of: Gram, triplets: Triplets, kind: Similarity) -> tuple[Floats, float]:
+def _gap(products: Gram, similarity: Similarity) -> tuple[Floats, float]:
     """Return sim(anchor, shape match) − sim(anchor, texture match) for each trial, and the size of what is compared.
 
     What both have in common (the anchor's own length) is left out: it changes no sign, only the rounding.
     """
-    table = of.centred if kind == "euclid" else of.products
+    triplets = products.triplets
+    table = products.centred if similarity == "euclid" else products.products
     flat, row = table.ravel(), triplets.anchor * triplets.images
-    first, second = flat[row + triplets.shape], flat[row + triplets.texture]
-    squares = np.where(of.usable, table.diagonal() if kind == "euclid" else of.squares, 1.0)
+    to_shape, to_texture = flat[row + triplets.shape], flat[row + triplets.texture]
+    squares = np.where(products.usable, table.diagonal() if similarity == "euclid" else products.squares, 1.0)
     largest = float(squares.max(initial=np.finfo(np.float64).tiny))
     with np.errstate(invalid="ignore"):  # trials of unusable images are masked by the caller
-        if kind == "dot":
-            return first - second, largest
-        if kind == "euclid":
+        if similarity == "dot":
+            return to_shape - to_texture, largest
+        if similarity == "euclid":
             # A network that answers everything alike is left with the rounding of its own length.
-            largest = max(largest, float(np.where(of.usable, of.squares, 0).max(initial=0)) * _CENTRED)
-            return 2 * (first - second) - (squares[triplets.shape] - squares[triplets.texture]), largest
-        lengths = 1 / np.sqrt(squares)
-        gap = first * lengths[triplets.shape] - second * lengths[triplets.texture]
-        return gap * lengths[triplets.anchor], 1.0
+            longest = float(np.where(products.usable, products.squares, 0).max(initial=0))
+            gap = 2 * (to_shape - to_texture) - (squares[triplets.shape] - squares[triplets.texture])
+            return gap, max(largest, longest * _CENTRED)
+        inverse = 1 / np.sqrt(squares)
+        gap = to_shape * inverse[triplets.shape] - to_texture * inverse[triplets.texture]
+        return gap * inverse[triplets.anchor], 1.0
 
 
-def _codes(sources: Sequence[Any] | Array) -> Ints:
-    return np.unique(np.asarray(sources), return_inverse=True)[1].ravel().astype(np.intp)
+# ------------------------------------------------------------------------------------------------- counts
 
 
-def _members(codes: Ints) -> list[Ints]:
-    order = np.argsort(codes, kind="stable")
-    return np.split(order, np.cumsum(np.bincount(codes))[:-1]) if len(codes) else []
+class Tally(NamedTuple):
+    """Decisions of each anchor; the numbers of several draws are averaged, so they need not be whole."""
+
+    shape: Floats
+    texture: Floats
+    ties: Floats
+
+    @property
+    def trials(self) -> Floats:
+        """Trials of each anchor that could be decided."""
+        return self.shape + self.texture + self.ties
+
+
+def count(decisions: Decisions, triplets: Triplets, draws: Sequence[Positions] | None = None) -> Tally:
+    """Count the decisions of each anchor, over all trials or averaged over several draws of them."""
+
+    if draws is None:
+        each = [[np.bincount(triplets.anchor, outcome, triplets.images)] for outcome in decisions]
+    else:
+        each = [
+            [np.bincount(triplets.anchor[rows], outcome[rows], triplets.images) for rows in draws]
+            for outcome in decisions
+        ]
+    return Tally(*(np.mean(counts, axis=0) for counts in each))

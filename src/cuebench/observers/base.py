@@ -1,8 +1,9 @@
-"""The contract of an observer, and how one is asked for by name.
+"""The contract of an observer, what it may offer besides, and how one is asked for by name.
 
-An observer is anything with these six attributes and ``respond``; no base class is needed. Those that look at pixels
-have a ``preprocess``; those that do not (people recorded in a file, ideal observers) have None, and the engine then
-decodes no image for them.
+An observer is anything with the six attributes of `Observer` and ``respond``. `ObserverBase` adds defaults for all that
+is optional; our own observers inherit it, and `complete` gives the same to an object that does not. Observers that look
+at pixels have a ``preprocess``; those that do not (people recorded in a file, ideal observers) have None, and no image
+is decoded for them.
 """
 
 from __future__ import annotations
@@ -10,18 +11,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from urllib.parse import parse_qsl
 
-import numpy as np
-
+from cuebench.arrays import Array, Pixels
 from cuebench.errors import UserError
 from cuebench.labels import LabelMap, LabelSpace
 from cuebench.observers.preprocess import Preprocess
+from cuebench.options import Option
 from cuebench.types import Capability, ObserverKind, Stimulus
 
 WEIGHT_FILES = {".onnx", ".safetensors", ".pt", ".pth", ".ckpt", ".bin", ".ts"}
 """Endings of files that hold a model."""
+REQUIRED = ("name", "kind", "fingerprint", "preprocess", "labels", "capabilities", "respond")
+"""What every observer has."""
 
 
 @dataclass(frozen=True)
@@ -31,19 +34,19 @@ class Batch:
     Parameters
     ----------
     stimuli : sequence of Stimulus
-        Who they are. Only ideal and recorded observers may look at the truth in here.
+        The stimuli. Only ideal and recorded observers may look at the truth in here.
     images : uint8 array N×H×W×3 or None
         After the observer's own geometry, before its normalisation; None for observers without ``preprocess``.
     """
 
     stimuli: Sequence[Stimulus]
-    images: np.ndarray[Any, np.dtype[np.uint8]] | None = None
+    images: Pixels | None = None
 
     def __len__(self) -> int:
         return len(self.stimuli)
 
 
-Answers = Mapping[str, np.ndarray[Any, Any]]
+Answers = Mapping[str, Array]
 """What ``respond`` returns: column → one row for each stimulus of the batch.
 
 ``logits`` float N×classes, ``features`` float N×d, ``decisions`` str N. An observer that can answer one stimulus
@@ -54,7 +57,7 @@ fewer (a person who did not see it). Further columns such as ``rt`` or ``subject
 
 @runtime_checkable
 class Observer(Protocol):
-    """Whoever looks.
+    """A model, a person or an ideal observer: the least that an object must have.
 
     Attributes
     ----------
@@ -71,12 +74,9 @@ class Observer(Protocol):
     capabilities : frozenset of str
         Subset of ``logits``, ``features``, ``masks``, ``decisions``.
 
-    Notes
-    -----
-    What an observer may offer besides: ``precision`` (what it computes with; part of the cache's key); ``memory``
-    (bytes on the device) with ``release()`` (go to the main memory until the next answer), so that observers which do
-    not fit the device together take turns; ``check_shown(stimuli)``, which raises where it cannot answer any of them;
-    ``notes``, which stand in the record; ``loaded_by`` (adapter and version, set by ``load``).
+    See Also
+    --------
+    ObserverBase : what an observer may offer besides.
     """
 
     @property
@@ -97,22 +97,165 @@ class Observer(Protocol):
         ...
 
 
-@runtime_checkable
-class Recorded(Observer, Protocol):
-    """An observer whose answers were given earlier and are read from a file: it knows what it was shown."""
+class ObserverBase:
+    """Everything that a run asks of an observer: the contract, and what is optional with its default.
+
+    Attributes
+    ----------
+    notes : tuple of str
+        Remarks that stand beside every score of this observer.
+    precision : str
+        What it computes with, part of the cache's key; empty: as the run says.
+    memory : int
+        Bytes that it takes on its device; 0: unknown, or none that ``release`` could free.
+    device : str
+        Where that is; empty: the usual one.
+    loaded_by : str
+        Adapter and version that made it, part of the cache's key; set by ``observers.load``.
+    """
+
+    if TYPE_CHECKING:
+
+        @property
+        def name(self) -> str: ...
+        @property
+        def kind(self) -> ObserverKind: ...
+        @property
+        def fingerprint(self) -> str: ...
+        @property
+        def preprocess(self) -> Preprocess | None: ...
+        @property
+        def labels(self) -> LabelSpace | None: ...
+        @property
+        def capabilities(self) -> frozenset[Capability]: ...
+        @property
+        def notes(self) -> tuple[str, ...]: ...
+        @property
+        def precision(self) -> str: ...
+        @property
+        def memory(self) -> int: ...
+        @property
+        def device(self) -> Any: ...
+        @property
+        def loaded_by(self) -> str: ...
+    else:  # plain defaults, so that a subclass may set them in any way
+        notes, precision, memory, device, loaded_by = (), "", 0, "", ""
+
+    def respond(self, batch: Batch, needs: Sequence[Capability]) -> Answers:
+        """Answer a batch with (at least) the columns named in ``needs``."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Go to the main memory until the next answer, so that another observer fits the device."""
+
+    def check_shown(self, stimuli: Sequence[Stimulus]) -> None:
+        """Raise a UserError where it cannot answer any of these stimuli."""
 
     def stimulus_names(self) -> Sequence[str]:
-        """Return the names of the images it has answered, as recorded."""
-        ...
+        """Return the names of the images that it has answered already; empty: it can be shown any."""
+        return ()
+
+    def among(self, targets: Sequence[str], members: LabelMap | None = None, space: str = "") -> ObserverBase:
+        """Return the observer that chooses among these classes (by their members in a larger space, if given).
+
+        Only ideal and recorded observers can be told; the others answer in the classes that they were trained on.
+        """
+        return self
+
+    def layers(self) -> list[str]:
+        """Return the names of the layers that ``?features=LAYER`` can name."""
+        return []
+
+    def outputs(self) -> list[str]:
+        """Return the names of the outputs that ``?features=OUTPUT`` can name."""
+        return []
+
+    def reading(self, names: Sequence[str]) -> ObserverBase:
+        """Return an observer that answers also with ``features:NAME`` for each layer; ``all``: every block."""
+        if self.kind != "model":
+            return self
+        raise UserError(
+            f"{self.name} has no layers that can be named",
+            "layers are read from torch models; name one output of an ONNX file with ?features=OUTPUT",
+        )
 
 
-@runtime_checkable
-class Choosing(Observer, Protocol):
-    """An observer that is told what it can choose from: it answers in the classes of each protocol's stimuli."""
+def missing_attributes(thing: object) -> list[str]:
+    """Return what an object lacks to be an observer; a class lacks everything.
 
-    def among(self, targets: Sequence[str], members: LabelMap | None = None, space: str = "") -> Observer:
-        """Return the same observer, choosing among these classes (by their members in a larger space, if given)."""
-        ...
+    The fingerprint is not looked at, because asking for it may hash gigabytes of weights.
+    """
+    looked_at = [name for name in REQUIRED if name != "fingerprint"]
+    return [name for name in looked_at if isinstance(thing, type) or not hasattr(thing, name)]
+
+
+def is_observer(thing: object) -> bool:
+    """Tell whether an object has what an observer must have."""
+    return not missing_attributes(thing)
+
+
+def complete(observer: Observer) -> ObserverBase:
+    """Return an observer with all that is optional: itself where it inherits it, else with defaults for the rest."""
+    return observer if isinstance(observer, ObserverBase) else _Completed(observer)
+
+
+def _offered(name: str, default: Any = None) -> Any:
+    """Return the attribute of the completed object; where it has none, the default."""
+    return property(lambda self: getattr(self.observer, name, default))
+
+
+class _Completed(ObserverBase):
+    """A user's own observer with everything that it does not define itself."""
+
+    name, kind, fingerprint = _offered("name"), _offered("kind"), property(lambda self: self.observer.fingerprint)
+    preprocess, labels, capabilities = _offered("preprocess"), _offered("labels"), _offered("capabilities")
+    precision, device = _offered("precision", ""), _offered("device", "")
+
+    def __init__(self, observer: Observer) -> None:
+        self.observer: Any = observer
+        self.loaded_by = str(getattr(observer, "loaded_by", ""))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(getattr(self.observer, "notes", ()))
+
+    @property
+    def memory(self) -> int:
+        return int(getattr(self.observer, "memory", 0) or 0) if hasattr(self.observer, "release") else 0
+
+    def respond(self, batch: Batch, needs: Sequence[Capability]) -> Answers:
+        answers: Answers = self.observer.respond(batch, needs)
+        return answers
+
+    def release(self) -> None:
+        self._call("release")
+
+    def check_shown(self, stimuli: Sequence[Stimulus]) -> None:
+        self._call("check_shown", stimuli)
+
+    def stimulus_names(self) -> Sequence[str]:
+        return list(self._call("stimulus_names"))
+
+    def among(self, targets: Sequence[str], members: LabelMap | None = None, space: str = "") -> ObserverBase:
+        told = self._call("among", targets, members, space)
+        return self if told is self.observer else complete(told)
+
+    def layers(self) -> list[str]:
+        return list(self._call("layers"))
+
+    def outputs(self) -> list[str]:
+        return list(self._call("outputs"))
+
+    def reading(self, names: Sequence[str]) -> ObserverBase:
+        return complete(self._call("reading", names))
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        """Call the user's method, or the default where there is none."""
+        method = getattr(self.observer, name, None)
+        return method(*arguments) if callable(method) else getattr(ObserverBase, name)(self, *arguments)
+
+    def __repr__(self) -> str:
+        return repr(self.observer)
 
 
 @dataclass(frozen=True)
@@ -139,14 +282,6 @@ class Spec:
         """What the observer is called by default: the spec itself; of a file, its name without the folders."""
         path = PurePath(self.body)
         return f"{self.scheme}:{path.stem}" if path.suffix in WEIGHT_FILES else self.text
-
-    def take(self, **accepted: str) -> dict[str, str]:
-        """Return the options with defaults; an option that is not accepted is an error that lists those that are."""
-        unknown = set(self.options) - set(accepted)
-        if unknown:
-            known = ", ".join(accepted) or "none"
-            raise UserError(f"observer {self.text!r}: unknown option {sorted(unknown)[0]!r}", f"accepted: {known}")
-        return {**accepted, **self.options}
 
 
 @dataclass(frozen=True)
@@ -179,6 +314,8 @@ class Adapter:
         Rises when the same weights would answer differently; part of the cache key.
     examples : tuple of str
         Specs that show the range, used by ``cuebench list observers`` and the docs.
+    options : mapping of str to Option
+        What may stand behind the ``?``; ``cuebench explain`` lists them.
     """
 
     load: Callable[[Spec, LoadOptions], list[Observer]]
@@ -187,3 +324,4 @@ class Adapter:
     packages: tuple[str, ...] = ()
     version: int = 1
     examples: tuple[str, ...] = ()
+    options: Mapping[str, Option] = field(default_factory=dict)

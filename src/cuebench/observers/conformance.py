@@ -7,9 +7,10 @@ from typing import Any, get_args
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.errors import all_problems
 from cuebench.labels import LabelSpace
-from cuebench.observers.base import Answers, Batch, Observer
+from cuebench.observers.base import REQUIRED, Answers, Batch, Observer
 from cuebench.observers.preprocess import Preprocess
 from cuebench.types import Capability, ObserverKind, Stimulus
 
@@ -42,7 +43,7 @@ def check_observer(observer: Observer, *, tolerance: float = 1e-4, seed: int = 0
 
 
 def _attributes(observer: Any) -> list[str]:
-    missing = [a for a in _names() if not hasattr(observer, a)]
+    missing = [a for a in REQUIRED if not hasattr(observer, a)]
     if missing:
         return [f"no attribute {a!r}" for a in missing]
     checks = {
@@ -57,10 +58,6 @@ def _attributes(observer: Any) -> list[str]:
         "fingerprint differs when asked for twice": observer.fingerprint == observer.fingerprint,
     }
     return [problem for problem, fine in checks.items() if not fine]
-
-
-def _names() -> tuple[str, ...]:
-    return ("name", "kind", "fingerprint", "preprocess", "labels", "capabilities", "respond")
 
 
 def _answers(observer: Observer, preprocess: Preprocess, tolerance: float, seed: int) -> list[str]:
@@ -89,11 +86,11 @@ def _answers(observer: Observer, preprocess: Preprocess, tolerance: float, seed:
     return problems
 
 
-def _only(observer: Observer, images: np.ndarray[Any, Any], column: Capability) -> np.ndarray[Any, Any]:
+def _only(observer: Observer, images: Array, column: Capability) -> Array:
     return _ask(observer, images, [column])[column]
 
 
-def _ask(observer: Observer, images: np.ndarray[Any, Any], needs: Sequence[Capability]) -> Answers:
+def _ask(observer: Observer, images: Array, needs: Sequence[Capability]) -> Answers:
     stimuli = [Stimulus(f"test-{i}") for i in range(len(images))]
     return observer.respond(Batch(stimuli, images), needs)
 

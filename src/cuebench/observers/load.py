@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib.util
 
 from cuebench.errors import MissingExtra
-from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
+from cuebench.observers.base import Adapter, LoadOptions, ObserverBase, Spec, complete
 from cuebench.registry import adapters
 
 
-def load(spec: str, options: LoadOptions | None = None) -> list[Observer]:
+def load(spec: str, options: LoadOptions | None = None) -> list[ObserverBase]:
     """Return the observers that a spec stands for (one file of people gives many).
 
     Parameters
@@ -27,12 +27,12 @@ def load(spec: str, options: LoadOptions | None = None) -> list[Observer]:
     parsed = Spec.parse(spec)
     adapter: Adapter = adapters.get(parsed.scheme)
     require(f"observer {spec!r}", adapter.extra, adapter.packages)
-    found = adapter.load(parsed, options or LoadOptions())
-    for observer in found:
-        # A suite loads its members by their own adapters, whose versions count.
-        if not getattr(observer, "loaded_by", ""):
+    observers = [complete(observer) for observer in adapter.load(parsed, options or LoadOptions())]
+    for observer in observers:
+        # A suite loads its members by their own adapters, whose versions count. Some observers are frozen dataclasses.
+        if not observer.loaded_by:
             object.__setattr__(observer, "loaded_by", f"{parsed.scheme}/{adapter.version}")
-    return found
+    return observers
 
 
 def missing_packages(adapter: Adapter) -> list[str]:

@@ -10,20 +10,20 @@ import numpy as np
 from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
-from cuebench.observers.base import Answers, Batch
+from cuebench.observers.base import Answers, Batch, ObserverBase
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch.placement import Placed
 from cuebench.types import Capability, ObserverKind
 
 Forward = Callable[[Array], Any]
 """float32 N×3×H×W → logits N×classes×h×w (an array or a tensor), or class numbers N×h×w."""
-FUNCTIONS_OWN = "the function's own"
+FUNCTION_PRECISION = "the function's own"
 """Precision of what cuebench cannot look into."""
 ROOM = 64_000_000
 """Numbers of logits that are held at once: 256 MB."""
 
 
-class MaskObserver:
+class MaskObserver(ObserverBase):
     """A semantic segmentation model.
 
     Parameters
@@ -48,8 +48,13 @@ class MaskObserver:
         The module behind ``forward``, where there is one: it can leave the device for others.
     """
 
+    name: str
     kind: ObserverKind = "model"
+    preprocess: Preprocess
+    labels: LabelSpace
     capabilities: frozenset[Capability] = frozenset({"masks"})
+    notes: tuple[str, ...]
+    precision: str
 
     def __init__(
         self,
@@ -62,27 +67,32 @@ class MaskObserver:
         window: int = 0,
         stride: int = 0,
         notes: Sequence[str] = (),
-        precision: str = FUNCTIONS_OWN,
+        precision: str = FUNCTION_PRECISION,
         placed: Placed | None = None,
     ) -> None:
         check_window(name, window, stride)
         self.forward, self.name, self.preprocess, self.labels = forward, name, preprocess, labels
         self.window, self.stride = window, stride or window
         self.precision, self._identity, self._placed = precision, fingerprint, placed
-        slid = (f"sliding window {window}, stride {self.stride}",) if window else ()
-        self.notes: tuple[str, ...] = (*notes, *slid)
+        sliding = (f"sliding window {window}, stride {self.stride}",) if window else ()
+        self.notes = (*notes, *sliding)
 
     @property
     def fingerprint(self) -> str:
         """What identifies the answers in the cache."""
-        own = self._identity if isinstance(self._identity, str) else self._identity()
+        identity = self._identity if isinstance(self._identity, str) else self._identity()
         # Windows change the answers.
-        return f"{own}|window {self.window}/{self.stride}" if self.window else own
+        return f"{identity}|window {self.window}/{self.stride}" if self.window else identity
 
     @property
     def memory(self) -> int:
         """Bytes that the weights take on a device of their own; 0 where they do not or are not known."""
         return self._placed.memory if self._placed else 0
+
+    @property
+    def device(self) -> Any:
+        """Where it runs; empty: not known."""
+        return self._placed.device if self._placed else ""
 
     def release(self) -> None:
         """Make room on the device until the next answer."""

@@ -1,4 +1,4 @@
-"""Files of recorded answers: which format one has, and its columns; errors name the file, the line and the column."""
+"""Files of recorded answers: their formats and columns; errors name the file, the line and the column."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from cuebench.arrays import Floats, Strings
+from cuebench.arrays import Counts, Floats, Strings
 from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelSpace
 
@@ -48,7 +48,7 @@ _FORMATS = (
 class Recording:
     """The columns of one file, one row for each trial.
 
-    ``logits`` are given, or the logarithms of given probabilities, which softmax turns back into them. ``classes`` are
+    ``logits`` are those of the file, or the logarithms of its probabilities, which softmax turns back. ``classes`` are
     the label names where the file has one column for each class. ``people``: the file names subjects and has no column
     of response times, which would tell people from the models of the public raw data.
     """
@@ -100,10 +100,10 @@ def files_of(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise UserError(f"recorded responses {path}: no such file or folder", "write recorded:FILE or recorded:FOLDER")
-    found = [p for p in path.iterdir() if p.suffix.lower() in {".csv", ".parquet"} and not p.name.startswith(".")]
-    if not found:
+    files = [p for p in path.iterdir() if p.suffix.lower() in {".csv", ".parquet"} and not p.name.startswith(".")]
+    if not files:
         raise UserError(f"recorded responses {path}: the folder holds no .csv or .parquet file", _FORMATS)
-    return sorted(found)
+    return sorted(files)
 
 
 def read_recording(file: Path, labels: LabelSpace | None, values: str = "", *, whole: bool = True) -> Recording:
@@ -125,7 +125,9 @@ def read_recording(file: Path, labels: LabelSpace | None, values: str = "", *, w
         raise UserError(f"{file} holds no trial, only a header", "record some responses, or leave the file out")
     columns = set(table.column_names)
     is_raw = _is_raw(columns)
-    _require_columns(file, columns, RAW_NEEDED if is_raw else ())
+    missing = [c for c in RAW_NEEDED if is_raw and c not in columns]
+    if missing:
+        raise UserError(f"{file}: missing column{'s' * (len(missing) > 1)} {', '.join(missing)}", _FORMATS)
     stimulus = _first(columns, STIMULUS)
     if not stimulus:
         raise UserError(f"{file}: no stimulus column ({'/'.join(STIMULUS)}); found {_listing(table)}", _FORMATS)
@@ -166,22 +168,16 @@ def _table(file: Path) -> pa.Table:
         raise UserError(
             f"{file} cannot be read: {error}", "check that it is complete and separated by commas"
         ) from None
-    twice = sorted({c for c in table.column_names if table.column_names.count(c) > 1})
-    if twice:
-        raise UserError(f"{file}: column {twice[0]!r} appears twice", "rename or remove one of them")
+    repeated = sorted({c for c in table.column_names if table.column_names.count(c) > 1})
+    if repeated:
+        raise UserError(f"{file}: column {repeated[0]!r} appears twice", "rename or remove one of them")
     return table.rename_columns([c.strip() for c in table.column_names])
 
 
 def _is_raw(columns: set[str]) -> bool:
-    """Raw data has ``object_response``; a file with most of its columns and no other answer is meant to have it."""
+    """Tell raw data by ``object_response``, or by most of its other columns where there is no other answer."""
     answers = columns & {*DECISION, *LISTS} or any(map(_NUMBERED.match, columns))
     return "object_response" in columns or (len(columns & set(RAW)) >= 4 and not answers)
-
-
-def _require_columns(file: Path, have: set[str], needed: Sequence[str]) -> None:
-    missing = [c for c in needed if c not in have]
-    if missing:
-        raise UserError(f"{file}: missing column{'s' * (len(missing) > 1)} {', '.join(missing)}", _FORMATS)
 
 
 def _logits(
@@ -192,34 +188,34 @@ def _logits(
     listed = _first(set(table.column_names), LISTS)
     if numbered:
         columns = _in_order(file, [m.group(0) for m in numbered])
-        found, is_probability = _matrix(file, table, columns), numbered[0].group(1) == "prob"
-        return (_log_probabilities(file, found) if is_probability else found), ()
+        scores, is_probability = _matrix(file, table, columns), numbered[0].group(1) == "prob"
+        return (_log_probabilities(file, scores) if is_probability else scores), ()
     if listed:
-        found = _list_column(file, table, listed)
-        return (found if listed == "logits" else _log_probabilities(file, found)), ()
+        scores = _list_column(file, table, listed)
+        return (scores if listed == "logits" else _log_probabilities(file, scores)), ()
     chosen = _class_columns(table, labels)
     if not chosen or labels is None:
         return None, ()
     if whole:
         check_all_classes(file, labels, [labels.names[i] for i in chosen])
-    found = _matrix(file, table, list(chosen.values()))
-    if values == "probabilities" or (not values and _are_probabilities(found)):
-        found = _log_probabilities(file, found)
-    return found, tuple(labels.names[i] for i in chosen)
+    scores = _matrix(file, table, list(chosen.values()))
+    if values == "probabilities" or (not values and _are_probabilities(scores)):
+        scores = _log_probabilities(file, scores)
+    return scores, tuple(labels.names[i] for i in chosen)
 
 
 def _in_order(file: Path, columns: list[str]) -> list[str]:
     kinds = {c.rpartition("_")[0] for c in columns}
     if len(kinds) > 1:
         raise UserError(f"{file}: both {' and '.join(sorted(kinds))} columns", "keep the logits or the probabilities")
-    kind, found = kinds.pop(), {int(c.rpartition("_")[2]): c for c in columns}
-    missing = [i for i in range(len(found)) if i not in found]
+    kind, numbered = kinds.pop(), {int(c.rpartition("_")[2]): c for c in columns}
+    missing = [i for i in range(len(numbered)) if i not in numbered]
     if missing:
         raise UserError(
-            f"{file}: {len(found)} columns {kind}_…, but {kind}_{missing[0]} is missing",
+            f"{file}: {len(numbered)} columns {kind}_…, but {kind}_{missing[0]} is missing",
             "number them from 0 without gaps",
         )
-    return [found[i] for i in range(len(found))]
+    return [numbered[i] for i in range(len(numbered))]
 
 
 def _class_columns(table: pa.Table, labels: LabelSpace | None) -> dict[int, str]:
@@ -227,13 +223,13 @@ def _class_columns(table: pa.Table, labels: LabelSpace | None) -> dict[int, str]
     if labels is None:
         return {}
     free = [c for c in table.column_names if c not in RESERVED]
-    found = {i: c for c in free if (i := labels.find(c)) is not None}
-    return {i: found[i] for i in sorted(found)}
+    columns = {i: c for c in free if (i := labels.find(c)) is not None}
+    return {i: columns[i] for i in sorted(columns)}
 
 
-def check_all_classes(file: Path, labels: LabelSpace, found: Sequence[str]) -> None:
+def check_all_classes(file: Path, labels: LabelSpace, covered: Sequence[str]) -> None:
     """Raise where a label space has classes for which a file has no column."""
-    missing = [n for n in labels.names if n not in set(found)]
+    missing = [n for n in labels.names if n not in set(covered)]
     if missing:
         raise UserError(
             f"{file}: columns for {len(labels) - len(missing)} of the {len(labels)} classes of {labels.name!r}; "
@@ -243,12 +239,12 @@ def check_all_classes(file: Path, labels: LabelSpace, found: Sequence[str]) -> N
 
 
 def _matrix(file: Path, table: pa.Table, columns: Sequence[str]) -> Floats:
-    found = np.column_stack([_numbers(file, table, c) for c in columns])
-    bad = np.argwhere(~np.isfinite(found))
+    matrix = np.column_stack([_numbers(file, table, c) for c in columns])
+    bad = np.argwhere(~np.isfinite(matrix))
     if len(bad):
         row, column = bad[0]
-        raise _not_finite(file, int(row), columns[column], found[row, column], len(np.unique(bad[:, 0])))
-    return found
+        raise _not_finite(file, int(row), columns[column], matrix[row, column], len(np.unique(bad[:, 0])))
+    return matrix
 
 
 def _not_finite(file: Path, row: int, column: str, value: object, rows: int) -> UserError:
@@ -262,21 +258,20 @@ def _not_finite(file: Path, row: int, column: str, value: object, rows: int) -> 
 def _list_column(file: Path, table: pa.Table, column: str) -> Floats:
     lengths, flat = _flattened(file, table, column)
     usual = int(max(np.unique(lengths), key=lambda n: (np.sum(lengths == n), n)))
-    wrong = [
-        f"{where(file, int(i))}: {lengths[i]} {column} instead of {usual}" for i in np.flatnonzero(lengths != usual)
-    ]
+    unequal = np.flatnonzero(lengths != usual)
+    wrong = [f"{where(file, int(i))}: {lengths[i]} {column} instead of {usual}" for i in unequal]
     if wrong or not usual:
         raise all_problems(f"{file}: {column} of unequal length", wrong or ["no numbers"], "write one for each class")
-    found = flat.reshape(len(lengths), usual)
-    bad = np.argwhere(~np.isfinite(found))
+    matrix = flat.reshape(len(lengths), usual)
+    bad = np.argwhere(~np.isfinite(matrix))
     if len(bad):
         row, at = bad[0]
-        raise _not_finite(file, int(row), f"{column}[{at}]", found[row, at], len(np.unique(bad[:, 0])))
-    return found
+        raise _not_finite(file, int(row), f"{column}[{at}]", matrix[row, at], len(np.unique(bad[:, 0])))
+    return matrix
 
 
-def _flattened(file: Path, table: pa.Table, column: str) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Floats]:
-    """Return the length of each row's list, and all numbers one after the other. CSV cells are parsed as text."""
+def _flattened(file: Path, table: pa.Table, column: str) -> tuple[Counts, Floats]:
+    """Return the length of each row's list, and all numbers in one array. CSV cells are parsed as text."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

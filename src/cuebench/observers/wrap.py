@@ -9,18 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, label_space
-from cuebench.observers.base import Answers, Batch, Observer
-from cuebench.observers.masks import FUNCTIONS_OWN, MaskObserver
+from cuebench.observers.base import REQUIRED, Answers, Batch, Observer, ObserverBase, is_observer
+from cuebench.observers.masks import FUNCTION_PRECISION, MaskObserver
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch.observer import TorchObserver, check_logits
 from cuebench.types import Capability, ObserverKind
 
-_ATTRIBUTES = ("name", "kind", "fingerprint", "preprocess", "labels", "capabilities", "respond")
+NO_FINGERPRINT = "no fingerprint= was given: answers of this function are not found again later"
 
 
-class CallableObserver:
+class CallableObserver(ObserverBase):
     """A function from normalised pixels to logits.
 
     Parameters
@@ -36,8 +37,14 @@ class CallableObserver:
         What the logits stand for.
     """
 
+    name: str
     kind: ObserverKind = "model"
+    fingerprint: str
+    preprocess: Preprocess
+    labels: LabelSpace
     capabilities: frozenset[Capability] = frozenset({"logits"})
+    notes: tuple[str, ...]
+    precision = FUNCTION_PRECISION
 
     def __init__(
         self,
@@ -51,7 +58,6 @@ class CallableObserver:
     ) -> None:
         self.function, self.name, self.fingerprint = function, name, fingerprint
         self.preprocess, self.labels, self.notes = preprocess, labels, tuple(notes)
-        self.precision = FUNCTIONS_OWN
         self._as_tensor: bool | None = None
 
     def respond(self, batch: Batch, needs: Sequence[Capability]) -> Answers:
@@ -66,7 +72,7 @@ class CallableObserver:
         check_logits(self.name, logits, self.labels)
         return {"logits": logits}
 
-    def _call(self, pixels: np.ndarray[Any, Any]) -> Any:
+    def _call(self, pixels: Array) -> Any:
         if self._as_tensor:
             return _with_tensor(self.function, pixels)
         if self._as_tensor is False or not _torch_in_use():
@@ -137,69 +143,54 @@ def wrap(
     >>> blind.respond(Batch([None], np.zeros((1, 8, 8, 3), np.uint8)), ["logits"])["logits"]
     array([[0., 0.]], dtype=float32)
     """
-    module = _is_module(model)
-    if not module and is_observer(model):
-        return model
+    is_module = _is_module(model)
+    if not is_module and is_observer(model):
+        observer: Observer = model
+        return observer
     if not callable(model):
         raise UserError(
             f"cannot make an observer of {type(model).__name__}",
-            "pass an nn.Module, a function N×3×H×W → N×classes, or an object with " + ", ".join(_ATTRIBUTES),
+            "pass an nn.Module, a function N×3×H×W → N×classes, or an object with " + ", ".join(REQUIRED),
         )
     preprocess = preprocess or own_preprocess(model)
     space = None if labels is None else label_space(labels)
-    public: str = name or getattr(model, "__name__", None) or type(model).__name__
-    if task != "classification":
-        return _wrap_masks(model, task, public, preprocess, space, fingerprint, device, precision, window, stride)
-    if module:
-        return _wrap_module(model, public, preprocess, space, features, device, precision, fingerprint)
-    if space is None:
-        raise UserError(f"the function {public!r} needs labels=", "only an nn.Module can go without a label space")
-    notes = () if fingerprint else ("no fingerprint= was given: answers of this function are not found again later",)
-    unique = fingerprint or f"unknown-{secrets.token_hex(16)}"
-    return CallableObserver(model, name=public, fingerprint=unique, preprocess=preprocess, labels=space, notes=notes)
-
-
-def _wrap_masks(
-    model: Any,
-    task: str,
-    name: str,
-    preprocess: Preprocess,
-    space: LabelSpace | None,
-    fingerprint: str | None,
-    device: str,
-    precision: str,
-    window: int,
-    stride: int,
-) -> Observer:
-    if task != "segmentation":
+    public_name: str = name or getattr(model, "__name__", None) or type(model).__name__
+    if task not in ("classification", "segmentation"):
         raise UserError(f"task is {task!r}", "classification or segmentation")
-    if space is None:
+    if space is None and not (is_module and task == "classification"):
         raise UserError(
-            f"the segmentation {name!r} needs labels=", "voc21, cityscapes, ade20k, a file or a list of names"
+            f"{public_name!r} needs labels=",
+            "the classes of its answers: a name such as imagenet1k or cityscapes, a file or a list of names",
         )
-    if _is_module(model):
-        from cuebench.observers.torch.segmentation import torch_masks
-
+    if is_module:
         settings = {"fingerprint": fingerprint} if fingerprint else {}
-        return torch_masks(model, name=name, preprocess=preprocess, labels=space, device=device, precision=precision,
-                           settings=settings, window=window, stride=stride)  # fmt: skip
-    notes = () if fingerprint else ("no fingerprint= was given: answers of this function are not found again later",)
-    unique = fingerprint or f"unknown-{secrets.token_hex(16)}"
-    return MaskObserver(model, name=name, fingerprint=unique, preprocess=preprocess, labels=space, window=window,
-                        stride=stride, notes=notes)  # fmt: skip
+        if task == "segmentation":
+            from cuebench.observers.torch.segmentation import torch_masks
 
-
-def is_observer(thing: Any) -> bool:
-    """Tell whether an object has everything that an observer has (a class does not count)."""
-    return not isinstance(thing, type) and all(hasattr(thing, a) for a in _ATTRIBUTES)
+            assert space is not None
+            return torch_masks(model, name=public_name, preprocess=preprocess, labels=space, device=device,
+                               precision=precision, settings=settings, window=window, stride=stride)  # fmt: skip
+        notes = ("the module was in training mode and was put into evaluation mode",) if model.training else ()
+        return TorchObserver(model, name=public_name, preprocess=preprocess, labels=space, device=device,
+                             precision=precision, features=features, settings=settings, notes=notes)  # fmt: skip
+    assert space is not None
+    notes = () if fingerprint else (NO_FINGERPRINT,)
+    identity = fingerprint or f"unknown-{secrets.token_hex(16)}"
+    if task == "segmentation":
+        return MaskObserver(model, name=public_name, fingerprint=identity, preprocess=preprocess, labels=space,
+                            window=window, stride=stride, notes=notes)  # fmt: skip
+    return CallableObserver(
+        model, name=public_name, fingerprint=identity, preprocess=preprocess, labels=space, notes=notes
+    )
 
 
 def own_preprocess(model: Any) -> Preprocess:
     """Return the preprocessing that a model carries itself; an error says how to pass one."""
-    own = getattr(model, "preprocess", None)
-    if isinstance(own, Preprocess):
-        return own
-    if _timm_config(model):
+    carried = getattr(model, "preprocess", None)
+    if isinstance(carried, Preprocess):
+        return carried
+    timm_config = getattr(model, "pretrained_cfg", None) or getattr(model, "default_cfg", None)
+    if timm_config and "input_size" in (timm_config if isinstance(timm_config, dict) else vars(timm_config)):
         from cuebench.observers.timm_data import preprocess_of
 
         return preprocess_of(model)
@@ -208,36 +199,6 @@ def own_preprocess(model: Any) -> Preprocess:
         "pass preprocess=cuebench.Preprocess(size=224, resize=256, mean=(…), std=(…)); Preprocess's own defaults are "
         "ImageNet's mean and std. A wrong one costs accuracy without any error",
     )
-
-
-def _wrap_module(
-    model: Any,
-    name: str,
-    preprocess: Preprocess,
-    space: LabelSpace | None,
-    features: str | None,
-    device: str,
-    precision: str,
-    fingerprint: str | None,
-) -> TorchObserver:
-    notes = ("the module was in training mode and was put into evaluation mode",) if model.training else ()
-    settings = {"fingerprint": fingerprint} if fingerprint else {}
-    return TorchObserver(
-        model,
-        name=name,
-        preprocess=preprocess,
-        labels=space,
-        device=device,
-        precision=precision,
-        features=features,
-        settings=settings,
-        notes=notes,
-    )
-
-
-def _timm_config(model: Any) -> bool:
-    config = getattr(model, "pretrained_cfg", None) or getattr(model, "default_cfg", None)
-    return bool(config) and "input_size" in (config if isinstance(config, dict) else vars(config))
 
 
 def _torch_in_use() -> bool:
@@ -255,14 +216,14 @@ def _is_module(model: Any) -> bool:
     return isinstance(model, torch.nn.Module)
 
 
-def _with_tensor(function: Callable[[Any], Any], pixels: np.ndarray[Any, Any]) -> Any:
+def _with_tensor(function: Callable[[Any], Any], pixels: Array) -> Any:
     import torch
 
     with torch.no_grad():  # inference tensors would stay in a network that the function belongs to
         return function(torch.from_numpy(pixels))
 
 
-def _array(answer: Any) -> np.ndarray[Any, Any]:
+def _array(answer: Any) -> Array:
     if hasattr(answer, "detach"):
         answer = answer.detach().float().cpu().numpy()
     return np.asarray(answer)

@@ -118,6 +118,9 @@ class Protocol:
         Whom to cite, and the licence of the data.
     metrics : tuple of str
         Names of every metric that ``score`` emits.
+    conditions : mapping of str to str
+        Meaning of the conditions that only this protocol has, or of their parts between ``/``; ``*`` stands for any
+        text: ``{"contrast=*": "contrast of the stripes"}``.
     targets : tuple of str
         Classes of the stimuli, where they are known without reading them.
     stimuli_from_recordings : callable, optional
@@ -155,6 +158,7 @@ class Protocol:
     headline: Headline
     citation: Citation
     metrics: tuple[str, ...]
+    conditions: Mapping[str, str] = field(default_factory=dict)
     targets: tuple[str, ...] = ()
     stimuli_from_recordings: Callable[[Sequence[str]], StimulusSet] | None = None
     check: Callable[[LabelSpace, StimulusSet], list[str]] | None = None
@@ -194,8 +198,8 @@ def _shared_notes(m: Measurement) -> list[str]:
     """Return what must stand beside every number: exclusions, unreadable files, partial data, the observer's notes."""
     excluded, stimuli = m.estimate.excluded, m.responses.stimuli
     notes = []
-    if excluded:
-        parts = ", ".join(f"{number:,} {why}" for why, number in excluded.items())
+    if any(excluded.values()):
+        parts = ", ".join(f"{number:,} {why}" for why, number in excluded.items() if number)
         notes.append(f"{parts} of {m.estimate.n + sum(excluded.values()):,}")
     if m.responses.excluded and not any("unreadable" in why for why in excluded):
         notes.append(f"{len(m.responses.excluded):,} unreadable")

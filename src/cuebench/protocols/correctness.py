@@ -1,4 +1,4 @@
-"""Right or wrong, image by condition: what the accuracies of many versions of a photograph are made of. Private.
+"""Per-image correctness by condition: how protocols with many versions of each image measure accuracy.
 
 The answers themselves are not kept: a data set with forty versions would store 40,000 numbers for each image. What is
 stored is the position of the answered class, which is all that an accuracy needs.
@@ -6,47 +6,103 @@ stored is the position of the answered class, which is all that an accuracy need
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from cuebench import labels as label_files
-from cuebench.arrays import Array
+from cuebench.arrays import Array, Bools
 from cuebench.errors import UserError
-from cuebench.labels import LabelSpace, coverage_problems, decisions
-from cuebench.metrics.quality import Quality, accuracies
+from cuebench.labels import LabelSpace, coverage_problems, label_map
+from cuebench.labels.decisions import named, partial_space
+from cuebench.metrics.cue_decomposition import quality
 from cuebench.protocols import imagenet_accuracy
-from cuebench.protocols.base import ScoreOptions
+from cuebench.protocols.base import Result, ScoreOptions
 from cuebench.responses.table import Reduce, Responses
-from cuebench.types import Stimulus, StimulusSet
+from cuebench.statistics.resampled import estimates_of_sums
+from cuebench.types import Estimate, Stimulus, StimulusSet
 
 ANSWER = "answer"
+"""Column of the stored position of the answered class."""
 
 
 class Table(NamedTuple):
-    """Images × conditions of one observer."""
+    """Images × conditions of one observer.
+
+    ``shown``: whether the picture was answered. ``values``: what was stored for it, the mean where several people
+    answered it; 0 where it was not shown.
+    """
 
     images: list[str]
     conditions: list[str]
-    shown: Array
+    shown: Bools
     values: Array
-    """What was stored for each picture, the mean where several answered it; 0 where it was not shown."""
+
+
+@dataclass(frozen=True)
+class Qualities:
+    """The quality of one observer in every condition.
+
+    Parameters
+    ----------
+    responses : Responses
+        Whose answers.
+    by_condition : mapping of str to Estimate
+        Condition → accuracy, or mIoU.
+    measure : str
+        What the quality is, as a note beside every number.
+    """
+
+    responses: Responses
+    by_condition: Mapping[str, Estimate]
+    measure: str
+
+    @cached_property
+    def _asked(self) -> Counter[str]:
+        return Counter(s.condition for s in self.responses.stimuli)
+
+    @cached_property
+    def _unreadable(self) -> Counter[str]:
+        return Counter(s.condition for s in self.responses.stimuli if s.id in self.responses.excluded)
+
+    def add(
+        self, result: Result, condition: str, metric: str, estimate: Estimate, pictures: Collection[str], *notes: str
+    ) -> None:
+        """Add a number to the result, with its measure and with what is outside its denominator.
+
+        Parameters
+        ----------
+        result : Result
+            To be added to.
+        condition, metric, estimate
+            As in ``Result.add``.
+        pictures : collection of str
+            Conditions of the pictures that the number rests on.
+        notes : str
+            Further notes.
+        """
+        unreadable = sum(self._unreadable[c] for c in pictures)
+        unanswered = sum(self._asked[c] for c in pictures) - estimate.n - unreadable
+        complete = estimate.noting(self.measure, *notes).excluding({"unreadable": unreadable, "unanswered": unanswered})
+        result.add(self.responses, condition, metric, complete)
 
 
 def reduce(stimuli: StimulusSet, labels: LabelSpace | None) -> Reduce:
     """Return the function that keeps of logits (or named decisions) the position of the answered class."""
-    targets = label_files.label_map(stimuli.targets) if stimuli.targets else None
+    targets = label_map(stimuli.targets) if stimuli.targets else None
 
     def answered(columns: Mapping[str, Array], shown: Sequence[Stimulus]) -> dict[str, Array]:
         if "logits" not in columns:
             names = targets.names if targets else labels.names if labels else ()
             # People who answered with names to a set without a label map: the names themselves are kept.
-            return {ANSWER: decisions.named(columns["decisions"], names).astype(np.int32) if names
-                    else columns["decisions"].astype(np.str_)}  # fmt: skip
+            decisions = columns["decisions"]
+            return {ANSWER: named(decisions, names).astype(np.int32) if names else decisions.astype(np.str_)}
         if targets is None or labels is None:
             return {ANSWER: columns["logits"].argmax(axis=1).astype(np.int32)}
-        return {ANSWER: decisions.partial_space(columns["logits"], targets.resolve(labels)).astype(np.int32)}
+        return {ANSWER: partial_space(columns["logits"], targets.resolve(labels)).astype(np.int32)}
 
     return answered
 
@@ -55,35 +111,33 @@ def check(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
     """Say which classes of the images an observer cannot answer."""
     if not stimuli.targets:
         return imagenet_accuracy.check(labels, stimuli)
-    return coverage_problems(label_files.label_map(stimuli.targets).resolve(labels), (s.label for s in stimuli))
+    return coverage_problems(label_map(stimuli.targets).resolve(labels), (s.label for s in stimuli))
 
 
-def truth(responses: Responses, field: str = "label") -> Array:
-    """Return the position of each row's class among the answers; −1 where it has none."""
-    targets = responses.stimuli.targets
-    space = LabelSpace("targets", label_files.label_map(targets).names) if targets else responses.labels
-    if space is None:
-        raise UserError(f"{responses.observer} has no label space")
-    words, inverse = np.unique(responses.truth(field), return_inverse=True)
-    found = [space.find(str(w)) for w in words]
-    return np.array([-1 if f is None else f for f in found], np.intp)[inverse.ravel()]
+def answers_and_truth(responses: Responses, *fields: str) -> tuple[Array, ...]:
+    """Return the answer of each row and its class by each of some fields of the manifest.
 
-
-def right(responses: Responses, field: str = "label") -> Array:
-    """Return for each row whether the answer is its class."""
+    All are positions of classes (−1: no class of the observer), or all are names where names were stored.
+    """
     answers = responses.columns[ANSWER]
     if answers.dtype.kind in "OU":
-        return np.asarray(answers.astype(np.str_) == responses.truth(field).astype(np.str_))
-    return np.asarray(answers == truth(responses, field))
+        return answers.astype(np.str_), *(responses.truth(field) for field in fields)
+    targets = responses.stimuli.targets
+    space = LabelSpace("targets", label_map(targets).names) if targets else responses.labels
+    if space is None:
+        raise UserError(f"{responses.observer} has no label space")
+    columns = []
+    for field in fields:
+        words, row = np.unique(responses.truth(field), return_inverse=True)
+        positions = [space.find(str(word)) for word in words]
+        columns.append(np.array([-1 if p is None else p for p in positions], np.intp)[row.ravel()])
+    return answers, *columns
 
 
-def qualities(
-    responses: Responses, options: ScoreOptions, conditions: Sequence[str]
-) -> tuple[Table, dict[str, Quality]]:
-    """Return right or wrong of every picture, images × conditions, and condition → accuracy."""
-    found = table(responses, right(responses), conditions)
-    own = accuracies(found.values, found.shown, seed=options.seed, resamples=options.resamples)
-    return found, dict(zip(conditions, own))
+def correct_answers(responses: Responses) -> Bools:
+    """Return for each row whether the answer is the class of the image."""
+    answers, truth = answers_and_truth(responses, "label")
+    return np.asarray(answers == truth)
 
 
 def table(responses: Responses, values: Array, conditions: Sequence[str]) -> Table:
@@ -92,20 +146,32 @@ def table(responses: Responses, values: Array, conditions: Sequence[str]) -> Tab
     The images are those of the manifest, answered or not, so that all observers of a set have the same rows and are
     resampled together.
     """
-    wanted = set(conditions)
-    kept = [s for s in responses.stimuli if s.condition in wanted]
-    images = sorted({s.image for s in kept})
-    row = {name: i for i, name in enumerate(images)}
+    stimuli = responses.stimuli.stimuli
     column = {name: i for i, name in enumerate(conditions)}
+    images = sorted({s.image for s in stimuli if s.condition in column})
+    row = {name: i for i, name in enumerate(images)}
     answers = np.zeros((len(images), len(conditions)), np.int64)
     cells = np.zeros((len(images), len(conditions), *values.shape[1:]), np.result_type(values.dtype, np.int64))
-    stimuli = responses.stimuli.stimuli
-    for at, position in enumerate(responses.stimulus):
+    for value, position in zip(values, responses.stimulus):
         stimulus = stimuli[position]
         if stimulus.condition in column:
-            where = row[stimulus.image], column[stimulus.condition]
-            answers[where] += 1
-            cells[where] += values[at]
-    several = answers.max(initial=0) > 1  # people pooled: each picture counts once, by the share that was right
-    means = cells / np.maximum(answers, 1).reshape(*answers.shape, *[1] * (values.ndim - 1)) if several else cells
-    return Table(images, list(conditions), answers > 0, means)
+            cell = row[stimulus.image], column[stimulus.condition]
+            answers[cell] += 1
+            cells[cell] += value
+    if answers.max(initial=0) > 1:  # pooled people: each picture counts once, by the share of correct answers
+        cells = cells / np.maximum(answers, 1).reshape(*answers.shape, *[1] * (values.ndim - 1))
+    return Table(images, list(conditions), answers > 0, cells)
+
+
+def accuracies(correct: Table, options: ScoreOptions) -> dict[str, Estimate]:
+    """Return condition → accuracy, with an interval over images."""
+    number = len(correct.conditions)
+    columns = np.concatenate([correct.values * correct.shown, correct.shown], axis=1)
+    estimates = estimates_of_sums(
+        columns,
+        lambda sums: quality(sums[:, :number], sums[:, number:]),
+        correct.shown.sum(axis=0),
+        seed=options.seed,
+        resamples=options.resamples,
+    )
+    return dict(zip(correct.conditions, estimates))

@@ -1,7 +1,7 @@
 """Cue conflict (Geirhos et al. 2019): images with the shape of one class and the texture of another.
 
 1,280 images of 224 × 224; 80 of them have shape and texture of the same class and are dropped, 1,200 are in conflict.
-They share 160 shape sources and 48 texture sources, so every score has four intervals; see ``metrics.intervals``.
+They share 160 shape sources and 48 texture sources, so every score has four intervals; see ``statistics.intervals``.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def stimuli_from_recordings(names: Sequence[str]) -> StimulusSet:
     """Build the set from recorded names: ``0001_s5n_dnn_0_airplane_00_airplane1-bicycle2.png``, or its last part."""
     stems = sorted({stimulus_key(n).rpartition("/")[2] for n in names})
     parsed = {stem: folder_reader.parse(stem) for stem in stems}
-    bad = [f"{stem!r} is not <shape>i-<texture>j" for stem, stimulus in parsed.items() if stimulus is None]
-    if bad or not stems:
-        raise all_problems("recorded image names", bad or ["none"], f"expected names: {folder_reader.LAYOUT}")
+    problems = [f"{stem!r} is not <shape>i-<texture>j" for stem, stimulus in parsed.items() if stimulus is None]
+    if problems or not stems:
+        raise all_problems("recorded image names", problems or ["none"], f"expected names: {folder_reader.LAYOUT}")
     return _with_targets(StimulusSet(NAME, tuple(s for s in parsed.values() if s is not None)))
 
 
@@ -158,23 +158,23 @@ def _decided(responses: Responses, targets: LabelMap) -> tuple[dict[str, Codes],
         logits, resolved = columns["logits"], targets.resolve(space)
         codes = {full: full_space(logits, resolved), restricted: partial_space(logits, resolved)}
         return {name: codes[name] for name in dict.fromkeys((restricted, full))}, {}
-    given = columns.get("decisions", np.zeros(len(responses), np.str_))
+    recorded = columns.get("decisions", np.zeros(len(responses), np.str_))
     if space is None:
         why = f"decisions among the {len(targets.names)} classes were given: the whole label space needs logits"
-        return {restricted: named(given, targets.names)}, {full: why}
-    decisions = named_full(given, space, targets.resolve(space))
+        return {restricted: named(recorded, targets.names)}, {full: why}
+    decisions = named_full(recorded, space, targets.resolve(space))
     if full == restricted:
         return {restricted: decisions}, {}
     return {full: decisions}, {restricted: f"top-1 decisions in {space.name} were given: {restricted} needs logits"}
 
 
-def _excluded(trials: Trials, found: Outcomes, rows: Bools, shown: Bools, metric: str) -> dict[str, int]:
+def _excluded(trials: Trials, outcome: Outcomes, rows: Bools, shown: Bools, metric: str) -> dict[str, int]:
     """Count what is outside the denominator of a metric, among the rows and stimuli that a score is about."""
     total, excluded = int(shown.sum()) * trials.per_stimulus, trials.responses.excluded
     unreadable = sum(s.id in excluded for s, here in zip(trials.responses.stimuli, shown) if here and excluded)
-    undecided = int((rows & found.conflict & ~found.decided).sum())
+    undecided = int((rows & outcome.conflict & ~outcome.decided).sum())
     return {
-        "aligned": int((rows & ~found.conflict).sum()),
+        "aligned": int((rows & ~outcome.conflict).sum()),
         "undecided": undecided if metric == "shape_bias" else 0,
         "unreadable": unreadable * trials.per_stimulus,
         "unanswered": total - int(rows.sum()) - unreadable * trials.per_stimulus,
@@ -199,16 +199,17 @@ def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
 
 
 def _estimates(
-    trials: Trials, found: Outcomes, rows: Bools, shown: Bools, kinds: Sequence[IntervalKind], options: ScoreOptions
+    trials: Trials, outcome: Outcomes, rows: Bools, shown: Bools, kinds: Sequence[IntervalKind], options: ScoreOptions
 ) -> dict[str, Estimate]:
     """Return metric → estimate, from the conflict trials among ``rows``, with what is outside its denominator."""
-    keep = rows & found.conflict
-    conflict = Outcomes(*(part[keep] for part in found))
+    keep = rows & outcome.conflict
+    conflict = Outcomes(*(part[keep] for part in outcome))
     terms = [metric.terms(conflict) for metric in RATIOS if metric.terms]
-    made = ratio_estimates(terms, trials.clusters.only(keep), kinds, seed=options.seed, resamples=options.resamples)
+    clusters = trials.clusters.only(keep)
+    estimates = ratio_estimates(terms, clusters, kinds, seed=options.seed, resamples=options.resamples)
     return {
-        metric.name: estimate.excluding(_excluded(trials, found, rows, shown, metric.name))
-        for metric, estimate in zip(RATIOS, made)
+        metric.name: estimate.excluding(_excluded(trials, outcome, rows, shown, metric.name))
+        for metric, estimate in zip(RATIOS, estimates)
     }
 
 
@@ -231,7 +232,7 @@ def _add_ratios(result: Result, trials: Trials, options: ScoreOptions) -> None:
 
 def _add_classes(result: Result, trials: Trials, options: ScoreOptions) -> None:
     """Add scores by class among the set's classes, by shape class or by texture class, with the images interval."""
-    found = trials.outcomes(trials.restricted)
+    outcome = trials.outcomes(trials.restricted)
     by_cue: dict[str, dict[str, dict[str, Estimate]]] = {"shape": {}, "texture": {}}
     for cue, by_class in by_cue.items():
         code_of_row = trials.shape if cue == "shape" else trials.texture
@@ -239,7 +240,7 @@ def _add_classes(result: Result, trials: Trials, options: ScoreOptions) -> None:
         for code, name in enumerate(trials.names):
             shown = class_of_stimulus == name
             if shown.any():
-                by_class[name] = _estimates(trials, found, code_of_row == code, shown, ("images",), options)
+                by_class[name] = _estimates(trials, outcome, code_of_row == code, shown, ("images",), options)
     for metric, cue in BY_CLASS.items():
         for name, estimates in by_cue[cue].items():
             result.add(trials.responses, f"{trials.restricted}/class={name}", metric, estimates[metric])
@@ -249,10 +250,10 @@ def _add_subjects(result: Result, trials: Trials, options: ScoreOptions) -> None
     """Add the means over people of each one's own ratio, in which every person weighs the same."""
     if trials.subjects is None:
         return
-    found = trials.outcomes(trials.restricted)
+    outcome = trials.outcomes(trials.restricted)
     for metric in RATIOS:
         assert metric.terms is not None
-        terms = metric.terms(found)
+        terms = metric.terms(outcome)
         estimate = mean_of_subjects(terms, trials.subjects, seed=options.seed, resamples=options.resamples)
         note = f"mean over {estimate.n} subjects"
         result.add(trials.responses, f"{trials.restricted}/mean_of_subjects", metric.name, estimate.noting(note))
@@ -279,8 +280,8 @@ def _correctness(group: Sequence[Trials]) -> tuple[Bools, Bools]:
     """Return observers × conflict stimuli: was the shape class answered, and was there an answer at all."""
     answers = []
     for trials in group:
-        found, ids = trials.outcomes(trials.restricted), trials.responses.truth("id")
-        answers.append(dict(zip(ids[found.conflict].tolist(), found.shape[found.conflict].tolist())))
+        outcome, ids = trials.outcomes(trials.restricted), trials.responses.truth("id")
+        answers.append(dict(zip(ids[outcome.conflict].tolist(), outcome.shape[outcome.conflict].tolist())))
     stimuli = sorted(set().union(*answers))
     seen = np.array([[s in a for s in stimuli] for a in answers], bool)
     correct = np.array([[a.get(s, False) for s in stimuli] for a in answers], bool)

@@ -6,21 +6,22 @@ Of every picture the confusion matrix is stored, never the logits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from cuebench.errors import UserError
 from cuebench.labels import label_map
-from cuebench.metrics.quality import class_ious
+from cuebench.metrics.cue_decomposition import METRICS
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols import masks
 from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
-from cuebench.protocols.correctness import Table
-from cuebench.protocols.cue_decomposition import CITATION, correlations
-from cuebench.protocols.cue_decomposition.scores import OPTIONS, Decomposition, Measured, checked
+from cuebench.protocols.correctness import Qualities, table
+from cuebench.protocols.cue_decomposition import CITATION
+from cuebench.protocols.cue_decomposition.scores import HEADLINE, OPTIONS, add_decomposition, configured, correlations
 from cuebench.responses.table import Responses
 from cuebench.stimuli.decomposition.folder import SEGMENTATION, read_set
-from cuebench.types import Reference, Score, StimulusSet
+from cuebench.types import Reference, StimulusSet
 
 NAME, VERSION = SEGMENTATION, 1
 MAKE = "make it: cuebench make cue_decomposition --source IMAGES_AND_MASKS --out DATA_ROOT"
@@ -35,37 +36,29 @@ def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
     """Return mIoU on originals and cues, S_cd and R_cd of every observer, and the IoU of every class."""
     if not responses:
         raise UserError(f"no answers to score for {NAME}")
-    found = [masks.qualities(r, options) for r in responses]
-    tables = [table for table, _ in found]
-    measured = [Measured(r, own, f"mIoU on {len(t.images):,} images") for r, (t, own) in zip(responses, found)]
-    whole = Decomposition(NAME, VERSION, responses[0].stimuli.name, measured, options)
-    rows = whole.rows()
-    summary = correlations(rows, options)
-    rows += [row for one, t in zip(measured, tables) for row in _class_rows(one, t, options)]
-    return Result(rows, {"population": whole.population_table(), "correlations": summary})
-
-
-def _class_rows(one: Measured, found: Table, options: ScoreOptions) -> Iterator[Score]:
-    """Yield the IoU of every class in every condition, over all images."""
-    names = label_map(one.responses.stimuli.targets).names
-    for i, condition in enumerate(found.conditions):
-        shown = found.shown[:, i]
-        own = class_ious(found.values[:, i], shown, seed=options.seed, resamples=options.resamples)
-        total = sum(s.condition == condition for s in one.responses.stimuli)
-        for label, quality in zip(names, own):
-            boot = quality.interval()
-            absent = "" if quality.value == quality.value else "the class occurs in neither truth nor answers"
-            yield Score(NAME, VERSION, one.name, f"{condition}/{label}", "mean_iou", quality.value,
-                        boot.interval.low, boot.interval.high, boot.interval.kind, quality.n, total - quality.n,
-                        one.note("IoU of one class", absent, boot.note))  # fmt: skip
+    tables = [table(r, masks.areas(r), list(dict.fromkeys(s.condition for s in r.stimuli))) for r in responses]
+    observers = [
+        Qualities(r, masks.mean_ious(areas, options), f"mIoU on {len(areas.images):,} images")
+        for r, areas in zip(responses, tables)
+    ]
+    result = Result()
+    add_decomposition(result, observers, responses[0].stimuli.name, options.values)
+    result.tables["correlations"] = correlations(result, options)
+    for observer, areas in zip(observers, tables):
+        classes = label_map(observer.responses.stimuli.targets).names
+        for condition in areas.conditions:
+            for name, iou in zip(classes, masks.class_ious(areas, condition, options)):
+                absent = "" if iou.value == iou.value else "the class occurs in neither truth nor answers"
+                observer.add(result, f"{condition}/{name}", "mean_iou", iou, {condition}, "IoU of one class", absent)
+    return result
 
 
 _TABLE = "Heinert et al. 2025, Table III"
 
 
-def configure(settings: Mapping[str, str]) -> Protocol:
-    """Return the protocol; wrong settings fail here, before anything is spent."""
-    return checked(PROTOCOL, settings)
+def configure(values: Mapping[str, Any]) -> Protocol:
+    """Return the protocol; options that cannot be used fail here, before anything is spent."""
+    return configured(PROTOCOL, values)
 
 
 PROTOCOL = Protocol(
@@ -80,7 +73,8 @@ PROTOCOL = Protocol(
     reduce=masks.reduce,
     options=OPTIONS,
     configure=configure,
-    metrics=("quality_original", "quality_shape", "quality_texture", "shape_bias_cd", "robustness_cd", "mean_iou"),
+    metrics=(*(m.name for m in METRICS), "mean_iou"),
+    headline=HEADLINE,
     reference=(
         Reference("SegFormer MiT-b4", "quality_original", "original", 0.819, f"{_TABLE}, Cityscapes"),
         Reference("SegFormer MiT-b4", "quality_shape", "eed", 0.392, f"{_TABLE}, Cityscapes"),

@@ -35,10 +35,10 @@ def read(data_root: Path) -> StimulusSet:
 def check(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
     """Say which labels of the photographs are no class of the observer."""
     missing = [s.label for s in stimuli if labels.find(s.label) is None]
+    if not missing:
+        return []
     names = sorted(set(missing))
-    return (
-        [f"{len(names):,} labels are not in it ({', '.join(names[:3])} …; {len(missing):,} stimuli)"] if names else []
-    )
+    return [f"{len(names):,} labels are not in it ({', '.join(names[:3])} …; {len(missing):,} stimuli)"]
 
 
 def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
@@ -50,13 +50,13 @@ def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
         target = np.array([answers.labels.find(label) for label in answers.truth("label")], dtype=np.intp)
         ranks = rank(answers.columns["logits"], target)
         ids = answers.truth("id")
-        found = ratio_estimates(
-            [terms(ranks, k) for k in TOP], Clusters(ids, ids, ids), ("images",), seed=options.seed,
-            resamples=options.resamples,
-        )  # fmt: skip
-        for k, estimate in zip(TOP, found):
-            lost = {"unreadable": len(answers.stimuli) - estimate.n}
-            result.add(answers, f"top{k}", "accuracy", estimate.excluding(lost))
+        hits = [terms(ranks <= k) for k in TOP]
+        estimates = ratio_estimates(
+            hits, Clusters(ids, ids, ids), ("images",), seed=options.seed, resamples=options.resamples
+        )
+        for k, estimate in zip(TOP, estimates):
+            excluded = {"unreadable": len(answers.stimuli) - estimate.n}
+            result.add(answers, f"top{k}", "accuracy", estimate.excluding(excluded))
     return result
 
 
@@ -68,7 +68,7 @@ PROTOCOL = Protocol(
     title="Top-1 and top-5 accuracy on ImageNet photographs",
     needs=(("logits",),),
     read=read,
-    views=(View("weights", lambda own: own),),
+    views=(View("weights", lambda preprocess: preprocess),),
     score=score,
     check=check,
     metrics=("accuracy",),

@@ -1,12 +1,12 @@
-"""From an observer's masks to confusion matrices: what is stored of a segmentation. Private to the protocols.
+"""Confusion matrices of an observer's masks: what is stored of a segmentation, and the IoU from it.
 
-A mask is compared where the ground truth is: the answer is brought to its size by the nearest pixel, its classes to the
-data set's by the label map.
+The answer is scaled to the size of the ground truth by the nearest pixel, and its classes become those of the data set
+by the label map.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,18 +16,17 @@ from PIL import Image
 from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, label_map
-from cuebench.metrics.mean_iou import ConfusionMatrix
-from cuebench.metrics.quality import Quality, mean_ious
-from cuebench.protocols import correctness
+from cuebench.metrics.mean_iou import ConfusionMatrix, iou_of_areas, mean_iou_of_areas
 from cuebench.protocols.base import ScoreOptions
 from cuebench.protocols.correctness import Table
 from cuebench.responses.table import Reduce, Responses
+from cuebench.statistics.resampled import estimates_of_sums
 from cuebench.stimuli.cue_files import read_labels
 from cuebench.stimuli.decomposition.classes import IGNORE
-from cuebench.types import Stimulus, StimulusSet
+from cuebench.types import Estimate, Stimulus, StimulusSet
 
 FULL = 64
-"""Up to so many classes the whole confusion matrix of each image is stored; above, the three areas that IoU needs."""
+"""Largest number of classes for which whole confusion matrices are stored; above it, the three areas IoU needs."""
 
 
 def check(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
@@ -36,19 +35,29 @@ def check(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
     return [f"class {name!r} of the masks has no member among its {len(labels)} classes" for name in resolved.uncovered]
 
 
-def qualities(responses: Responses, options: ScoreOptions) -> tuple[Table, dict[str, Quality]]:
-    """Return the areas of every picture, images × conditions, and condition → mIoU."""
-    conditions = list(dict.fromkeys(s.condition for s in responses.stimuli))
-    found = correctness.table(responses, areas(responses), conditions)
-    by_condition = [found.values[:, i] for i in range(len(conditions))]
-    own = mean_ious(by_condition, found.shown, seed=options.seed, resamples=options.resamples)
-    return found, dict(zip(conditions, own))
+def mean_ious(areas: Table, options: ScoreOptions) -> dict[str, Estimate]:
+    """Return condition → mIoU of all images together, with an interval over images."""
+    return {
+        condition: _estimates(areas, i, lambda sums: mean_iou_of_areas(sums)[:, None], options)[0]
+        for i, condition in enumerate(areas.conditions)
+    }
+
+
+def class_ious(areas: Table, condition: str, options: ScoreOptions) -> list[Estimate]:
+    """Return the IoU of each class in a condition, from the same draws as the mIoU; NaN where the class is absent."""
+    return _estimates(areas, areas.conditions.index(condition), iou_of_areas, options)
+
+
+def _estimates(areas: Table, column: int, statistic: Callable[[Array], Array], options: ScoreOptions) -> list[Estimate]:
+    values, shown = areas.values[:, column], int(areas.shown[:, column].sum())
+    numbers = [shown] * values.shape[-1]
+    return estimates_of_sums(values, statistic, numbers, seed=options.seed, resamples=options.resamples)
 
 
 def reduce(stimuli: StimulusSet, labels: LabelSpace | None) -> Reduce:
     """Return the function that turns the masks of a batch into one confusion matrix for each image."""
     if labels is None:
-        raise UserError("a segmentation needs to know what its numbers stand for", "give the observer labels=")
+        raise UserError("the classes that the numbers of the masks stand for are unknown", "give the observer labels=")
     targets = label_map(stimuli.targets)
     classes = len(targets.names)
     # Position of an answered class → position among the classes of the masks; the last entry is any other number.
@@ -57,25 +66,25 @@ def reduce(stimuli: StimulusSet, labels: LabelSpace | None) -> Reduce:
     def counted(columns: Mapping[str, Array], shown: Sequence[Stimulus]) -> dict[str, Array]:
         if "masks" not in columns:
             raise UserError("these images have masks: an observer with capability 'masks' is needed")
-        made = [
+        matrices = [
             _confusion(owner, np.asarray(answer), Path(stimuli.root), stimulus, classes)
             for answer, stimulus in zip(columns["masks"], shown)
         ]
         if classes <= FULL:
-            return {"confusion": np.stack([m.counts.ravel() for m in made]).astype(np.int32)}
-        return {"areas": np.stack([m.areas.ravel() for m in made]).astype(np.int32)}
+            return {"confusion": np.stack([m.counts.ravel() for m in matrices]).astype(np.int32)}
+        return {"areas": np.stack([m.areas.ravel() for m in matrices]).astype(np.int32)}
 
     return counted
 
 
 def areas(responses: Responses) -> Array:
-    """Return rows × 3 × classes: pixels of each class that are right, in the truth, in the answer."""
+    """Return rows × 3 × classes: pixels of each class that are correct, in the truth, in the answer."""
     classes = len(label_map(responses.stimuli.targets).names)
     if "areas" in responses.columns:
         return responses.columns["areas"].reshape(-1, 3, classes).astype(np.int64)
     counts = responses.columns["confusion"].reshape(-1, classes, classes + 1).astype(np.int64)
-    found = [np.diagonal(counts, axis1=1, axis2=2), counts.sum(axis=2), counts[:, :, :-1].sum(axis=1)]
-    return np.stack(found, axis=1)
+    parts = [np.diagonal(counts, axis1=1, axis2=2), counts.sum(axis=2), counts[:, :, :-1].sum(axis=1)]
+    return np.stack(parts, axis=1)
 
 
 def _confusion(owner: Array, answer: Array, root: Path, stimulus: Stimulus, classes: int) -> ConfusionMatrix:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cuebench.errors import UserError
+from cuebench.errors import UserError, did_you_mean
 from cuebench.published.findings import Finding
 from cuebench.published.tables import PAPERS
 from cuebench.registry import Registry
@@ -29,14 +29,12 @@ def check(paper: str = "") -> list[Finding]:
     Parameters
     ----------
     paper : str
-        Only this one; empty: all.
+        Only this paper; empty: all.
     """
     if paper and paper not in PAPERS:
-        from cuebench.errors import did_you_mean
-
         raise did_you_mean("paper", paper, PAPERS)
-    found = [f for name in CHECKS for f in CHECKS.get(name)()]
-    chosen = [f for name in PAPERS for f in found if f.paper == name and (name == paper or not paper)]
+    every = [f for name in CHECKS for f in CHECKS.get(name)()]
+    chosen = [f for name in PAPERS for f in every if f.paper == name and (name == paper or not paper)]
     if not chosen:
         raise UserError(f"nothing to recompute for {paper!r}", "cuebench published list")
     unexplained = [f for f in chosen if not f.agrees and not f.note]
@@ -45,8 +43,8 @@ def check(paper: str = "") -> list[Finding]:
     return chosen
 
 
-def summary(found: Sequence[Finding]) -> list[Summary]:
-    """Count by kind, with all kinds together last."""
-    kinds = [k for k in ("derived", "repeated", "stated") if any(f.kind == k for f in found)]
-    parts = [(k, [f for f in found if f.kind == k]) for k in kinds] + [("all", list(found))]
-    return [Summary(k, len(own), sum(f.agrees for f in own), sum(f.strict for f in own)) for k, own in parts]
+def summary(findings: Sequence[Finding]) -> list[Summary]:
+    """Count the findings by kind, with all kinds together last."""
+    kinds = [k for k in ("derived", "repeated", "stated") if any(f.kind == k for f in findings)]
+    groups = {**{k: [f for f in findings if f.kind == k] for k in kinds}, "all": list(findings)}
+    return [Summary(k, len(g), sum(f.agrees for f in g), sum(f.strict for f in g)) for k, g in groups.items()]

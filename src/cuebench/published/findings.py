@@ -79,11 +79,7 @@ def jitter(inputs: Sequence[Entry], stream: str, draws: int = DRAWS) -> Floats:
 def same(first: Entry, second: Entry, *, note: str = "") -> Finding:
     """Compare two places where the same figure is printed, to the digits of the coarser one."""
     coarse = max(first.half, second.half)
-    agrees = abs(first.value - second.value) <= coarse + _EPS if first.half != second.half else _equal(first, second)
+    agrees = abs(first.value - second.value) <= (coarse if first.half != second.half else 0.0) + _EPS
     where = f"as in table {second.table}" if second.paper == first.paper else f"as in {second.paper} {second.table}"
     name = f"{first.model}: {first.quantity}, {where}"
     return Finding(first.paper, first.table, name, first.value, second.value, agrees, note, "repeated", agrees)
-
-
-def _equal(first: Entry, second: Entry) -> bool:
-    return abs(first.value - second.value) <= _EPS

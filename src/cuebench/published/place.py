@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -17,55 +18,74 @@ import numpy as np
 
 from cuebench.errors import UserError
 from cuebench.protocols.base import PARTIAL
-from cuebench.published.measures import Measure, measures
+from cuebench.protocols.headline import measured, one_row_each
+from cuebench.published.measures import PREFERENCE, Measure, measures
 from cuebench.runs.record import RunRecord
-from cuebench.runs.results import read_scores
+from cuebench.runs.results import read_scores, read_stimuli
 from cuebench.statistics.intervals import child_generator
-from cuebench.types import Score
+from cuebench.types import Score, StimulusSet
 
 NEIGHBOURS = 3
 DRAWS = 4000
 PLANE = ("refined_bias/shape_sens", "refined_bias/texture_sens")
+Z_95 = 1.959964
+
+Sets = Mapping[tuple[str, str], StimulusSet]
+"""Protocol and observer → the stimuli that were shown."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Which scores of a protocol may be compared with which published columns."""
+    """Which number of a protocol may be compared with which published column.
+
+    Parameters
+    ----------
+    protocol, version : str, int
+        As declared by the protocol.
+    metric, condition : str
+        As in its scores; in a condition ``*`` stands for any text. Of several rules the first that fits counts.
+    measure : str
+        Name of the published measure.
+    images : int
+        Number of images in the published set.
+    counted : str
+        Condition of the stimuli that are counted as images; empty: all.
+    refuse : str
+        Why the number cannot be compared, whatever the stimuli; empty: it can.
+    """
 
     protocol: str
     version: int
+    metric: str
     condition: str
-    published: Mapping[str, str]
-    stimuli: int
+    measure: str
+    images: int
+    counted: str = ""
     refuse: str = ""
-    population: tuple[str, ...] = ()
 
 
+_WHOLE = "other preprocessing: view native shows the whole image, the paper resized it to 256 and cut 224"
+_UNSIZED = (
+    "other preprocessing: view native does not resize, the published columns are of images resized to 256 and cut to "
+    "224 (ResNet-50 V1: .2139 without, .2228 with)"
+)
+_POPULATION = "another population H: s and t must be those of the 43 models of Table VIII"
+_RB, _CC, _CD = ("refined_bias", 1), ("cue_conflict", 1), ("cue_decomposition", 1)
 RULES = (
-    Rule(
-        "refined_bias", 1, "faithful",
-        {"shape_sensitivity": PLANE[0], "texture_sensitivity": PLANE[1],
-         "shape_preference": "refined_bias/shape_preference"}, 6000,
-    ),
-    Rule(
-        "refined_bias", 1, "native", {"shape_sensitivity": PLANE[0], "texture_sensitivity": PLANE[1]}, 6000,
-        refuse="other preprocessing: view native shows the whole image, the paper resized it to 256 and cut 224",
-    ),
-    Rule(
-        "cue_conflict", 1, "partial", {"shape_bias": "refined_bias/cue_conflict_partial"}, 1280,
-        refuse="other preprocessing: view native does not resize, the published columns are of images resized to 256 "
-        "and cut to 224 (ResNet-50 V1: .2139 without, .2228 with)",
-    ),
-    Rule(
-        "cue_conflict", 1, "full", {"shape_bias": "refined_bias/cue_conflict_full"}, 1280,
-        refuse="other preprocessing: view native does not resize, the published columns are of resized images",
-    ),
-    Rule(
-        "cue_decomposition", 1, "",
-        {"Q_S": "cue_decomposition/Q_S", "Q_T": "cue_decomposition/Q_T", "R_cd": "cue_decomposition/R_cd",
-         "S_cd": "cue_decomposition/S_cd"}, 1200, population=("S_cd",),
-    ),
-)  # fmt: skip
+    Rule(*_RB, "shape_sensitivity", "faithful", PLANE[0], 6000),
+    Rule(*_RB, "texture_sensitivity", "faithful", PLANE[1], 6000),
+    Rule(*_RB, "shape_preference", "faithful", PREFERENCE, 6000),
+    Rule(*_RB, "shape_sensitivity", "native", PLANE[0], 6000, refuse=_WHOLE),
+    Rule(*_RB, "texture_sensitivity", "native", PLANE[1], 6000, refuse=_WHOLE),
+    Rule(*_RB, "shape_preference", "native", PREFERENCE, 6000, refuse=_WHOLE),
+    Rule(*_CC, "shape_bias", "16-way", "refined_bias/cue_conflict_16-way", 1280, refuse=_UNSIZED),
+    Rule(*_CC, "shape_bias", "1000-way", "refined_bias/cue_conflict_1000-way", 1280, refuse=_UNSIZED),
+    Rule(*_CD, "quality_shape", "eed", "cue_decomposition/Q_S", 1200, "original"),
+    Rule(*_CD, "quality_texture", "voronoi", "cue_decomposition/Q_T", 1200, "original"),
+    Rule(*_CD, "robustness_cd", "eed+voronoi", "cue_decomposition/R_cd", 1200, "original"),
+    Rule(*_CD, "shape_bias_cd", "eed+voronoi H=heinert2025", "cue_decomposition/S_cd", 1200, "original"),
+    Rule(*_CD, "shape_bias_cd", "eed+voronoi H=*", "cue_decomposition/S_cd", 1200, "original", _POPULATION),
+)
 
 
 @dataclass(frozen=True)
@@ -89,6 +109,7 @@ class Neighbour:
 
     observer: str
     by: str
+    paper: str
     model: str
     weights: str
     distance: float
@@ -116,7 +137,8 @@ class Placement:
             lines.append({"observer": p.observer, "measure": p.measure, "value": value, "percentile": percentile})
         for n in self.neighbours:
             near = f"{n.model} at {n.distance:.4f}; nearest in {n.probability:.0%} of the redrawn scores"
-            lines.append({"observer": n.observer, "measure": f"nearest by {n.by}", "value": near, "percentile": ""})
+            measure = f"nearest by {n.by} ({n.paper})"
+            lines.append({"observer": n.observer, "measure": measure, "value": near, "percentile": ""})
         return lines
 
 
@@ -136,63 +158,64 @@ def place(run: str | Path) -> Placement:
         the reasons for everything that was not compared.
     """
     folder = Path(run).expanduser()
-    record, scores = RunRecord.read(folder), read_scores(folder)
-    return placed(scores, {row["set"]: row for row in record.stimuli.values()})
+    record = RunRecord.read(folder)
+    manifests = {name: read_stimuli(folder, name) for name in {job.stimuli for job in record.jobs}}
+    return placed(read_scores(folder), {(j.protocol, j.observer): manifests[j.stimuli] for j in record.jobs})
 
 
-def placed(scores: Sequence[Score], sets: Mapping[str, Mapping[str, Any]]) -> Placement:
-    """Place scores; ``sets`` says of each stimulus set how many stimuli it has, should have, and what is missing."""
-    found = Placement()
-    known = {r.protocol for r in RULES}
-    for name in dict.fromkeys(s.protocol for s in scores if s.protocol and s.protocol not in known):
-        found.refused.append(f"{name}: no published table that it could be compared with")
-    by_observer: dict[str, dict[str, Score]] = {}
+def placed(scores: Sequence[Score], sets: Sets) -> Placement:
+    """Place scores, given the stimuli that each observer was shown; see `place`."""
+    placement = Placement()
+    comparable: dict[str, dict[str, Score]] = {}
     reasons: dict[str, None] = {}
-    for rule in RULES:
-        for score in _own(scores, rule):
-            reason = _reason(score, rule, sets.get(rule.protocol, {}))
-            if reason:
-                reasons[f"{rule.protocol} {score.condition}: {reason}"] = None
-            else:
-                by_observer.setdefault(score.observer, {})[rule.published[score.metric]] = score
-    found.refused += list(reasons)
-    for observer, own in by_observer.items():
-        found.positions += [_position(score, measures()[name]) for name, score in own.items()]
-        found.neighbours += list(_neighbours(observer, own))
-    if not found.positions and not found.refused:
+    rows = one_row_each(measured(scores))
+    for score in rows:
+        rule = rule_of(score)
+        if rule is None:
+            continue
+        reason = _reason(score, rule, sets.get((score.protocol, score.observer)))
+        if reason:
+            reasons[f"{score.protocol} {score.condition}: {reason}"] = None
+        else:
+            comparable.setdefault(score.observer, {})[rule.measure] = score
+    for protocol in dict.fromkeys(s.protocol for s in rows if s.protocol):
+        if all(rule_of(s) is None for s in rows if s.protocol == protocol):
+            reasons[f"{protocol}: no published table that it could be compared with"] = None
+    placement.refused = list(reasons)
+    for observer, by_measure in comparable.items():
+        placement.positions += [_position(score, measures()[name]) for name, score in by_measure.items()]
+        if all(name in by_measure for name in PLANE):
+            plane = {name: by_measure[name] for name in PLANE}
+            placement.neighbours += _nearest(observer, "plane", plane, scaled=False)
+        for paper in dict.fromkeys(measures()[name].paper for name in by_measure):  # papers share hardly any weights
+            profile = {name: score for name, score in by_measure.items() if measures()[name].paper == paper}
+            if len(profile) > len(PLANE):
+                placement.neighbours += _nearest(observer, "profile", profile, scaled=True)
+    if not placement.positions and not placement.refused:
         raise UserError("the run has no scores to compare", "cuebench run -p refined_bias …")
-    return found
+    return placement
 
 
-def _own(scores: Sequence[Score], rule: Rule) -> list[Score]:
-    """Return one score of each observer and metric that a rule is about: the one with the widest interval."""
-    chosen: dict[tuple[str, str], Score] = {}
-    for s in scores:
-        if s.protocol == rule.protocol and s.metric in rule.published and rule.condition in ("", s.condition):
-            key = (s.observer, s.metric)
-            if key not in chosen or _width(s) > _width(chosen[key]):
-                chosen[key] = s
-    return list(chosen.values())
+def rule_of(score: Score) -> Rule | None:
+    """Return the rule for a score; None where no published column measures the same."""
+    rules = (r for r in RULES if (r.protocol, r.metric) == (score.protocol, score.metric))
+    return next((r for r in rules if fnmatchcase(score.condition, r.condition)), None)
 
 
-def _width(score: Score) -> float:
-    width = score.ci_high - score.ci_low
-    return width if math.isfinite(width) else -1.0
-
-
-def _reason(score: Score, rule: Rule, stimuli: Mapping[str, Any]) -> str:
+def _reason(score: Score, rule: Rule, stimuli: StimulusSet | None) -> str:
     """Say why a score is not comparable; empty where it is."""
     if score.protocol_version != rule.version:
         return f"version {score.protocol_version} of the protocol; the comparison is for version {rule.version}"
     if rule.refuse:
         return rule.refuse
-    partial = stimuli.get("partial") or re.findall(rf"{PARTIAL}([^;]*)", score.note)
+    partial = (stimuli.partial if stimuli else ()) or re.findall(rf"{PARTIAL}([^;]*)", score.note)
     if partial:
         return f"partial data: {'; '.join(partial)}"
-    if stimuli.get("count") != rule.stimuli:
-        return f"other stimuli: {stimuli.get('count')} of the published {rule.stimuli:,}"
-    if score.metric in rule.population and not re.search(r"table viii|published population", score.note, re.IGNORECASE):
-        return "S_cd of another population H: s and t must be those of the 43 models of Table VIII"
+    images = sum(s.condition == rule.counted or not rule.counted for s in stimuli or ())
+    if images != rule.images:
+        return f"other stimuli: {images:,} images, published {rule.images:,}"
+    if stimuli is not None and stimuli.notes:
+        return f"other stimuli: {'; '.join(stimuli.notes)}"
     return "" if math.isfinite(score.value) else f"no value: {score.note}"
 
 
@@ -207,25 +230,20 @@ def _position(score: Score, measure: Measure) -> Position:
     return Position(score.observer, measure.name, score.value, low, high, value, at_low, at_high, len(published))
 
 
-def _neighbours(observer: str, own: Mapping[str, Score]) -> Iterator[Neighbour]:
-    """Return the nearest models on the plane (as it is) and by profile (each measure in units of its spread)."""
-    if all(name in own for name in PLANE):
-        yield from _nearest(observer, "plane", {name: own[name] for name in PLANE}, scaled=False)
-    if len(own) > len(PLANE):
-        yield from _nearest(observer, "profile", own, scaled=True)
-
-
-def _nearest(observer: str, by: str, own: Mapping[str, Score], *, scaled: bool) -> Iterator[Neighbour]:
-    columns = [measures()[name] for name in own]
+def _nearest(observer: str, by: str, scores: Mapping[str, Score], *, scaled: bool) -> Iterator[Neighbour]:
+    """Yield the nearest published models: distances as they are, or each measure in units of its spread."""
+    columns = [measures()[name] for name in scores]
     weights = [w for w in columns[0].values if all(w in c.values for c in columns)]
     table = np.array([[c.values[w] for c in columns] for w in weights])
     scale = table.std(axis=0) if scaled else np.ones(len(columns))
-    value = np.array([s.value for s in own.values()])
+    value = np.array([s.value for s in scores.values()])
     distance = np.sqrt((((table - value) / scale) ** 2).mean(axis=1))
-    spread = np.array([max(_width(s), 0.0) / (2 * 1.959964) for s in own.values()])
+    widths = (s.ci_high - s.ci_low for s in scores.values())
+    deviation = np.array([width / (2 * Z_95) if math.isfinite(width) else 0.0 for width in widths])
     rng = child_generator(0, f"place|{observer}|{by}")
-    drawn = value + rng.normal(size=(DRAWS, len(value))) * spread
+    drawn = value + rng.normal(size=(DRAWS, len(value))) * deviation
     nearest = (((drawn[:, None, :] - table) / scale) ** 2).mean(axis=2).argmin(axis=1)
     share = np.bincount(nearest, minlength=len(weights)) / DRAWS
     for i in np.argsort(distance, kind="stable")[:NEIGHBOURS]:
-        yield Neighbour(observer, by, columns[0].labels[weights[i]], weights[i], float(distance[i]), float(share[i]))
+        model = columns[0].labels[weights[i]]
+        yield Neighbour(observer, by, columns[0].paper, model, weights[i], float(distance[i]), float(share[i]))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError
-from cuebench.files import disk_errors, make_folder, write_atomic
+from cuebench.files import make_folder, write_atomic
 from cuebench.observers.adapters.suite import members
 from cuebench.runs.results import read_scores
 from cuebench.types import Score
@@ -39,8 +39,7 @@ def export_readme_layout(run: str | Path, out: str | Path) -> list[Path]:
             table = _table([s for s in scores if s.metric == f"{cue}_sensitivity" and _across(s.observer) == across])
             if table:
                 path = make_folder(Path(out).expanduser() / "results" / across) / f"refined_bias_{cue}_mrr.json"
-                with disk_errors(path):
-                    write_atomic(path, (json.dumps(table, indent=4, ensure_ascii=False) + "\n").encode())
+                write_atomic(path, (json.dumps(table, indent=4, ensure_ascii=False) + "\n").encode())
                 written.append(path)
     return written
 

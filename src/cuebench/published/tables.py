@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from cuebench.errors import UserError, did_you_mean
-from cuebench.files import disk_errors, write_atomic
+from cuebench.files import write_atomic
 
 FOLDER = Path(__file__).parent / "tables"
 COLUMNS = ("paper", "table", "model", "weights", "group", "condition", "metric", "value", "note")
@@ -86,22 +86,22 @@ def entries(paper: str = "", table: str = "", *, model: str = "", metric: str = 
     """
     chosen = [e for name in _chosen(paper, table) for e in _read(FOLDER / f"{name}.csv")]
     wanted, what = model.lower(), metric.lower()
-    found = [e for e in chosen if wanted in f"{e.model} {e.weights}".lower() and what in e.quantity.lower()]
-    if not found:
+    matches = [e for e in chosen if wanted in f"{e.model} {e.weights}".lower() and what in e.quantity.lower()]
+    if not matches:
         filters = {"paper": paper, "table": table, "model": model, "metric": metric}
-        given = ", ".join(f"{k} {v!r}" for k, v in filters.items() if v)
-        raise UserError(f"no published number with {given}", "see what there is: cuebench published list")
-    return found
+        described = ", ".join(f"{k} {v!r}" for k, v in filters.items() if v)
+        raise UserError(f"no published number with {described}", "see what there is: cuebench published list")
+    return matches
 
 
 def column(paper: str, table: str, condition: str, metric: str) -> dict[str, Entry]:
     """Return model → entry of one column of one table, in the order of the table."""
-    found = {
+    by_model = {
         e.model: e for e in _read(FOLDER / f"{paper}.{table}.csv") if (e.condition, e.metric) == (condition, metric)
     }
-    if not found:
+    if not by_model:
         raise KeyError(f"{paper} table {table} has no column {condition!r} {metric!r}")
-    return found
+    return by_model
 
 
 def names() -> list[tuple[str, str]]:
@@ -113,16 +113,17 @@ def listing(paper: str = "", table: str = "") -> list[dict[str, str]]:
     """Return one row for each table: what it holds."""
     rows = []
     for name in _chosen(paper, table):
-        own = _read(FOLDER / f"{name}.csv")
-        metrics = list(dict.fromkeys(e.metric.partition("/")[0].partition(":")[0] for e in own))
+        numbers = _read(FOLDER / f"{name}.csv")
+        metrics = list(dict.fromkeys(e.metric.partition("/")[0].partition(":")[0] for e in numbers))
         shown = ", ".join(metrics[:6]) + (f" … {len(metrics)} in all" if len(metrics) > 6 else "")
-        counts = {"models": len({e.model for e in own}), "numbers": len(own), "notes": sum(bool(e.note) for e in own)}
-        row = {"paper": own[0].paper, "table": own[0].table, **{k: str(n) for k, n in counts.items()}}
+        counts = {"models": len({e.model for e in numbers}), "numbers": len(numbers)}
+        counts["notes"] = sum(bool(e.note) for e in numbers)
+        row = {"paper": numbers[0].paper, "table": numbers[0].table, **{k: str(n) for k, n in counts.items()}}
         rows.append({**row, "metrics": shown})
     return rows
 
 
-def export(path: str | Path, found: Sequence[Entry]) -> Path:
+def export(path: str | Path, numbers: Sequence[Entry]) -> Path:
     """Write entries as CSV with the columns of ``EXPORTED``; values stay as printed."""
     target = Path(path).expanduser()
     if target.suffix != ".csv":
@@ -132,9 +133,8 @@ def export(path: str | Path, found: Sequence[Entry]) -> Path:
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, EXPORTED, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(e.exported() for e in found)
-    with disk_errors(target):
-        write_atomic(target, text.getvalue().encode())
+    writer.writerows(e.exported() for e in numbers)
+    write_atomic(target, text.getvalue().encode())
     return target
 
 
@@ -160,10 +160,10 @@ def _read(path: Path) -> tuple[Entry, ...]:
         reader = csv.DictReader(file)
         if tuple(reader.fieldnames or ()) != COLUMNS:
             raise ValueError(f"{path} has columns {reader.fieldnames}, not {COLUMNS}")
-        found = tuple(Entry(*(row[c] for c in COLUMNS)) for row in reader)
-    for e in found:
+        numbers = tuple(Entry(*(row[c] for c in COLUMNS)) for row in reader)
+    for e in numbers:
         try:
             Decimal(e.printed)
         except InvalidOperation:
             raise ValueError(f"{path}: {e.model} {e.quantity}: {e.printed!r} is not a number") from None
-    return found
+    return numbers

@@ -1,63 +1,65 @@
-"""Benchmarks side by side for the same models: what each says about each training family (the paper's Table A)."""
+"""Protocols side by side for the same observers: the headline of each, and what each says about training families."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from cuebench.analyses.families import Families, FamilyTest, family_tests
+from cuebench import registry
+from cuebench.analyses.families import Families, FamilyTest, family_tests, read_families
 from cuebench.errors import UserError
 from cuebench.observers.baselines import RANDOM
+from cuebench.protocols.headline import Column, headline_column, headline_of
+from cuebench.runs.results import read_scores
 from cuebench.statistics.correlations import Correlation, correlate
 from cuebench.types import Score
 
-
-class Measure(NamedTuple):
-    """The number of a protocol in which larger means more shape, and the condition it is read in, best first."""
-
-    protocol: str
-    title: str
-    metric: str
-    conditions: tuple[str, ...]
-
-
-MEASURES = (
-    Measure("cue_conflict", "Cue conflict", "shape_bias", ("partial", "full")),
-    Measure("triplets", "Triplets", "triplet_shape_bias", ("experiment1/alpha=1.0", "experiment3/size=1.0/aligned")),
-    Measure("feature_suppression", "Feature suppression", "shape_reliance", ("all",)),
-    # The frozen population first: with it, models of several runs are on one scale.
-    Measure(
-        "cue_decomposition",
-        "Cue decomposition",
-        "shape_bias_cd",
-        ("eed+voronoi H=heinert2025", "eed+voronoi H=run", "eed+patch H=heinert2025", "eed+patch H=run"),
-    ),
-    Measure("refined_bias", "REFINED-BIAS", "shape_preference", ("faithful", "native")),
-)
-"""The columns of the table."""
+LARGER = {"shape": "more shape", "texture": "more texture", "correct": "more correct answers"}
+"""Direction of a headline → what a larger value means."""
+FEWEST = 3
+"""Observers that two protocols must share for a rank correlation."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The table: models × benchmarks, and families × benchmarks where families were given."""
+    """The table: observers × protocols, and families × protocols where families were given.
 
-    measures: tuple[Measure, ...]
-    conditions: Mapping[str, str]
-    models: tuple[str, ...]
-    values: Mapping[str, Mapping[str, float]]
-    intervals: Mapping[str, Mapping[str, tuple[float, float]]]
-    tests: Mapping[str, Sequence[FamilyTest]]
+    Parameters
+    ----------
+    columns : tuple of Column
+        The headline of each protocol: metric, condition, and the row of every observer that has it.
+    observers : tuple of str
+        In the order in which they occur.
+    tests : mapping of str to sequence of FamilyTest
+        Protocol → what it says about each family.
+    omitted : mapping of str to str
+        Protocol with scores that are not shown → why.
+    """
+
+    columns: tuple[Column, ...]
+    observers: tuple[str, ...]
+    tests: Mapping[str, Sequence[FamilyTest]] = field(default_factory=dict)
+    omitted: Mapping[str, str] = field(default_factory=dict)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for each model, with an empty cell where a benchmark has no number for it."""
+        """Return a row for each observer; None where a protocol has no number for it."""
         return [
-            {"model": m, **{k.protocol: self.values[k.protocol].get(m) for k in self.measures}} for m in self.models
+            {"model": o, **{c.protocol: c.rows[o].value if o in c.rows else None for c in self.columns}}
+            for o in self.observers
         ]
 
+    def intervals(self) -> dict[str, dict[str, dict[str, Any]]]:
+        """Return protocol → observer → the widest interval of its number, and its kind."""
+        return {
+            c.protocol: {o: {"low": s.ci_low, "high": s.ci_high, "kind": s.ci_kind} for o, s in c.rows.items()}
+            for c in self.columns
+        }
+
     def family_rows(self) -> list[dict[str, Any]]:
-        """Return a row for each family: what is expected, and what each benchmark says, with its p."""
+        """Return a row for each family: what is expected, and what each protocol says, with its p-value."""
         if not self.tests:
             return []
         first = next(iter(self.tests.values()))
@@ -71,70 +73,77 @@ class Comparison:
         ]
 
     def agreement(self) -> dict[str, Correlation]:
-        """Return the rank correlation of every pair of benchmarks over the models that both have; at least three."""
-        found = {}
-        names = [m.protocol for m in self.measures]
-        for i, a in enumerate(names):
-            for b in names[i + 1 :]:
-                both = [m for m in self.models if m in self.values[a] and m in self.values[b]]
-                if len(both) >= 3:
-                    one, other = ([self.values[p][m] for m in both] for p in (a, b))
-                    found[f"{a} ~ {b}"] = correlate(one, other, method="kendall", how="fisher")
-        return found
+        """Return Kendall's rank correlation of every pair of protocols that share at least three observers."""
+        correlations = {}
+        for a, b in combinations(self.columns, 2):
+            shared = [o for o in self.observers if o in a.rows and o in b.rows]
+            if len(shared) >= FEWEST:
+                x, y = ([column.rows[o].value for o in shared] for column in (a, b))
+                correlations[f"{a.protocol} ~ {b.protocol}"] = correlate(x, y, method="kendall", how="fisher")
+        return correlations
 
 
-def compare(scores: Iterable[Score], families: Families | None = None) -> Comparison:
-    """Put the scores of several protocols side by side.
+def compare(
+    scores: Iterable[Score], families: Families | None = None, protocols: Sequence[str] | None = None
+) -> Comparison:
+    """Put the headlines of several protocols side by side.
 
     Parameters
     ----------
     scores : iterable of Score
         Rows of one run or of several.
     families : Families, optional
-        Adds what each benchmark says about each family, where it has the baseline.
+        Adds what each protocol says about each family, where it has a value for the baseline.
+    protocols : sequence of str, optional
+        Whose headlines to show. Default: every protocol in which a larger value means more shape.
     """
-    rows = [s for s in scores if RANDOM not in s.observer]  # untrained networks are no models to compare
-    found = {m.protocol: _column(rows, m) for m in MEASURES}
-    measures = tuple(m for m in MEASURES if found[m.protocol][1])
-    if not measures:
-        wanted = ", ".join(m.protocol for m in MEASURES)
-        raise UserError("no benchmark to compare", f"run at least one of: {wanted}")
-    values = {m.protocol: {o: s.value for o, s in found[m.protocol][1].items()} for m in measures}
-    return Comparison(
-        measures=measures,
-        conditions={m.protocol: found[m.protocol][0] for m in measures},
-        models=tuple(dict.fromkeys(o for v in values.values() for o in v)),
-        values=values,
-        intervals={m.protocol: {o: (s.ci_low, s.ci_high) for o, s in found[m.protocol][1].items()} for m in measures},
-        tests=_tests(values, families),
-    )
+    rows = [s for s in scores if RANDOM not in s.observer]  # untrained networks are not compared
+    present = sorted({s.protocol for s in rows if s.protocol})
+    omitted = {} if protocols else _omitted(present)
+    columns = []
+    for name in protocols or [p for p in present if p not in omitted]:
+        column = headline_column(rows, registry.protocols.resolve(name))
+        if column is not None:
+            columns.append(column)
+        elif protocols:
+            raise UserError(f"no observer has the headline of {name}", f"cuebench run -p {name} … measures it")
+        else:
+            omitted[name] = "no observer has its headline"
+    if not columns:
+        wanted = [name for name, p in registry.protocols.usable() if p.headline.direction == "shape"]
+        hint = f"run at least one of: {', '.join(wanted)}; or name protocols with --protocol"
+        raise UserError("there is no headline to compare", hint)
+    observers = tuple(dict.fromkeys(o for c in columns for o in c.rows))
+    return Comparison(tuple(columns), observers, _tests(columns, families), omitted)
 
 
-def _tests(values: Mapping[str, Mapping[str, float]], families: Families | None) -> dict[str, list[FamilyTest]]:
+def compare_runs(
+    runs: Sequence[str | Path], families: str | Path | None = None, protocols: Sequence[str] | None = None
+) -> Comparison:
+    """Compare the scores of several run folders; see `compare`."""
+    rows = [s for run in runs for s in read_scores(Path(run).expanduser())]
+    return compare(rows, read_families(families) if families else None, protocols)
+
+
+def _omitted(present: Sequence[str]) -> dict[str, str]:
+    """Return the protocols that are not shown unless they are asked for, and why."""
+    omitted = {}
+    for name in present:
+        try:
+            direction = headline_of(name).direction
+        except UserError as error:
+            omitted[name] = error.message
+            continue
+        if direction != "shape":
+            omitted[name] = f"a larger value means {LARGER[direction]}; -p {name} shows it"
+    return omitted
+
+
+def _tests(columns: Sequence[Column], families: Families | None) -> dict[str, list[FamilyTest]]:
+    """Test the families with every protocol in which larger means more shape and the baseline has a value."""
     if families is None:
         return {}
-    with_base = {p: v for p, v in values.items() if families.baseline in v}
-    if not with_base:
-        raise UserError(f"no benchmark has the baseline {families.baseline!r}", "name an observer as the run does")
-    return {p: family_tests(v, families) for p, v in with_base.items()}
-
-
-def compare_runs(runs: Sequence[Path], families: Path | None = None) -> Comparison:
-    """Compare what several run folders say."""
-    from cuebench.analyses.families import read_families
-    from cuebench.runs.results import read_scores
-
-    rows = [s for run in runs for s in read_scores(Path(run).expanduser())]
-    return compare(rows, read_families(families) if families else None)
-
-
-def _column(rows: Sequence[Score], measure: Measure) -> tuple[str, dict[str, Score]]:
-    """Return the condition and observer → its first row there; a value that is missing is no row."""
-    own = [s for s in rows if (s.protocol, s.metric) == (measure.protocol, measure.metric) and s.value == s.value]
-    present = list(dict.fromkeys(s.condition for s in own))
-    condition = next((c for c in measure.conditions if c in present), "")
-    found: dict[str, Score] = {}
-    for s in own:
-        if s.condition == condition:
-            found.setdefault(s.observer, s)
-    return condition, found
+    tested = [c for c in columns if families.baseline in c.rows and headline_of(c.protocol).direction == "shape"]
+    if not tested:
+        raise UserError(f"no protocol has the baseline {families.baseline!r}", "name an observer as the run does")
+    return {c.protocol: family_tests({o: s.value for o, s in c.rows.items()}, families) for c in tested}

@@ -1,8 +1,8 @@
-"""Rank correlations between any two columns of one or several scores tables, over the observers that have both."""
+"""Rank correlations between any two columns of one or several runs, over the observers that have both."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
@@ -10,12 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from cuebench.errors import UserError, did_you_mean
+from cuebench.protocols.headline import chosen_condition, headline_of
+from cuebench.registry import protocols
 from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_scores
 from cuebench.statistics.correlations import Correlation, Method, correlate
 
 FEWEST = 4
-"""Observers below which no correlation is given: three can hardly be in any other order."""
+"""Observers that two columns must share: three have six orders only."""
 
 
 class Pair(NamedTuple):
@@ -23,7 +25,7 @@ class Pair(NamedTuple):
 
     x: str
     y: str
-    found: Correlation
+    correlation: Correlation
     observers: tuple[str, ...]
 
 
@@ -64,7 +66,8 @@ def correlate_columns(
     runs : sequence of path
         Run folders.
     x, y : str
-        ``metric@condition``, with ``protocol:`` before it where that is ambiguous. Empty: every column.
+        ``metric@condition``, with ``protocol:`` before it where that is ambiguous; or the name of a protocol, for its
+        headline. Empty: every column.
     method : str
         ``spearman``, ``pearson`` or ``kendall``.
     kinds : sequence of str
@@ -79,27 +82,35 @@ def correlate_columns(
         nothing, an error says so.
     """
     columns = score_columns(runs, kinds)
-    names = [[_find(wanted, columns)] if wanted else list(columns) for wanted in (x, y)]
-    pairs = combinations(columns, 2) if not (x or y) else ((a, b) for a in names[0] for b in names[1] if a != b)
-    found = []
-    for a, b in pairs:
-        both = [o for o in columns[a] if o in columns[b]]
-        if len(both) >= FEWEST:
-            values = [[columns[c][o] for o in both] for c in (a, b)]
+    names = [[_column(wanted, columns)] if wanted else list(columns) for wanted in (x, y)]
+    candidates = combinations(columns, 2) if not (x or y) else ((a, b) for a in names[0] for b in names[1] if a != b)
+    pairs = []
+    for a, b in candidates:
+        shared = [o for o in columns[a] if o in columns[b]]
+        if len(shared) >= FEWEST:
+            values = [[columns[c][o] for o in shared] for c in (a, b)]
             result = correlate(values[0], values[1], method, seed=seed, resamples=resamples)
-            found.append(Pair(a, b, result, tuple(both)))
-    if not found:
+            pairs.append(Pair(a, b, result, tuple(shared)))
+    if not pairs:
         raise UserError(
             f"no two columns have {FEWEST} observers in common ({len(columns)} columns)",
             "run more models, name several run folders, or count other kinds of observers too with --kind",
         )
-    return found
+    return pairs
 
 
-def _find(wanted: str, columns: dict[str, dict[str, float]]) -> str:
-    hits = [c for c in columns if wanted in {c, c.partition(":")[2]}]
-    if not hits:
+def _column(wanted: str, columns: Mapping[str, Mapping[str, float]]) -> str:
+    """Return the column that is meant by ``metric@condition``, ``protocol:metric@condition`` or a protocol."""
+    if wanted in protocols:
+        headline = headline_of(wanted)
+        start = f"{wanted}:{headline.metric}@"
+        condition = chosen_condition(headline, [c.removeprefix(start) for c in columns if c.startswith(start)])
+        if condition is None:
+            raise UserError(f"no observer has the headline of {wanted}", f"cuebench run -p {wanted} … measures it")
+        return f"{start}{condition}"
+    matches = [c for c in columns if wanted in {c, c.partition(":")[2]}]
+    if not matches:
         raise did_you_mean("column", wanted, [c.partition(":")[2] for c in columns])
-    if len(hits) > 1:
-        raise UserError(f"column {wanted!r} is ambiguous", f"write one of {', '.join(hits)}")
-    return hits[0]
+    if len(matches) > 1:
+        raise UserError(f"column {wanted!r} is ambiguous", f"write one of {', '.join(matches)}")
+    return matches[0]

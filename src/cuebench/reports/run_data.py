@@ -2,40 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError, did_you_mean
+from cuebench.options import Option
+from cuebench.protocols.headline import one_row_each
 from cuebench.runs.results import read_scores
 from cuebench.types import Score
 
 PROTOCOL = "texture_association"
+OBSERVER = Option("", "whole name or a part of it; default: the first of the run")
+"""The option of figures that show one observer; `choose_observer` reads it."""
 
 
 def rows(run: str | Path, table: str, protocol: str = PROTOCOL) -> list[dict[str, Any]]:
-    """Return a table of a run as records; a run that has none says how to make it."""
+    """Return a table of a run as records.
+
+    Parameters
+    ----------
+    run : path
+        The run folder.
+    table, protocol : str
+        ``tables/<protocol>.<table>.parquet``.
+    """
     import pyarrow.parquet as pq
 
     path = Path(run).expanduser() / "tables" / f"{protocol}.{table}.parquet"
     if not path.is_file():
         raise UserError(f"{run} has no table {path.name}", f"make it with: cuebench run -p {protocol} … --out {run}")
-    found: list[dict[str, Any]] = pq.read_table(path).to_pylist()
-    return found
+    records: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+    return records
+
+
+def scores(run: str | Path, protocol: str, *metrics: str, kind: str = "widest", hint: str = "") -> list[Score]:
+    """Return one row for each number of some metrics of a protocol.
+
+    Parameters
+    ----------
+    run : path
+        The run folder.
+    protocol : str
+        Whose numbers.
+    metrics : str
+        Which metrics.
+    kind : str
+        Interval of each row: ``widest``, or a kind such as ``two_way`` for the numbers that have several.
+    hint : str
+        What to do where the run has no such number; default: run the protocol.
+
+    Raises
+    ------
+    UserError
+        Where the run has no such number.
+    """
+    matches = [s for s in read_scores(Path(run).expanduser()) if s.protocol == protocol and s.metric in metrics]
+    if not matches:
+        hint = hint or f"make it with: cuebench run -p {protocol} … --out {run}"
+        raise UserError(f"{run} has no {' or '.join(metrics)} of protocol {protocol}", hint)
+    of_kind = [s for s in matches if s.ci_kind == kind]
+    # Later rows of a number replace earlier ones: the row of the chosen kind, where there is one.
+    numbers = {(s.observer, s.condition, s.metric): s for s in (*one_row_each(matches), *of_kind)}
+    return list(numbers.values())
+
+
+def choose_observer(names: Iterable[str], observer: str) -> str:
+    """Return the name that was asked for, whole or in part; the first one where none was.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Observers of the run.
+    observer : str
+        What the user wrote; empty: the first.
+    """
+    known = list(dict.fromkeys(names))
+    if not known:
+        raise UserError("the run has no observer to draw", "see the rows `failed` and `not_applicable` of its scores")
+    if not observer:
+        return known[0]
+    matches = [name for name in known if name == observer] or [name for name in known if observer in name]
+    if len(matches) != 1:
+        raise did_you_mean("observer of this run", observer, known)
+    return matches[0]
 
 
 def of_observer(records: Sequence[dict[str, Any]], observer: str) -> tuple[str, list[dict[str, Any]]]:
-    """Return one observer's records: the one that is named (whole or in part), else the first."""
-    known = list(dict.fromkeys(str(r["observer"]) for r in records))
-    if not known:
-        raise UserError("the run has no observer to draw")
-    exact = [o for o in known if o == observer] or [o for o in known if observer and observer in o]
-    if observer and len(exact) != 1:
-        raise did_you_mean("observer of this run", observer, known)
-    name = exact[0] if observer else known[0]
+    """Return an observer of a table (see `choose_observer`) and its records."""
+    name = choose_observer((str(r["observer"]) for r in records), observer)
     return name, [r for r in records if r["observer"] == name]
-
-
-def scores(run: str | Path, metric: str, protocol: str = PROTOCOL) -> list[Score]:
-    """Return the scores of one metric of a run."""
-    return [s for s in read_scores(Path(run).expanduser()) if (s.protocol, s.metric) == (protocol, metric)]

@@ -1,42 +1,218 @@
-"""What the engine has to do, and what it has done so far."""
+"""What one observer is asked, asking it, and what the record says about it.
+
+A `Question` is an observer, a stimulus set and a view; it answers batches in pieces that fit the memory, checks the
+answers and reduces them to what is kept. A `Job` is a question whose answers are stored in a run folder; it carries its
+row of ``run.json``.
+"""
 
 from __future__ import annotations
 
+import sys
 import traceback
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from cuebench.arrays import Array, Pixels
 from cuebench.errors import UserError
-from cuebench.observers.base import Observer
+from cuebench.observers.base import Answers, Batch, ObserverBase
 from cuebench.observers.preprocess import Geometry, Preprocess
-from cuebench.responses.events import Event, OnEvent
-from cuebench.responses.store import ShardFolder
+from cuebench.responses.events import Event, EventKind, OnEvent
+from cuebench.responses.store import Columns, ShardFolder
 from cuebench.responses.table import Reduce
-from cuebench.types import Capability, Failure, StimulusSet
+from cuebench.types import Capability, Failure, Stimulus, StimulusSet
+
+OUT_OF_MEMORY = ("out of memory", "allocate memory", "alloc_failed")
+"""What torch, CUDA's libraries and onnxruntime say, in small letters."""
 
 
-@dataclass(frozen=True, eq=False)
-class Job:
-    """One observer, one stimulus set, one way of showing it."""
+class Pieces(dict[str, int]):
+    """Observer → how many stimuli it is shown at once: the batch size until it runs out of memory."""
+
+    def __init__(self, batch_size: int) -> None:
+        super().__init__()
+        self._batch_size = batch_size
+
+    def __missing__(self, observer: str) -> int:
+        return self._batch_size
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Question:
+    """One observer, one stimulus set, one way of showing it.
+
+    Parameters
+    ----------
+    protocol, view : str
+        Names of the protocol and of its view.
+    observer : ObserverBase
+        Who is asked.
+    stimuli : StimulusSet
+        What is shown.
+    needs : tuple of Capability
+        Kinds of answer.
+    preprocess : Preprocess or None
+        How the images are prepared for this observer in this view; None where it looks at no pixels.
+    reduce : callable, optional
+        Replaces the answers to a batch by the summary that the protocol keeps of them.
+    """
 
     protocol: str
-    observer: Observer
+    view: str = ""
+    observer: ObserverBase
     stimuli: StimulusSet
     needs: tuple[Capability, ...]
-    shards: ShardFolder
     preprocess: Preprocess | None = None
-    view: str = ""
     reduce: Reduce | None = None
 
     @property
     def geometry(self) -> Geometry | None:
-        """What the workers must make for this observer; None where it looks at no pixels."""
+        """What must be decoded for this observer; None where it looks at no pixels."""
         return self.preprocess.geometry if self.preprocess else None
+
+    def probe(self, stimulus: Stimulus, image: Pixels) -> None:
+        """Ask for one answer and check it, before anything is spent."""
+        self._kept(self.observer.respond(Batch([stimulus], image), self.needs), [stimulus])
+
+    def answer(
+        self, batch: Sequence[Stimulus], hidden: Collection[int], images: Pixels | None, pieces: Pieces
+    ) -> Columns:
+        """Return the columns of the answers to a batch, with the column ``stimulus`` = position in the batch.
+
+        Parameters
+        ----------
+        batch : sequence of Stimulus
+            What is asked.
+        hidden : collection of int
+            Positions of what cannot be shown.
+        images : array or None
+            Those that can, in order; None for an observer that looks at no pixels.
+        pieces : Pieces
+            How much each observer can take at once; updated where it runs out of memory.
+        """
+        shown = [i for i in range(len(batch)) if i not in hidden]
+        parts = list(self._in_pieces([batch[i] for i in shown], images, pieces))
+        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        rows = columns.pop("stimulus")
+        return {"stimulus": np.array(shown, dtype=np.int32)[rows.astype(np.intp)], **columns}
+
+    def _in_pieces(self, stimuli: list[Stimulus], images: Pixels | None, pieces: Pieces) -> Iterator[Columns]:
+        """Answer in pieces that fit the memory: halve on out-of-memory, and remember for the next batch."""
+        start = 0
+        while start < len(stimuli) or not start:
+            size = pieces[self.observer.name]
+            piece = stimuli[start : start + size]
+            pixels = None if images is None else images[start : start + size]
+            try:
+                answers = self.observer.respond(Batch(piece, pixels), self.needs) if piece else {}
+            except Exception as error:
+                if len(piece) == 1 or not out_of_memory(error):
+                    raise
+                pieces[self.observer.name] = len(piece) // 2
+                torch = sys.modules.get("torch")
+                if torch is not None and torch.cuda.is_available():
+                    torch.cuda.empty_cache()
+                continue
+            columns = self._kept(answers, piece)
+            columns["stimulus"] = columns["stimulus"] + start
+            yield columns
+            start += max(len(piece), 1)
+
+    def _kept(self, answers: Answers, piece: Sequence[Stimulus]) -> Columns:
+        """Check the answers to a piece; return what is stored of them, with the position of each row in the piece."""
+        columns = self._checked(answers, len(piece))
+        if self.reduce is None or not piece:
+            return columns
+        rows = columns.pop("stimulus")
+        # The summary is stored under the key of the images, so it is not shown the truth: a corrected label must not
+        # leave a summary of the old one behind.
+        return {**self.reduce(columns, [piece[i].without_truth for i in rows]), "stimulus": rows}
+
+    def _checked(self, answers: Answers, count: int) -> Columns:
+        """Refuse answers that are not what was asked for; add the column ``stimulus`` where rows are stimuli."""
+        columns = {name: np.asarray(values) for name, values in answers.items()}
+        missing = [n for n in self.needs if n not in columns] if count else []
+        if missing:
+            raise UserError(f"{self.observer.name} answered without {', '.join(missing)}; it gave {', '.join(columns)}")
+        columns.setdefault("stimulus", np.arange(count, dtype=np.int32))
+        lengths = {name: len(values) for name, values in columns.items()}
+        if len(set(lengths.values())) > 1:
+            raise UserError(
+                f"{self.observer.name} answered with columns of different length: {lengths}, for {count} stimuli"
+            )
+        for name, values in columns.items():
+            if not _usable(name.partition(":")[0], values):
+                raise UserError(
+                    f"{self.observer.name} answered with NaN or infinite {name}",
+                    "check its preprocessing and precision (--precision float32)",
+                )
+        return columns
+
+
+def out_of_memory(error: Exception) -> bool:
+    """Tell whether a smaller piece could help; onnxruntime's exceptions are no RuntimeError, so the module is asked."""
+    if isinstance(error, MemoryError):
+        return True
+    of_a_library = isinstance(error, RuntimeError) or type(error).__module__.startswith("onnxruntime")
+    return of_a_library and any(words in str(error).lower() for words in OUT_OF_MEMORY)
+
+
+def _usable(kind: str, values: Array) -> bool:
+    """Tell whether numbers are numbers; a logit may be −∞ (a class that was masked out) if another class is not."""
+    if kind not in ("logits", "features") or np.isfinite(values).all():
+        return True
+    finite = np.isfinite(values)
+    return kind == "logits" and bool((finite | np.isneginf(values)).all() and finite.any(axis=-1).all())
+
+
+# --------------------------------------------------------------------------------------------- jobs of a run
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    """A job in ``run.json``: enough to find and score its answers without the observer."""
+
+    protocol: str
+    view: str
+    observer: str
+    kind: str
+    spec: str
+    needs: tuple[str, ...]
+    stimuli: str
+    folder: str
+    labels: Mapping[str, Any] | None
+    key: Mapping[str, Any]
+    preprocess: str = ""
+    notes: tuple[str, ...] = ()
+    baseline_of: str = ""
+
+    @classmethod
+    def parse(cls, row: Mapping[str, Any]) -> JobRecord:
+        """Rebuild a record from JSON, where tuples have become lists."""
+        return cls(**{**row, "needs": tuple(row["needs"]), "notes": tuple(row["notes"])})
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Job(Question):
+    """A question whose answers are stored.
+
+    Parameters
+    ----------
+    shards : ShardFolder
+        Where.
+    record : JobRecord
+        Its row of ``run.json``.
+    """
+
+    shards: ShardFolder
+    record: JobRecord
 
 
 @dataclass
 class Progress:
-    """What the engine has done so far, and whom it tells."""
+    """What the engine has done so far, and who is told about it."""
 
     on_event: OnEvent
     total: int = 0
@@ -44,26 +220,22 @@ class Progress:
     failures: list[Failure] = field(default_factory=list)
     unreadable: dict[str, str] = field(default_factory=dict)
 
-    def tell(self, kind: Any, message: str = "", **fields: Any) -> None:
+    def tell(self, kind: EventKind, message: str = "", **fields: Any) -> None:
         """Send an event."""
         self.on_event(Event(kind, message, self.done, self.total, fields))
 
     def fail(self, job: Job, error: Exception) -> None:
-        """Note a failed observer: the others go on."""
-        failure = failed(job.observer.name, error, job.protocol)
+        """Record a failed observer: the others go on."""
+        failure = failure_of(job.observer.name, error, job.protocol)
         self.failures.append(failure)
         self.tell("failed", f"{failure.observer}: {failure.reason}", observer=failure.observer, reason=failure.reason)
 
 
-def failed(observer: str, error: BaseException, protocol: str = "") -> Failure:
+def failure_of(observer: str, error: BaseException, protocol: str = "") -> Failure:
     """Return the row of an observer that raised ``error``; what is no mistake of the user keeps its traceback."""
     if isinstance(error, UserError):
         return Failure(observer, error.message, protocol, {"traceback": "", "hint": error.hint})
-    details = {"traceback": "".join(traceback.format_exception(error)), "hint": _place(error)}
-    return Failure(observer, f"{type(error).__name__}: {error}", protocol, details)
-
-
-def _place(error: BaseException) -> str:
-    """Say where an error was raised: a reader without the traceback can look there."""
     frames = traceback.extract_tb(error.__traceback__)
-    return f"raised in {frames[-1].filename}, line {frames[-1].lineno}" if frames else ""
+    place = f"raised in {frames[-1].filename}, line {frames[-1].lineno}" if frames else ""
+    details = {"traceback": "".join(traceback.format_exception(error)), "hint": place}
+    return Failure(observer, f"{type(error).__name__}: {error}", protocol, details)

@@ -1,31 +1,130 @@
-"""The decoded images of one batch, for every geometry that is wanted of them."""
+"""Decoding in worker processes: a file is opened once, whatever is made of it, for every geometry that is wanted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from typing import Self
+from dataclasses import dataclass
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
+from PIL import Image
 
+from cuebench.arrays import Pixels
 from cuebench.errors import UserError, all_problems
 from cuebench.observers.preprocess import Geometry
-from cuebench.responses.workers import DecodePool, Picture, Pixels, Task, pictures
+from cuebench.processes import ProcessPool, Tell, warn
+from cuebench.stimuli.render import Unreadable, decode, render
 from cuebench.types import Stimulus, StimulusSet
 
+T = TypeVar("T")
+RETRY_AFTER = 0.1
+"""Seconds after which a file that could not be read (not: not be decoded) is tried once more."""
 PROBE_TRIES = 16
 """Stimuli that are tried until one can be shown as the first picture."""
 
 
+# ------------------------------------------------------------------------------------------ in a worker process
+
+
+@dataclass(frozen=True)
+class Task:
+    """One file, the stimuli made from it, and the geometries wanted of each: the file is decoded once for all."""
+
+    root: str
+    stimuli: tuple[Stimulus, ...]
+    geometries: tuple[Geometry, ...]
+
+
+class Picture(NamedTuple):
+    """What became of one stimulus.
+
+    ``by_geometry`` has for each geometry its pixels, or why that geometry cannot be made of this picture. A picture
+    that cannot be read at all has the reason in ``unreadable``; ``transient``: the reason may be gone the next time.
+    """
+
+    by_geometry: list[Pixels | str]
+    unreadable: str = ""
+    transient: bool = False
+
+
+def pictures(task: Task) -> list[Picture]:
+    """Decode the file once and make every picture that is wanted of it; what fails says so in its own place."""
+    image = _retried(lambda: decode(task.root, task.stimuli[0]))
+    if isinstance(image, Picture):
+        return [image] * len(task.stimuli)
+    made = []
+    for stimulus in task.stimuli:
+        # A recipe may read a second file, such as a mask.
+        shown = _retried(lambda stimulus=stimulus: render(task.root, image, stimulus))  # type: ignore[misc]
+        if isinstance(shown, Image.Image):
+            shown = Picture([_apply(geometry, shown, stimulus) for geometry in task.geometries])
+        made.append(shown)
+    return made
+
+
+def _retried(read: Callable[[], T]) -> T | Picture:
+    """Return what is read, or a picture with the reason why not; a reason that may pass is given a second chance."""
+    for wait in (RETRY_AFTER, 0):
+        try:
+            return read()
+        except Unreadable as error:
+            failed = Picture([], error.message, error.transient)
+            if not failed.transient:
+                break
+            time.sleep(wait)
+    return failed
+
+
+def _apply(geometry: Geometry, image: Image.Image, stimulus: Stimulus) -> Pixels | str:
+    try:
+        return geometry.apply(image)
+    except Exception as error:  # noqa: BLE001 - one observer's impossible geometry must not end the others' run
+        reason = error.message if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+        return f"its geometry cannot be made of {stimulus.id!r}: {reason}"
+
+
+# ------------------------------------------------------------------------------------------ in the main process
+
+
+class DecodePool(ProcessPool):
+    """Worker processes that decode.
+
+    ``decoded`` counts the files that were opened, so that a test can show that no image is read twice.
+    ``tell`` is told, from another thread, of workers that died.
+    """
+
+    def __init__(self, workers: int, *, tell: Tell = warn) -> None:
+        super().__init__(workers, tell=tell)
+        self.decoded = 0
+
+    def decode(self, task: Task) -> Future[list[Picture]]:
+        """Queue a task; its future raises whatever the worker raised."""
+        self.decoded += 1
+        return self.submit(pictures, task)
+
+
+def check_workers(workers: int | None) -> int:
+    """Return the number of workers to start: by default one for each core, eight at most; a negative one is refused."""
+    if workers is None:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return min(8, cores)
+    if workers < 0:
+        raise UserError(f"workers must be 0 or more; got {workers}", "0 decodes in the main process")
+    return workers
+
+
 class BatchPictures:
-    """Pictures that were asked for, and are waited for when they are needed."""
+    """The images of one batch: requested early, waited for when they are needed."""
 
     def __init__(
         self, geometries: tuple[Geometry, ...], futures: list[tuple[list[int], Future[list[Picture]]]]
     ) -> None:
         self._geometries = geometries
         self._futures = futures
-        self._made: dict[int, Picture] = {}
+        self._pictures: dict[int, Picture] = {}
         self._stacked: dict[Geometry, Pixels] = {}
 
     @classmethod
@@ -51,15 +150,15 @@ class BatchPictures:
             Where a file could not be read for a reason that may pass (it is missing, the disk fails): nothing may be
             stored of that.
         """
-        found = {i: picture for i, picture in sorted(self._wait().items()) if picture.unreadable}
-        passing = [picture.unreadable for picture in found.values() if picture.transient]
+        failed = {i: picture for i, picture in sorted(self._wait().items()) if picture.unreadable}
+        passing = [picture.unreadable for picture in failed.values() if picture.transient]
         if passing:
-            hint = "put the files back, or look after the disk; then run the same command again: finished work is kept"
+            hint = "put the files back, or check the disk; then run the same command again: finished work is kept"
             raise all_problems("stimuli that cannot be read at the moment", dict.fromkeys(passing), hint)
-        return {i: picture.unreadable for i, picture in found.items()}
+        return {i: picture.unreadable for i, picture in failed.items()}
 
     def of(self, geometry: Geometry) -> Pixels:
-        """Return all images that can be shown as one array N×H×W×3: one for all observers, so nobody may write to it.
+        """Return all images that can be shown as one read-only array N×H×W×3, shared by all observers.
 
         Raises
         ------
@@ -67,33 +166,34 @@ class BatchPictures:
             Where this geometry cannot be made of one of them.
         """
         if geometry not in self._stacked:
-            self._stacked[geometry] = self._stack(geometry)
+            column = self._geometries.index(geometry)
+            readable = [picture for _, picture in sorted(self._wait().items()) if not picture.unreadable]
+            arrays = []
+            for picture in readable:
+                pixels = picture.by_geometry[column]
+                if isinstance(pixels, str):
+                    raise UserError(pixels)
+                arrays.append(pixels)
+            stacked = np.stack(arrays) if arrays else np.zeros((0, *geometry.size, 3), dtype=np.uint8)
+            stacked.flags.writeable = False
+            self._stacked[geometry] = stacked
         return self._stacked[geometry]
-
-    def _stack(self, geometry: Geometry) -> Pixels:
-        column = self._geometries.index(geometry)
-        shown = [picture.made[column] for _, picture in sorted(self._wait().items()) if not picture.unreadable]
-        arrays = [made for made in shown if not isinstance(made, str)]
-        if len(arrays) < len(shown):
-            raise UserError(next(made for made in shown if isinstance(made, str)))
-        stacked = np.stack(arrays) if arrays else np.zeros((0, *geometry.size, 3), dtype=np.uint8)
-        stacked.flags.writeable = False
-        return stacked
 
     def _wait(self) -> dict[int, Picture]:
         for positions, future in self._futures:
-            self._made.update(zip(positions, future.result()))
+            self._pictures.update(zip(positions, future.result()))
         self._futures = []
-        return self._made
+        return self._pictures
 
 
 def first_picture(stimuli: StimulusSet, geometry: Geometry) -> tuple[Stimulus, Pixels] | None:
-    """Return the first stimulus that can be shown, and how; None where the first few are all unreadable."""
+    """Return the first stimulus that can be shown, and its image; None where the first few are all unreadable."""
     for stimulus in stimuli.stimuli[:PROBE_TRIES]:
         (picture,) = pictures(Task(stimuli.root, (stimulus,), (geometry,)))
         if picture.unreadable:
             continue
-        if isinstance(picture.made[0], str):
-            raise UserError(picture.made[0])
-        return stimulus, picture.made[0][None]
+        pixels = picture.by_geometry[0]
+        if isinstance(pixels, str):
+            raise UserError(pixels)
+        return stimulus, pixels[None]
     return None

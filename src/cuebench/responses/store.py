@@ -1,6 +1,6 @@
 """Where answers are kept: content-addressed, append-only, safe to kill at any instruction.
 
-    responses/<observer>--<key>/key.json              every part of the key, for people and for ``cuebench why``
+    responses/<observer>--<key>/key.json              every part of the key, for people to read
     responses/<observer>--<key>/<shard>.parquet       the answers to one batch
 
 *key* hashes what makes an observer answer as it does: weights, preprocessing, label space, adapter version, precision,
@@ -8,6 +8,11 @@ kinds of answer. *shard* hashes the stimuli of one batch, in order: the pixels f
 that is known of the stimuli for one that does not (an ideal observer reads the truth, a recording the names). So a
 shard that exists is right, a shard that is missing or cut short is to be made, and there is no index that could
 disagree with the files. Shards are written to a temporary file and renamed.
+
+`gather` reads the shards of an observer as whole columns, without two copies of them in memory: the number of rows is
+read from the files' footers first, then each shard is copied to its place. All columns that are scored together share
+``IN_MEMORY`` bytes; what does not fit goes to a temporary memory-mapped file: a million answers with a thousand logits
+are 4 GB on disk, and take as much memory as is read of them at once.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,10 +30,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.files import write_atomic, write_json
 from cuebench.types import Stimulus
 
+Columns = dict[str, Array]
+"""The answers to a batch: column → one row for each answer."""
+IN_MEMORY = 512 * 2**20
+"""Bytes of columns that are kept in memory at once."""
 LAYOUT = 1
 """Version of the shard schema; part of every key."""
 LAYOUT_BY_TRUTH = 2
@@ -64,7 +75,7 @@ class Key:
 
 
 class Shards:
-    """The shards of one folder, whoever answered.
+    """The shards of one folder.
 
     Parameters
     ----------
@@ -88,10 +99,6 @@ class Shards:
         names = [s.everything for s in batch] if self.by_truth else [s.key for s in batch]
         return self.folder / f"{_digest(names)}.parquet"
 
-    def has(self, batch: Sequence[Stimulus]) -> bool:
-        """Tell whether the batch was answered, and the file is not cut short."""
-        return self.stored(batch) is not None
-
     def stored(self, batch: Sequence[Stimulus]) -> dict[int, str] | None:
         """Return the errors of a stored batch, from the end of its file alone; None where it is missing or damaged."""
         try:
@@ -100,17 +107,17 @@ class Shards:
         except (pa.ArrowException, OSError, ValueError):
             return None
 
-    def write(
-        self, batch: Sequence[Stimulus], columns: Mapping[str, np.ndarray[Any, Any]], errors: Mapping[int, str]
-    ) -> None:
+    def write(self, batch: Sequence[Stimulus], columns: Mapping[str, Array], errors: Mapping[int, str]) -> None:
         """Store the answers to a batch; ``errors`` names the positions that could not be shown, and why."""
-        table = _to_table(columns, errors)
+        table = pa.table({name: _to_arrow(values) for name, values in columns.items()})
+        errors_json = json.dumps({str(k): v for k, v in sorted(errors.items())})
+        table = table.replace_schema_metadata({b"cuebench.errors": errors_json.encode()})
         sink = pa.BufferOutputStream()
         # Logits hardly ever repeat: a dictionary of them costs most of the time and makes the file larger.
         pq.write_table(table, sink, compression="zstd", use_dictionary=False)
         write_atomic(self.path(batch), sink.getvalue().to_pybytes())
 
-    def read(self, batch: Sequence[Stimulus]) -> tuple[dict[str, np.ndarray[Any, Any]], dict[int, str]]:
+    def read(self, batch: Sequence[Stimulus]) -> tuple[Columns, dict[int, str]]:
         """Return (columns, errors) of a batch, as written."""
         path = self.path(batch)
         if not path.is_file():
@@ -119,7 +126,9 @@ class Shards:
             )
         try:
             with pq.ParquetFile(path) as file:
-                return _from_table(file.read(use_threads=False))
+                table = file.read(use_threads=False)
+                columns = {name: _from_arrow(table.column(name).combine_chunks()) for name in table.column_names}
+                return columns, _errors(table.schema)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise UserError(f"{path} is damaged: {error}", f"delete {path} and run the same command again") from None
 
@@ -155,14 +164,7 @@ def batches(stimuli: Sequence[Stimulus], size: int) -> Iterator[tuple[int, Seque
             start = end
 
 
-def _to_table(columns: Mapping[str, np.ndarray[Any, Any]], errors: Mapping[int, str]) -> pa.Table:
-    arrays = {name: _to_arrow(values) for name, values in columns.items()}
-    table = pa.table(arrays)
-    facts = json.dumps({str(k): v for k, v in sorted(errors.items())})
-    return table.replace_schema_metadata({b"cuebench.errors": facts.encode()})
-
-
-def _to_arrow(values: np.ndarray[Any, Any]) -> pa.Array:
+def _to_arrow(values: Array) -> pa.Array:
     if values.ndim == 1:
         return pa.array(values.tolist() if values.dtype.kind in "UO" else values)
     flat = pa.array(np.ascontiguousarray(values).reshape(-1))
@@ -170,17 +172,12 @@ def _to_arrow(values: np.ndarray[Any, Any]) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(flat, int(np.prod(values.shape[1:])))
 
 
-def _from_table(table: pa.Table) -> tuple[dict[str, np.ndarray[Any, Any]], dict[int, str]]:
-    columns = {name: _from_arrow(table.column(name).combine_chunks()) for name in table.column_names}
-    return columns, _errors(table.schema)
-
-
 def _errors(schema: pa.Schema) -> dict[int, str]:
-    facts = json.loads((schema.metadata or {}).get(b"cuebench.errors", b"{}"))
-    return {int(k): v for k, v in facts.items()}
+    errors = json.loads((schema.metadata or {}).get(b"cuebench.errors", b"{}"))
+    return {int(k): v for k, v in errors.items()}
 
 
-def _from_arrow(column: pa.Array) -> np.ndarray[Any, Any]:
+def _from_arrow(column: pa.Array) -> Array:
     if isinstance(column, pa.ChunkedArray):
         column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     if pa.types.is_fixed_size_list(column.type):
@@ -189,3 +186,89 @@ def _from_arrow(column: pa.Array) -> np.ndarray[Any, Any]:
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         return np.array(column.to_pylist(), dtype=np.str_)
     return column.to_numpy(zero_copy_only=False)
+
+
+# ------------------------------------------------------------------------------------------ reading all shards
+
+
+class Memory:
+    """What is left of the memory for the columns of all observers that are scored together."""
+
+    def __init__(self, size: int | None = None) -> None:
+        self._left = IN_MEMORY if size is None else size
+
+    def room(self, like: Array, rows: int) -> Array:
+        """Return an empty column of so many rows, in memory while there is some left, else in a temporary file."""
+        shape = (rows, *like.shape[1:])
+        size = like.dtype.itemsize * int(np.prod(shape))
+        if size <= self._left:
+            self._left -= size
+            return np.empty(shape, like.dtype)
+        with tempfile.TemporaryFile() as file:  # the mapping keeps it until nobody needs it any more
+            return np.memmap(file, dtype=like.dtype, mode="w+", shape=shape)
+
+
+def gather(
+    shards: Shards, stimuli: Sequence[Stimulus], batch_size: int, memory: Memory | None = None
+) -> tuple[Columns, dict[str, str]]:
+    """Return the columns of all batches, ``stimulus`` counted over the whole set, and what was excluded and why.
+
+    Raises
+    ------
+    UserError
+        Where a shard is missing or damaged, where shards do not have the same columns, or where nothing was shown.
+    """
+    all_batches = list(batches(stimuli, batch_size))
+    total = sum(_row_count(shards, batch) for _, batch in all_batches)
+    memory = memory or Memory()
+    columns: Columns = {}
+    excluded: dict[str, str] = {}
+    filled = 0
+    for start, batch in all_batches:
+        part, errors = shards.read(batch)
+        part["stimulus"] = part["stimulus"].astype(np.intp) + start
+        excluded.update({batch[i].id: why for i, why in errors.items()})
+        rows = len(part["stimulus"])
+        # A shard without rows may lack columns: nothing of it was shown.
+        if rows or (not total and len(part) > len(columns)):
+            columns = columns if filled else {name: memory.room(values, total) for name, values in part.items()}
+            _check_same_columns(columns, part, shards)
+            for name, values in part.items():
+                if values.dtype.kind == "U" and values.dtype.itemsize > columns[name].dtype.itemsize:
+                    columns[name] = columns[name].astype(values.dtype)  # a longer word than those before
+                columns[name][filled : filled + rows] = values
+            filled += rows
+    if stimuli and len(excluded) == len(stimuli):
+        reason = next(iter(excluded.values()))
+        raise UserError(
+            f"none of the {len(stimuli):,} stimuli could be shown; the first: {reason}",
+            "repair or replace the files and run again",
+        )
+    if not columns:
+        raise UserError("the run has no answers to score", "run the same command again")
+    return columns, excluded
+
+
+def _check_same_columns(columns: Columns, part: Columns, shards: Shards) -> None:
+    """Refuse a shard that does not have the columns of the others: its rows would be left undefined."""
+    before, here = _described(columns), _described(part)
+    if before != here:
+        name = next(iter(sorted(before.items() ^ here.items())))[0]
+        raise UserError(
+            f"the answers in {shards.folder.name} are not of one form: column {name!r} is "
+            f"{here.get(name, 'missing')} in one batch, {before.get(name, 'missing')} in those before",
+            "an observer must answer every batch with the same columns; correct it and run again with --fresh",
+        )
+
+
+def _described(columns: Columns) -> dict[str, str]:
+    """Describe columns; texts may differ in length, everything else must agree."""
+    kinds = {name: "text" if v.dtype.kind == "U" else str(v.dtype) for name, v in columns.items()}
+    return {name: f"{kinds[name]} {'×'.join(map(str, v.shape[1:]))}".strip() for name, v in columns.items()}
+
+
+def _row_count(shards: Shards, batch: Sequence[Stimulus]) -> int:
+    try:
+        return int(pq.read_metadata(shards.path(batch)).num_rows)
+    except (OSError, ValueError, pa.ArrowException):
+        return len(shards.read(batch)[0]["stimulus"])  # missing or damaged: the error says what to do

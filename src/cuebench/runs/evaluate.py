@@ -2,39 +2,48 @@
 
 from __future__ import annotations
 
+import json
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from cuebench import registry
-from cuebench.errors import UserError, did_you_mean
-from cuebench.files import make_folder
-from cuebench.observers.base import Observer
-from cuebench.responses.collect import Progress, collect
+from cuebench.errors import UserError
+from cuebench.files import json_text, make_folder
+from cuebench.observers.base import Observer, is_observer, missing_attributes
+from cuebench.protocols.base import Protocol
+from cuebench.registry import SCHEME, protocols
+from cuebench.responses.collect import collect
 from cuebench.responses.events import Event, OnEvent, ignore
-from cuebench.responses.workers import DecodePool, check_workers
+from cuebench.responses.job import Progress
+from cuebench.responses.pictures import DecodePool, check_workers
 from cuebench.runs.forget import check_forgettable, forget
-from cuebench.runs.loading import load_observers
-from cuebench.runs.options import RunOptions
+from cuebench.runs.loading import OBJECT
 from cuebench.runs.plan import Plan, plan_run
-from cuebench.runs.record import DamagedRecord, RunRecord, locked, now
-from cuebench.runs.score import Choice, score_run
+from cuebench.runs.record import DamagedRecord, RunOptions, RunRecord, locked, now
+from cuebench.runs.score import score_run
 from cuebench.runs.scores import Scores
-from cuebench.runs.sources import read_stimuli
-from cuebench.types import Score
-
-__all__ = ["RunOptions", "Scores", "evaluate"]
 
 
 def evaluate(
     observers: str | Observer | Iterable[str | Observer],
-    protocols: str | Iterable[str],
+    protocols: str | Protocol | Iterable[str | Protocol],
     *,
     data_root: str | Path | None = None,
     out: str | Path,
+    device: str = "auto",
+    precision: str = "float32",
+    batch_size: int = 32,
+    workers: int | None = None,
+    limit: int = 0,
+    seed: int = 0,
+    resamples: int = 10_000,
+    offline: bool = False,
+    allow_unreadable: float = 0.01,
+    common: bool = False,
+    fresh: bool = False,
+    settings: Mapping[str, Any] | None = None,
     on_event: OnEvent | None = None,
-    **options: Any,
 ) -> Scores:
     """Show the stimuli of the protocols to the observers, store what they answer, score it.
 
@@ -44,95 +53,115 @@ def evaluate(
     ----------
     observers : str, Observer, or several
         Specs such as ``"timm:resnet50.a1_in1k"`` or ``"recorded:humans/"``, and objects from ``cuebench.wrap``.
-    protocols : str or several
-        Names, see ``cuebench list protocols``.
+    protocols : str, Protocol, or several
+        Names (see ``cuebench list protocols``), ``"python:FILE.py:NAME"``, or protocol objects of your own.
     data_root : path, optional
         Folder with one sub-folder for each dataset. Default: the environment variable ``CUEBENCH_DATA``.
     out : path
         The run folder.
+    device : str
+        ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ``mps``.
+    precision : str
+        ``float32``, or ``bfloat16`` / ``float16`` autocast.
+    batch_size : int
+        Stimuli in a batch and in a stored file.
+    workers : int, optional
+        Decoding processes; default: one for each core, eight at most.
+    limit : int
+        Approximate number of stimuli of each set, drawn by the seed; versions of one image stay together. 0: all.
+    seed : int
+        All randomness.
+    resamples : int
+        Bootstrap resamples of the intervals.
+    offline : bool
+        Guarantee that nothing is downloaded.
+    allow_unreadable : float
+        Share of unreadable stimuli that does not stop the run.
+    common : bool
+        Score every observer on the stimuli that all of them saw.
+    fresh : bool
+        Delete what an earlier run wrote to this folder, once it is clear that this one can begin.
+    settings : mapping, optional
+        Options of single protocols: ``{"triplets.draw": "all"}``; ``cuebench explain PROTOCOL`` lists them.
     on_event : callable, optional
         Told of progress (``responses.events.Event``).
-    **options
-        Fields of ``RunOptions``.
 
     Returns
     -------
     Scores
         Also written to ``out/scores.parquet`` and ``out/scores.json``. A failed observer is a row with the reason.
     """
-    settings = _options(options)
-    names = [protocols] if isinstance(protocols, str) else list(protocols)
-    wanted = _several(observers)
-    unknown = [name for name in names if name not in registry.protocols]
-    if unknown:
-        raise did_you_mean("protocol", unknown[0], registry.protocols)
+    options = RunOptions(
+        device=device,
+        precision=precision,
+        batch_size=batch_size,
+        workers=workers,
+        limit=limit,
+        seed=seed,
+        resamples=resamples,
+        offline=offline,
+        allow_unreadable=allow_unreadable,
+        common=common,
+        fresh=fresh,
+        settings=dict(settings or {}),
+    )
+    wanted, names = _observers(observers), _protocols(protocols)
     folder = make_folder(Path(out).expanduser())
     tell = on_event or ignore
     with locked(folder):
-        if settings.fresh:
+        if fresh:
             check_forgettable(folder)
-        plan = _planned(wanted, names, data_root, folder, settings, tell)
-        record = _record(plan, wanted, names, data_root, settings)
-        if settings.fresh:  # only now: a mistyped observer must not cost what was measured
+        plan = plan_run(wanted, names, data_root, folder, options, tell)
+        record = _record(plan, wanted, names, data_root, options)
+        if fresh:  # only now: a mistyped observer must not cost what was measured
             forget(folder)
         _notice_other_run(folder, record, tell)
         plan.write_manifests(folder / "stimuli")
         record.write(folder)
-        _collect(plan, record, folder, settings, tell)
-        rows = _score(record, folder, settings)
+        _collect(plan, record, folder, options, tell)
+        rows, record.failures = score_run(folder, record, options)
+        record.scored = options.scoring()
+        record.status, record.finished = "complete", now()
+        record.write(folder)
     tell(Event("finished", f"{len(rows)} scores in {folder}", fields={"out": str(folder)}))
-    found = Scores(tuple(rows), folder, record)
-    if found.failures and on_event is None:  # nobody listened: a silent gap in a table is worse than a warning
-        warnings.warn("not measured: " + "; ".join(found.failures), RuntimeWarning, stacklevel=2)
-    return found
+    scores = Scores(tuple(rows), folder, record)
+    if scores.failures and on_event is None:  # nobody listened: a silent gap in a table is worse than a warning
+        warnings.warn("not measured: " + "; ".join(scores.failures), RuntimeWarning, stacklevel=2)
+    return scores
 
 
-def _several(observers: str | Observer | Iterable[str | Observer]) -> list[str | Observer]:
-    # Not isinstance: until Python 3.12 that reads every attribute of the contract, and one of them hashes the weights.
-    if isinstance(observers, str) or callable(getattr(observers, "respond", None)):
+def _observers(observers: str | Observer | Iterable[str | Observer]) -> list[str | Observer]:
+    """Return a list of specs and objects; anything else is refused with what it lacks."""
+    if isinstance(observers, str) or is_observer(observers):
         return [cast("str | Observer", observers)]
-    found: list[Any] = list(observers) if isinstance(observers, Iterable) else [observers]
-    strange = [o for o in found if not isinstance(o, str) and not callable(getattr(o, "respond", None))]
-    if strange:
-        raise UserError(
-            f"a {type(strange[0]).__name__} is no observer",
-            "wrap a model: cuebench.wrap(model, preprocess=…, labels=…); or name one: 'timm:resnet50'",
-        )
-    return found
+    wanted: list[Any] = list(observers) if isinstance(observers, Iterable) else [observers]
+    for observer in wanted:
+        if not isinstance(observer, str) and not is_observer(observer):
+            missing = ", ".join(missing_attributes(observer))
+            raise UserError(
+                f"expected an observer or a spec such as timm:resnet50; got {type(observer).__name__}",
+                f"wrap a model: cuebench.wrap(model, preprocess=…, labels=…); an observer of your own needs {missing}",
+            )
+    return wanted
 
 
-def _options(options: dict[str, Any]) -> RunOptions:
-    unknown = set(options) - set(RunOptions.__dataclass_fields__)
-    if unknown:
-        known = ", ".join(RunOptions.__dataclass_fields__)
-        raise UserError(f"evaluate has no option {sorted(unknown)[0]!r}", f"options: {known}")
-    return RunOptions(**options)
+def _protocols(given: str | Protocol | Iterable[str | Protocol]) -> list[str]:
+    """Return the names of protocols; files and objects are added to the registry of this process."""
+    several = [given] if isinstance(given, (str, Protocol)) or not isinstance(given, Iterable) else list(given)
+    return list(dict.fromkeys(protocols.resolve(part) for part in several))
 
 
-def _planned(
-    wanted: Sequence[str | Observer],
-    names: Sequence[str],
-    data_root: str | Path | None,
-    folder: Path,
-    settings: RunOptions,
-    tell: OnEvent,
-) -> Plan:
-    sources = read_stimuli(names, data_root, limit=settings.limit, seed=settings.seed, settings=settings.settings)
-    loaded = load_observers(wanted, sources, settings, tell)
-    return plan_run(sources, loaded, folder, settings, tell)
-
-
-def _collect(plan: Plan, record: RunRecord, folder: Path, settings: RunOptions, tell: OnEvent) -> None:
+def _collect(plan: Plan, record: RunRecord, folder: Path, options: RunOptions, tell: OnEvent) -> None:
     """Collect the answers; whatever happens, the record on disk says how far it came."""
-    workers = check_workers(settings.workers) if any(job.geometry for job in plan.jobs) else 0
+    workers = check_workers(options.workers) if any(job.geometry for job in plan.jobs) else 0
     progress = Progress(tell)
     with DecodePool(workers, tell=lambda text: tell(Event("notice", text))) as pool:
         try:
             collect(
                 plan.jobs,
                 pool,
-                batch_size=settings.batch_size,
-                allow_unreadable=settings.allow_unreadable,
+                batch_size=options.batch_size,
+                allow_unreadable=options.allow_unreadable,
                 on_event=tell,
                 progress=progress,
                 device=plan.device,
@@ -142,25 +171,12 @@ def _collect(plan: Plan, record: RunRecord, folder: Path, settings: RunOptions, 
             record.status = "stopped"
             raise
         finally:
-            _note(record, plan, progress, pool.decoded)
+            failed = {(f.observer, f.protocol) for f in progress.failures}
+            record.failures = [*plan.failures, *progress.failures]
+            record.jobs = [job for job in record.jobs if (job.observer, job.protocol) not in failed]
+            record.unreadable = dict(sorted(progress.unreadable.items()))
+            record.images_decoded = pool.decoded
             record.write(folder)
-
-
-def _note(record: RunRecord, plan: Plan, progress: Progress, decoded: int) -> None:
-    failed = {(f.observer, f.protocol) for f in progress.failures}
-    record.failures = [*plan.failures, *progress.failures]
-    record.jobs = [job for job in record.jobs if (job.observer, job.protocol) not in failed]
-    record.unreadable = dict(sorted(progress.unreadable.items()))
-    record.images_decoded = decoded
-
-
-def _score(record: RunRecord, folder: Path, settings: RunOptions) -> list[Score]:
-    choice = Choice(settings.seed, settings.resamples, settings.settings, settings.common)
-    rows, record.failures = score_run(folder, record, choice)
-    record.scored = dict(vars(choice))
-    record.status, record.finished = "complete", now()
-    record.write(folder)
-    return rows
 
 
 def _record(
@@ -168,19 +184,18 @@ def _record(
     wanted: Sequence[str | Observer],
     names: Sequence[str],
     data_root: str | Path | None,
-    settings: RunOptions,
+    options: RunOptions,
 ) -> RunRecord:
     arguments = {
-        "observers": [o if isinstance(o, str) else f"object:{o.name}" for o in wanted],
+        "observers": [o if isinstance(o, str) else f"{OBJECT}{o.name}" for o in wanted],
         "protocols": list(names),
         "data_root": str(data_root) if data_root else None,
-        **{k: v for k, v in vars(settings).items() if k != "fresh"},
+        **{k: v for k, v in vars(options).items() if k != "fresh"},
     }
     return RunRecord(
-        arguments=arguments,
-        batch_size=settings.batch_size,
-        seed=settings.seed,
-        jobs=plan.records,
+        arguments=json.loads(json_text(arguments)),  # as it will be read again
+        protocols={name: _described(name) for name in names},
+        jobs=[job.record for job in plan.jobs],
         stimuli=plan.describe_stimuli(),
         failures=list(plan.failures),
         skipped=list(plan.skipped),
@@ -189,20 +204,29 @@ def _record(
     )
 
 
+def _described(name: str) -> dict[str, Any]:
+    """Return what the record says of a protocol: enough to find it again, and to show its headline without it."""
+    protocol: Protocol = protocols.get(name)
+    origin = protocols.origin(name)
+    if origin.startswith(SCHEME):  # `cuebench score` may be called in another folder
+        file, _, part = origin.removeprefix(SCHEME).rpartition(":")
+        origin = f"{SCHEME}{Path(file).expanduser().absolute()}:{part}"
+    headline = {"metric": protocol.headline.metric, "conditions": list(protocol.headline.conditions)}
+    return {"version": protocol.version, "origin": origin, "headline": headline}
+
+
 def _notice_other_run(folder: Path, record: RunRecord, tell: OnEvent) -> None:
+    """Say that the folder held another run, or one that cannot be read."""
     if not (folder / "run.json").is_file():
         return
     try:
         before = RunRecord.read(folder).arguments
     except DamagedRecord as error:
-        _notice(record, f"{error.message}; it is written anew", tell)
-        return
-    changed = [k for k, v in record.arguments.items() if before.get(k) != v and k != "workers"]
-    if changed:
-        text = f"{folder} held a run with other {', '.join(changed)}: its answers are kept, its scores are replaced"
-        _notice(record, text, tell)
-
-
-def _notice(record: RunRecord, text: str, tell: OnEvent) -> None:
-    record.notices.append(text)
-    tell(Event("notice", text))
+        notice = f"{error.message}; it is written anew"
+    else:
+        changed = [k for k, v in record.arguments.items() if before.get(k) != v and k != "workers"]
+        if not changed:
+            return
+        notice = f"{folder} held a run with other {', '.join(changed)}: its answers are kept, its scores are replaced"
+    record.notices.append(notice)
+    tell(Event("notice", notice))

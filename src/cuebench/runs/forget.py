@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cuebench.errors import UserError, all_problems
 from cuebench.registry import protocols
+from cuebench.runs.record import DamagedRecord, RunRecord
 
 _ANSWERS = re.compile(r".+--[0-9a-f]{16}")
 _SHARD = re.compile(r"key\.json|[0-9a-f]{24}\.parquet|\..+\.tmp")
@@ -36,32 +37,40 @@ def forget(folder: Path) -> None:
     UserError
         Naming everything that could not be deleted.
     """
-    problems = [why for path in _written(folder) if (why := _deleted(path))]
+    problems = [reason for path in list(_written(folder)) if (reason := _delete(path))]
     if problems:
         raise all_problems(f"--fresh: not everything in {folder} can be deleted", problems, "check the permissions")
 
 
 def _written(folder: Path) -> Iterator[Path]:
     """Yield what a run wrote, files before their folders and the record last: until then it can be done again."""
+    names = {*protocols, *_recorded_protocols(folder)}
     for answers in _matching(folder / "responses", _ANSWERS):
         if (answers / "key.json").is_file():
             yield from sorted(_matching(answers, _SHARD), key=lambda p: p.name == "key.json")
             yield answers
     for path in _matching(folder / "stimuli", _MANIFEST):
-        if path.name.rpartition("-")[0] in protocols:
+        if path.name.rpartition("-")[0] in names:
             yield path
     yield from _matching(folder / "stimuli", _LABELS)
-    for name in protocols:
+    for name in sorted(names):
         yield from sorted((folder / "tables").glob(f"{name}.*.parquet"))
     yield from (folder / part for part in ("responses", "stimuli", "tables"))
     yield from (folder / part for part in ("scores.parquet", "scores.json", "run.json"))
+
+
+def _recorded_protocols(folder: Path) -> list[str]:
+    try:
+        return RunRecord.read(folder).protocol_names()
+    except DamagedRecord:
+        return []
 
 
 def _matching(folder: Path, names: re.Pattern[str]) -> list[Path]:
     return sorted(p for p in folder.iterdir() if names.fullmatch(p.name)) if folder.is_dir() else []
 
 
-def _deleted(path: Path) -> str:
+def _delete(path: Path) -> str:
     """Delete a file, or a folder that is empty; return why it cannot be."""
     try:
         if path.is_dir() and not path.is_symlink():

@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from cuebench.errors import UserError
-from cuebench.observers.base import LoadOptions, Observer
+from cuebench.observers.base import LoadOptions, Observer, ObserverBase, complete
 from cuebench.observers.baselines import random_initialisations
-from cuebench.observers.torch.layers import reading_layers
+from cuebench.observers.load import load
 from cuebench.responses.device import Device
 from cuebench.responses.events import Event, OnEvent
-from cuebench.responses.job import failed
-from cuebench.runs.sources import Source, classes_of
+from cuebench.responses.job import failure_of
 from cuebench.types import Failure
 
-if TYPE_CHECKING:
-    from cuebench.runs.options import RunOptions
+OBJECT = "object:"
+"""How the record names an observer that was passed as an object."""
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """An observer and how it was asked for."""
+    """An observer and how it was asked for.
 
-    observer: Observer
+    Parameters
+    ----------
+    observer : ObserverBase
+        Ready to answer.
+    spec : str
+        As the user wrote it, or ``object:NAME``.
+    adapter : str
+        Adapter and version that loaded it.
+    baseline_of, baseline : str, int
+        For a random initialisation: the name of the trained network, and its number among the initialisations.
+    """
+
+    observer: ObserverBase
     spec: str
     adapter: str
     baseline_of: str = ""
+    baseline: int = 0
 
     @cached_property
     def fingerprint(self) -> str:
@@ -36,47 +48,51 @@ class Loaded:
         return self.observer.fingerprint
 
 
-@dataclass(frozen=True)
-class LoadedAll:
+@dataclass
+class LoadedObservers:
     """Observers that could be loaded, and those that could not."""
 
-    observers: list[Loaded]
-    failures: list[Failure]
+    observers: list[Loaded] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
     device: Device = field(default_factory=Device)
-    """Who of them is on the device: not all where they do not fit together."""
+    """Which of them are on the device: not all where they do not fit together."""
 
 
 def load_observers(
-    wanted: Sequence[str | Observer], sources: Sequence[Source], settings: RunOptions, tell: OnEvent
-) -> LoadedAll:
-    """Load every observer; one that cannot be loaded is a failure of the run's result, not its end."""
-    if not wanted:
-        raise UserError("no observer was named", "for example: -o lite:efficientnet_lite0 -o ideal:shape")
-    options = LoadOptions(
-        device=settings.device,
-        precision=settings.precision,
-        offline=settings.offline,
-        seed=settings.seed,
-        targets=tuple(dict.fromkeys(name for source in sources for name in classes_of(source))),
-    )
-    found: list[Loaded] = []
-    failures: list[Failure] = []
-    device = Device()
-    for one in wanted:
+    wanted: Sequence[str | Observer], options: LoadOptions, baselines: int, tell: OnEvent
+) -> LoadedObservers:
+    """Load every observer; one that cannot be loaded is a failure of the run's result, not its end.
+
+    Parameters
+    ----------
+    wanted : sequence of str or Observer
+        Specs and objects.
+    options : LoadOptions
+        What the run says to every adapter.
+    baselines : int
+        Random initialisations of every network that are loaded too.
+    tell : callable
+        Told of failures and of networks that cannot be initialised at random.
+    """
+    result = LoadedObservers()
+    for observer in wanted:
         try:
-            found.extend(_with_layers(_load(one, options, device), settings.features))
+            result.observers += _load(observer, options, result.device)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's script may raise anything, or end Python
-            failures.append(failed(one if isinstance(one, str) else one.name, error))
-    missing = next((s.problem for s in sources if s.problem is not None), None)
-    if not found and failures and missing is not None and not options.targets:
-        raise missing  # an ideal observer cannot choose where there is nothing to choose among
-    if not found and failures:
-        # With a single mistyped observer there is nothing to go on with: say so at once, as an error.
-        raise UserError("\n".join(f"{f.observer}: {f.reason}" for f in failures), str(failures[0].details["hint"]))
-    tell_failures(failures, tell)
-    if any(source.protocol.baselines for source in sources):
-        found += _baselines(found, options, settings.baselines, device, tell)
-    return LoadedAll(_unique(found), failures, device)
+            result.failures.append(failure_of(observer if isinstance(observer, str) else observer.name, error))
+    if result.observers:
+        tell_failures(result.failures, tell)
+    for trained in [o for o in result.observers if o.observer.kind == "model"] if baselines else []:
+        name = trained.observer.name
+        try:
+            specs = random_initialisations(trained.spec, name, baselines)
+            for number, spec in enumerate(specs):
+                loaded = _load(spec, options, result.device)
+                result.observers += [replace(o, baseline_of=name, baseline=number) for o in loaded]
+        except Exception as error:  # noqa: BLE001 - the network itself is measured all the same
+            tell(Event("notice", f"no baselines of {name}: {failure_of('', error).reason}"))
+    _check_names(result.observers)
+    return result
 
 
 def tell_failures(failures: Sequence[Failure], tell: OnEvent) -> None:
@@ -86,49 +102,33 @@ def tell_failures(failures: Sequence[Failure], tell: OnEvent) -> None:
         tell(Event("failed", f"{f.observer}: {f.reason}", fields=fields))
 
 
-def _with_layers(found: list[Loaded], layers: str) -> list[Loaded]:
-    """Ask the observers for further layers; one that has none to offer says so in its own error."""
-    wanted = [name.strip() for name in layers.split(",") if name.strip()]
-    return [replace(one, observer=reading_layers(one.observer, wanted)) for one in found] if wanted else found
-
-
-def _baselines(found: list[Loaded], options: LoadOptions, number: int, device: Device, tell: OnEvent) -> list[Loaded]:
-    """Load random initialisations of every network; what has none is named in a notice."""
-    made: list[Loaded] = []
-    for one in found if number else []:
-        if one.observer.kind != "model":
-            continue
-        try:
-            specs = random_initialisations(one.spec, one.observer.name, number)
-            made += [replace(b, baseline_of=one.observer.name) for spec in specs for b in _load(spec, options, device)]
-        except Exception as error:  # noqa: BLE001 - the network itself is measured all the same
-            tell(Event("notice", f"no baselines of {one.observer.name}: {failed('', error).reason}"))
-    return made
-
-
-def _load(one: str | Observer, options: LoadOptions, device: Device) -> list[Loaded]:
+def _load(wanted: str | Observer, options: LoadOptions, device: Device) -> list[Loaded]:
     """Load what a spec stands for; observers loaded earlier give way where the device gets full."""
-    made = _made(one, options)
-    for loaded in made:
-        device.admit(loaded.observer)
-    return made
+    if isinstance(wanted, str):
+        loaded = [Loaded(observer, wanted, observer.loaded_by) for observer in load(wanted, options)]
+    else:
+        loaded = [Loaded(complete(wanted), f"{OBJECT}{wanted.name}", "wrap/1")]
+    for entry in loaded:
+        device.admit(entry.observer)
+    return loaded
 
 
-def _made(one: str | Observer, options: LoadOptions) -> list[Loaded]:
-    if not isinstance(one, str):
-        return [Loaded(one, f"object:{one.name}", "wrap/1")]
-    from cuebench.observers.load import load
-
-    return [Loaded(observer, one, str(getattr(observer, "loaded_by", ""))) for observer in load(one, options)]
-
-
-def _unique(found: list[Loaded]) -> list[Loaded]:
-    seen: dict[str, str] = {}
-    for one in found:
-        if one.observer.name in seen:
-            raise UserError(
-                f"two observers are called {one.observer.name!r} (from {seen[one.observer.name]} and {one.spec})",
-                "name one of them once, or give a wrapped model another name=",
-            )
-        seen[one.observer.name] = one.spec
-    return found
+def _check_names(observers: Sequence[Loaded]) -> None:
+    """Refuse two observers of one name, with what to write instead."""
+    per_spec = Counter(o.spec for o in observers)
+    first: dict[str, Loaded] = {}
+    for loaded in observers:
+        name = loaded.observer.name
+        if name not in first:
+            first[name] = loaded
+            continue
+        other = first[name].spec
+        if loaded.spec.startswith(OBJECT):
+            hint = "give one of the wrapped models another name: wrap(…, name=…)"
+        elif loaded.spec == other:
+            hint = "name it once"
+        elif per_spec[loaded.spec] > 1:
+            hint = f"leave one of the two out, or rename {name!r} in the file"
+        else:
+            hint = f"name one of them: {loaded.spec}{'&' if '?' in loaded.spec else '?'}name=NAME"
+        raise UserError(f"two observers are called {name!r} (from {other} and {loaded.spec})", hint)

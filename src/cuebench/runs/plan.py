@@ -1,57 +1,164 @@
-"""What a run has to do, settled before anything is spent: every observer checked against every protocol."""
+"""What a run has to do, settled before anything is spent.
+
+Stimuli are read, observers loaded, and every observer is checked with every protocol: does it give the kind of answer
+that is needed, do its classes cover those of the stimuli? Planning writes nothing. Whatever does not fit, and whatever
+cannot be loaded, is a failure row with its reason; the rest goes on.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any
 
-from cuebench import labels as label_files
+import numpy as np
+
 from cuebench.errors import UserError, all_problems
 from cuebench.files import write_atomic
-from cuebench.labels import LabelSpace
-from cuebench.observers.base import Choosing, Observer, Recorded
-from cuebench.observers.preprocess import Preprocess
-from cuebench.observers.torch.layers import could_serve
-from cuebench.protocols.base import Protocol, View
+from cuebench.labels import LabelSpace, coverage_hint, label_map
+from cuebench.observers.base import LoadOptions, Observer, ObserverBase
+from cuebench.observers.torch.features import suggested_layers
+from cuebench.protocols.base import Protocol
+from cuebench.registry import datasets, makers, protocols
 from cuebench.responses.device import Device
 from cuebench.responses.events import Event, OnEvent
-from cuebench.responses.job import Job, failed
+from cuebench.responses.job import Job, JobRecord, Question, failure_of
 from cuebench.responses.store import Key, ShardFolder
-from cuebench.runs.loading import Loaded, LoadedAll, tell_failures
-from cuebench.runs.record import JobRecord
-from cuebench.runs.sources import Source, classes_of, read_stimuli
-from cuebench.stimuli.manifest import duplicates, write_manifest
-from cuebench.types import Capability, Failure, StimulusSet
-
-if TYPE_CHECKING:
-    from cuebench.runs.options import RunOptions
-
-__all__ = ["NotApplicable", "Plan", "Source", "plan_run", "read_stimuli"]
+from cuebench.runs.loading import Loaded, LoadedObservers, load_observers, tell_failures
+from cuebench.runs.record import RunOptions, parse_settings
+from cuebench.stimuli.manifest import duplicates, to_bytes
+from cuebench.types import Failure, StimulusSet
 
 
 class NotApplicable(UserError):
     """An observer that by its nature cannot answer a protocol: people have no logits."""
 
 
+# ----------------------------------------------------------------------------------------------------- stimuli
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A protocol as its options ask for it, with its stimuli, or the reason why there are none."""
+
+    protocol: Protocol
+    values: Mapping[str, Any]
+    limit: int
+    seed: int
+    stimuli: StimulusSet | None = None
+    problem: UserError | None = None
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """The classes that the stimuli can be answered with, in a fixed order."""
+        if self.stimuli is None:
+            return self.protocol.targets
+        if self.stimuli.targets:
+            return label_map(self.stimuli.targets).names
+        return tuple(dict.fromkeys(c for s in self.stimuli for c in (s.label, s.shape, s.texture) if c))
+
+    @property
+    def baselines(self) -> int:
+        """How many random initialisations of every network are measured."""
+        return int(self.values.get("baselines", 0)) if self.protocol.baselines else 0
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The further layers that are measured."""
+        return tuple(self.values.get("layers", ())) if self.protocol.layers else ()
+
+    def limited(self, stimuli: StimulusSet) -> StimulusSet:
+        """Draw images by the seed until there are ``limit`` stimuli; the set then says that it is partial.
+
+        All versions of an image are drawn together: a corrupted image is worth nothing without the clean one.
+        """
+        if not self.limit or self.limit >= len(stimuli):
+            return stimuli
+        versions = Counter(s.image for s in stimuli)
+        order = np.random.default_rng(self.seed).permutation(list(versions))
+        enough = int(np.searchsorted(np.cumsum([versions[name] for name in order]), self.limit)) + 1
+        chosen = set(order[:enough].tolist())
+        kept = [s for s in stimuli if s.image in chosen]
+        images = f" ({enough:,} of {len(versions):,} images)" if len(versions) < len(stimuli) else ""
+        return stimuli.only(kept, f"limited to {len(kept):,} of {len(stimuli):,} stimuli{images}")
+
+
+def read_experiments(
+    names: Sequence[str],
+    data_root: str | Path | None,
+    *,
+    limit: int = 0,
+    seed: int = 0,
+    settings: Mapping[str, Any] | None = None,
+) -> list[Experiment]:
+    """Configure every protocol and read its stimuli. Missing data is an error only if an observer turns out to need it.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Protocols, by their names in the registry.
+    data_root : path or None
+        Folder with the datasets; None: the environment variable ``CUEBENCH_DATA``.
+    limit, seed, settings
+        As in ``RunOptions``.
+    """
+    if not names:
+        raise UserError("no protocol was named", f"known: {', '.join(protocols)}")
+    values = parse_settings(list(dict.fromkeys(names)), settings or {})
+    root = data_root or os.environ.get("CUEBENCH_DATA")
+    experiments = []
+    for name, own_values in values.items():
+        protocol: Protocol = protocols.get(name)
+        protocol = protocol.configure(own_values) if protocol.configure else protocol
+        experiment = Experiment(protocol, own_values, limit, seed)
+        try:
+            experiments.append(replace(experiment, stimuli=experiment.limited(_read(protocol, root))))
+        except UserError as error:
+            experiments.append(replace(experiment, problem=error))
+    return experiments
+
+
+def _read(protocol: Protocol, root: str | Path | None) -> StimulusSet:
+    if root is not None:
+        return protocol.read(Path(root).expanduser())
+    if protocol.standalone is not None:
+        return protocol.standalone()
+    if protocol.name in datasets:
+        how = f", or get them: cuebench fetch {protocol.name} --data-root DIR"
+    else:
+        maker = next((name for name, m in makers.usable() if protocol.name in (name, m.protocol)), "")
+        how = f", or make them: cuebench make {maker} --out DIR" if maker else ""
+    raise UserError(f"protocol {protocol.name!r} needs its stimuli", f"say where they are with --data-root DIR{how}")
+
+
+# ----------------------------------------------------------------------------------------------------- the plan
+
+
 @dataclass
 class Plan:
-    """Jobs for the engine and the record of them."""
+    """The jobs of a run, and everything that could not become one."""
 
     jobs: list[Job] = field(default_factory=list)
-    records: list[JobRecord] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     skipped: list[Failure] = field(default_factory=list)
     manifests: dict[str, StimulusSet] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
     device: Device = field(default_factory=Device)
 
-    def write_manifests(self, place: Path) -> None:
+    def write_manifests(self, folder: Path) -> None:
         """Write what is shown to a folder, with users' label maps: scoring never needs the data root again."""
         for name, stimuli in self.manifests.items():
-            write_manifest(replace(stimuli, targets=_keep_label_map(stimuli.targets, place)), place / name)
+            targets = stimuli.targets
+            if Path(targets).suffix:
+                data = Path(targets).read_bytes()
+                targets = f"labels-{hashlib.sha256(data).hexdigest()[:12]}{Path(targets).suffix}"
+                write_atomic(folder / targets, data)
+            write_atomic(folder / name, to_bytes(replace(stimuli, targets=targets)))
 
     def describe_stimuli(self) -> dict[str, dict[str, Any]]:
         """Return manifest → what the record says of it."""
@@ -68,25 +175,39 @@ class Plan:
         }
 
 
-def plan_run(sources: Sequence[Source], loaded: LoadedAll, folder: Path, settings: RunOptions, tell: OnEvent) -> Plan:
-    """Settle what every observer is shown; all that does not fit is a failure with its reason."""
+def plan_run(
+    wanted: Sequence[str | Observer],
+    names: Sequence[str],
+    data_root: str | Path | None,
+    folder: Path,
+    options: RunOptions,
+    tell: OnEvent,
+) -> Plan:
+    """Settle what every observer is shown; all that does not fit is a failure with its reason.
+
+    Raises
+    ------
+    UserError
+        Where nobody is left to be measured: every reason.
+    """
+    experiments = read_experiments(names, data_root, limit=options.limit, seed=options.seed, settings=options.settings)
+    loaded = _load(wanted, experiments, options, tell)
     plan = Plan(device=loaded.device)
-    for source in sources:
-        for loaded_one in loaded.observers:
-            if loaded_one.baseline_of and not source.protocol.baselines:
+    for experiment in experiments:
+        name = experiment.protocol.name
+        for entry in loaded.observers:
+            if entry.baseline_of and entry.baseline >= experiment.baselines:
                 continue
             try:
-                _add_jobs(plan, source, _told(loaded_one, source), loaded, folder, settings)
+                _add_jobs(plan, experiment, entry, loaded, folder, options)
             except NotApplicable as error:
-                plan.skipped.append(failed(loaded_one.observer.name, error, source.protocol.name))
+                plan.skipped.append(failure_of(entry.observer.name, error, name))
             except Exception as error:  # noqa: BLE001 - a broken model is a row of the result, the others go on
-                plan.failures.append(failed(loaded_one.observer.name, error, source.protocol.name))
-    _settle(plan)
+                plan.failures.append(failure_of(entry.observer.name, error, name))
+    _sort_out_skipped(plan)
     if not plan.jobs and plan.failures:
-        reasons = dict.fromkeys(
-            [f.reason for f in plan.failures] + [f"{f.observer}: {f.reason}" for f in loaded.failures]
-        )
-        raise UserError("\n".join(reasons), str(plan.failures[0].details.get("hint", "")))
+        reasons = [f.reason for f in plan.failures] + [f"{f.observer}: {f.reason}" for f in loaded.failures]
+        raise UserError("\n".join(dict.fromkeys(reasons)), str(plan.failures[0].details.get("hint", "")))
     tell_failures(plan.failures, tell)
     for notice in plan.notices:
         tell(Event("notice", notice))
@@ -94,7 +215,30 @@ def plan_run(sources: Sequence[Source], loaded: LoadedAll, folder: Path, setting
     return plan
 
 
-def _settle(plan: Plan) -> None:
+def _load(
+    wanted: Sequence[str | Observer], experiments: Sequence[Experiment], options: RunOptions, tell: OnEvent
+) -> LoadedObservers:
+    """Load the observers; where none can be loaded there is nothing to go on with."""
+    if not wanted:
+        raise UserError("no observer was named", "for example: -o lite:efficientnet_lite0 -o ideal:shape")
+    load_options = LoadOptions(
+        device=options.device,
+        precision=options.precision,
+        offline=options.offline,
+        seed=options.seed,
+        targets=tuple(dict.fromkeys(name for experiment in experiments for name in experiment.classes)),
+    )
+    loaded = load_observers(wanted, load_options, max(e.baselines for e in experiments), tell)
+    if not loaded.observers and loaded.failures:
+        problem = next((e.problem for e in experiments if e.problem is not None), None)
+        if problem is not None and not load_options.targets:
+            raise problem  # an ideal observer cannot choose where there is nothing to choose among
+        reasons = "\n".join(f"{f.observer}: {f.reason}" for f in loaded.failures)
+        raise UserError(reasons, str(loaded.failures[0].details["hint"]))
+    return loaded
+
+
+def _sort_out_skipped(plan: Plan) -> None:
     """An observer that cannot answer one protocol is skipped there; one that can answer none has failed."""
     measured = {job.observer.name for job in plan.jobs}
     plan.failures += [s for s in plan.skipped if s.observer not in measured]
@@ -104,178 +248,164 @@ def _settle(plan: Plan) -> None:
         plan.notices.append(f"not applicable to {protocol}: {', '.join(names)}")
 
 
-def _told(one: Loaded, source: Source) -> Loaded:
-    """Tell an observer that chooses what this protocol's classes are."""
-    if _chooses(one.observer) and classes_of(source):
-        targets = source.stimuli.targets if source.stimuli else ""
-        members = label_files.label_map(targets) if targets else None
-        return replace(one, observer=one.observer.among(classes_of(source), members, source.protocol.answers_in))
-    return one
+# ----------------------------------------------------------------------------------------------------- jobs
 
 
-def _add_jobs(plan: Plan, source: Source, one: Loaded, loaded: LoadedAll, folder: Path, settings: RunOptions) -> None:
-    stimuli = _stimuli_for(source, one.observer, loaded)
-    needs = _needs(source.protocol, one.observer)
-    _check_shown(one.observer, stimuli)
-    _check_labels(source.protocol, one.observer, stimuli)
-    manifest = _manifest(plan, source.protocol, stimuli)
-    jobs, records = [], []
-    for view in source.protocol.views if one.observer.preprocess else source.protocol.views[:1]:
-        preprocess = view.change(one.observer.preprocess) if one.observer.preprocess else None
-        key = _key(one, (*needs, *_summary(source.protocol, stimuli)), preprocess, settings)
-        shards = ShardFolder(folder / "responses", one.observer.name, key)
-        reduce = source.protocol.reduce(stimuli, one.observer.labels) if source.protocol.reduce else None
-        job = Job(source.protocol.name, one.observer, stimuli, needs, shards, preprocess, view.name, reduce)
-        hash(job.geometry)  # a preprocessing that makes no sense fails here, not in the middle of the run
-        jobs.append(job)
-        records.append(_job_record(source.protocol, one, needs, manifest, shards, preprocess, view))
+def _add_jobs(
+    plan: Plan, experiment: Experiment, entry: Loaded, loaded: LoadedObservers, folder: Path, options: RunOptions
+) -> None:
+    """Add the jobs of one observer on one protocol, one for each view."""
+    protocol = experiment.protocol
+    entry = _prepared(entry, experiment)
+    stimuli = _stimuli_for(experiment, entry.observer, loaded)
+    asked = questions(protocol, entry.observer, stimuli)
+    manifest = f"{protocol.name}-{stimuli.fingerprint[:12]}.parquet"
+    if manifest not in plan.manifests:
+        repeated = duplicates([s.id for s in stimuli])
+        if repeated:
+            raise all_problems(f"stimulus set {stimuli.name!r}", [f"duplicated id {i!r}" for i in repeated])
+        plan.manifests[manifest] = stimuli
+    jobs = []
+    for question in asked:
+        key = _key(question, entry, protocol, options)
+        shards = ShardFolder(folder / "responses", entry.observer.name, key)
+        record = _record(question, entry, manifest, shards)
+        parts = {f.name: getattr(question, f.name) for f in fields(Question)}
+        jobs.append(Job(**parts, shards=shards, record=record))
     plan.jobs += jobs
-    plan.records += records
 
 
-def _chooses(observer: Observer) -> TypeGuard[Choosing]:
-    # Not isinstance: until Python 3.12 that reads every attribute of the contract, and one of them hashes the weights.
-    return callable(getattr(observer, "among", None))
+def questions(protocol: Protocol, observer: ObserverBase, stimuli: StimulusSet) -> list[Question]:
+    """Return what an observer is asked: one question for each view of the protocol.
+
+    Raises
+    ------
+    NotApplicable
+        The observer gives none of the kinds of answer that the protocol can use, or knows none of the stimuli.
+    UserError
+        Its classes do not cover those of the stimuli.
+    """
+    needs = next((needs for needs in protocol.needs if set(needs) <= observer.capabilities), None)
+    if needs is None:
+        wanted = " or ".join(" and ".join(alternative) for alternative in protocol.needs)
+        offered = ", ".join(sorted(observer.capabilities)) or "nothing"
+        layers = suggested_layers(observer) if protocol.needs == (("features",),) else ""
+        raise NotApplicable(f"{observer.name} gives {offered}; protocol {protocol.name!r} needs {wanted}{layers}")
+    try:
+        observer.check_shown(stimuli.stimuli)
+    except UserError as error:  # a recording of another experiment
+        raise NotApplicable(error.message, error.hint) from None
+    if observer.labels is not None:
+        check_labels(protocol, observer.name, observer.labels, stimuli)
+    reduce = protocol.reduce(stimuli, observer.labels) if protocol.reduce else None
+    asked = []
+    for view in protocol.views if observer.preprocess else protocol.views[:1]:
+        preprocess = view.change(observer.preprocess) if observer.preprocess else None
+        question = Question(
+            protocol=protocol.name,
+            view=view.name,
+            observer=observer,
+            stimuli=stimuli,
+            needs=needs,
+            preprocess=preprocess,
+            reduce=reduce,
+        )
+        hash(question.geometry)  # a preprocessing that makes no sense fails here, not in the middle of the run
+        asked.append(question)
+    return asked
 
 
-def _recorded(observer: Observer) -> TypeGuard[Recorded]:
-    return callable(getattr(observer, "stimulus_names", None))
+def check_labels(protocol: Protocol, observer: str, labels: LabelSpace, stimuli: StimulusSet) -> None:
+    """Raise where the classes of an observer do not cover those of the stimuli."""
+    problems = protocol.check(labels, stimuli) if protocol.check else []
+    if problems:
+        shown = "; ".join(problems[:5]) + (f"; and {len(problems) - 5} more" if len(problems) > 5 else "")
+        raise UserError(
+            f"{observer} cannot answer {protocol.name!r} with its label space {labels.name!r}: {shown}",
+            coverage_hint(protocol.name, stimuli.root),
+        )
 
 
-def _stimuli_for(source: Source, observer: Observer, loaded: LoadedAll) -> StimulusSet:
+def _prepared(entry: Loaded, experiment: Experiment) -> Loaded:
+    """Tell an observer the classes of this protocol's stimuli and the layers to read; most stay as they are."""
+    observer = entry.observer
+    if experiment.classes:
+        targets = experiment.stimuli.targets if experiment.stimuli else ""
+        members = label_map(targets) if targets else None
+        observer = observer.among(experiment.classes, members, experiment.protocol.answers_in)
+    if experiment.layers:
+        observer = observer.reading(experiment.layers)
+    return entry if observer is entry.observer else replace(entry, observer=observer)
+
+
+def _stimuli_for(experiment: Experiment, observer: ObserverBase, loaded: LoadedObservers) -> StimulusSet:
     """Return what this observer is shown: its own recording where it has one, else the data root.
 
     A recording needs no images, and is scored whole even where the data root holds a part of the set.
     """
-    derive = source.protocol.stimuli_from_recordings
-    if derive is not None and _recorded(observer):
-        return _limited_alike(source, derive(observer.stimulus_names()))
-    if source.stimuli is not None:
-        return source.stimuli
-    recorded = [one.observer for one in loaded.observers if _recorded(one.observer)]
+    derive = experiment.protocol.stimuli_from_recordings
+    if derive is not None and observer.stimulus_names():
+        return _as_in_run(experiment, derive(observer.stimulus_names()))
+    if experiment.stimuli is not None:
+        return experiment.stimuli
+    recorded = dict.fromkeys(name for entry in loaded.observers for name in entry.observer.stimulus_names())
     if derive is not None and recorded and observer.preprocess is None:
-        names = dict.fromkeys(name for o in recorded for name in o.stimulus_names())
-        return source.limited(derive(list(names)))
-    assert source.problem is not None
-    raise source.problem
+        return experiment.limited(derive(list(recorded)))
+    assert experiment.problem is not None
+    raise experiment.problem
 
 
-def _limited_alike(source: Source, own: StimulusSet) -> StimulusSet:
-    """Return a recording, limited as the run is: to what models are shown, else by a draw of its own.
+def _as_in_run(experiment: Experiment, recording: StimulusSet) -> StimulusSet:
+    """Return the stimuli of a recording with the label map and the limit of the run.
 
-    Two draws from two sets would hardly share an image, and people and models could not be compared.
+    Where models are shown a part, the recording is limited to that part: two draws from two sets would hardly share an
+    image, and people and models could not be compared.
     """
-    if not source.limit or source.stimuli is None:
-        return source.limited(own)
-    shown = {s.id for s in source.stimuli}
-    shared = [s for s in own if s.id in shown]
-    return own.only(shared, f"limited to {len(shared):,} stimuli of the run") if shared else source.limited(own)
+    shown = experiment.stimuli
+    if shown is None:
+        return experiment.limited(recording)
+    classes = {c for s in recording for c in (s.label, s.shape, s.texture) if c}
+    if shown.targets and classes <= set(label_map(shown.targets).names):
+        recording = replace(recording, targets=shown.targets)
+    ids = {s.id for s in shown}
+    shared = [s for s in recording if s.id in ids] if experiment.limit else []
+    if not shared:
+        return experiment.limited(recording)
+    return recording.only(shared, f"limited to {len(shared):,} stimuli of the run")
 
 
-def _check_shown(observer: Observer, stimuli: StimulusSet) -> None:
-    """A recording of another experiment is no failure of this one, unless it belongs to none of the run."""
-    check = getattr(observer, "check_shown", None)
-    if check is None:
-        return
-    try:
-        check(stimuli.stimuli)
-    except UserError as error:
-        raise NotApplicable(error.message, error.hint) from None
-
-
-def _needs(protocol: Protocol, observer: Observer) -> tuple[Capability, ...]:
-    for alternative in protocol.needs:
-        if set(alternative) <= observer.capabilities:
-            return alternative
-    wanted = " or ".join(" and ".join(a) for a in protocol.needs)
-    have = ", ".join(sorted(observer.capabilities)) or "nothing"
-    serve = could_serve(observer) if protocol.needs == (("features",),) else ""
-    raise NotApplicable(f"{observer.name} gives {have}; protocol {protocol.name!r} needs {wanted}{serve}")
-
-
-def _check_labels(protocol: Protocol, observer: Observer, stimuli: StimulusSet) -> None:
-    if protocol.check is None or observer.labels is None:
-        return
-    problems = protocol.check(observer.labels, stimuli)
-    if problems:
-        shown = "; ".join(problems[:5]) + (f"; and {len(problems) - 5} more" if len(problems) > 5 else "")
-        raise UserError(
-            f"{observer.name} cannot answer {protocol.name!r} with its label space {observer.labels.name!r}: {shown}",
-            "give the observer's own classes with labels=FILE, or the stimuli a label map (labels.json)",
-        )
-
-
-def _manifest(plan: Plan, protocol: Protocol, stimuli: StimulusSet) -> str:
-    """Note a set for the record; return the name of its file."""
-    name = f"{protocol.name}-{stimuli.fingerprint[:12]}.parquet"
-    if name not in plan.manifests:
-        _check_ids(stimuli)
-        plan.manifests[name] = stimuli
-    return name
-
-
-def _check_ids(stimuli: StimulusSet) -> None:
-    """Refuse a set in which two stimuli have the same id, before anybody is asked about it."""
-    repeated = duplicates([s.id for s in stimuli])
-    if repeated:
-        raise all_problems(f"stimulus set {stimuli.name!r}", [f"duplicated id {i!r}" for i in repeated])
-
-
-def _keep_label_map(targets: str, place: Path) -> str:
-    """Copy a user's label map into the run folder, so that scoring never needs the data root again."""
-    if not Path(targets).suffix:
-        return targets
-    data = Path(targets).read_bytes()
-    kept = place / f"labels-{hashlib.sha256(data).hexdigest()[:12]}{Path(targets).suffix}"
-    write_atomic(kept, data)
-    return kept.name
-
-
-def _summary(protocol: Protocol, stimuli: StimulusSet) -> tuple[str, ...]:
-    """Return what else decides the stored columns where a protocol keeps a summary: its version and the label map."""
-    if protocol.reduce is None:
-        return ()
-    targets = Path(stimuli.targets).read_bytes() if Path(stimuli.targets).suffix else stimuli.targets.encode()
-    return (f"summary of {protocol.name}/{protocol.version} {hashlib.sha256(targets).hexdigest()[:16]}",)
-
-
-def _key(one: Loaded, needs: tuple[str, ...], preprocess: Preprocess | None, settings: RunOptions) -> Key:
+def _key(question: Question, entry: Loaded, protocol: Protocol, options: RunOptions) -> Key:
+    """Return everything that decides the stored answers."""
+    needs: tuple[str, ...] = question.needs
+    if protocol.reduce is not None:  # a summary is stored: its version and the label map decide it too
+        targets = question.stimuli.targets
+        content = Path(targets).read_bytes() if Path(targets).suffix else targets.encode()
+        needs = (*needs, f"summary of {protocol.name}/{protocol.version} {hashlib.sha256(content).hexdigest()[:16]}")
+    space, preprocess = entry.observer.labels, question.preprocess
     return Key(
-        weights=one.fingerprint,
+        weights=entry.fingerprint,
         preprocess=preprocess.describe() if preprocess else None,
-        labels=_labels_digest(one.observer.labels),
-        adapter=one.adapter,
-        precision=str(getattr(one.observer, "precision", settings.precision)) if preprocess else "",
+        labels=hashlib.sha256(repr((space.names, space.ids)).encode()).hexdigest() if space else "",
+        adapter=entry.adapter,
+        precision=(entry.observer.precision or options.precision) if preprocess else "",
         needs=needs,
     )
 
 
-def _labels_digest(space: LabelSpace | None) -> str:
-    return hashlib.sha256(repr((space.names, space.ids)).encode()).hexdigest() if space else ""
-
-
-def _job_record(
-    protocol: Protocol,
-    one: Loaded,
-    needs: tuple[Capability, ...],
-    manifest: str,
-    shards: ShardFolder,
-    preprocess: Preprocess | None,
-    view: View,
-) -> JobRecord:
-    space = one.observer.labels
+def _record(question: Question, entry: Loaded, manifest: str, shards: ShardFolder) -> JobRecord:
+    space = entry.observer.labels
     return JobRecord(
-        protocol=protocol.name,
-        view=view.name,
-        observer=one.observer.name,
-        kind=one.observer.kind,
-        spec=one.spec,
-        needs=needs,
+        protocol=question.protocol,
+        view=question.view,
+        observer=entry.observer.name,
+        kind=entry.observer.kind,
+        spec=entry.spec,
+        needs=question.needs,
         stimuli=manifest,
         folder=shards.folder.name,
         labels=None if space is None else {"name": space.name, "names": list(space.names), "ids": list(space.ids)},
         key=shards.key.parts(),
-        preprocess=str(preprocess) if preprocess else "",
-        notes=tuple(getattr(one.observer, "notes", ())),
-        baseline_of=one.baseline_of,
+        preprocess=str(question.preprocess) if question.preprocess else "",
+        notes=entry.observer.notes,
+        baseline_of=entry.baseline_of,
     )

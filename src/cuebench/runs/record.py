@@ -1,9 +1,9 @@
-"""``run.json``: what was run, with what, on what, and what was partial. Score and report start from here.
+"""``run.json``: what was asked for, with what it was run, on what, and what was partial. Scores and reports start here.
 
 run.json             this record
 stimuli/*.parquet    the manifest of every stimulus set that was shown
 responses/           the shards (``responses/store.py``)
-scores.parquet       one row for each score
+scores.parquet       one row for each interval of each score
 scores.json          the same rows
 tables/*.parquet     what does not fit the tidy form, e.g. confusion matrices
 """
@@ -25,34 +25,107 @@ from typing import Any
 from cuebench._version import __version__
 from cuebench.errors import UserError
 from cuebench.files import disk_errors, write_json
-from cuebench.types import Failure
+from cuebench.options import parse
+from cuebench.registry import BUILT_IN, protocols
+from cuebench.responses.job import JobRecord
+from cuebench.types import Axis, Failure
 
-FORMAT = 1
+__all__ = ["DamagedRecord", "JobRecord", "RunOptions", "RunRecord", "locked", "note_scored", "now", "parse_settings"]
+
+FORMAT = 2
+READABLE = (1, 2)
+"""Format 1: conditions of cue conflict were called ``partial`` and ``full``, layers and baselines were run options."""
 _PACKAGES = ("numpy", "scipy", "pillow", "pyarrow", "torch", "torchvision", "timm", "transformers", "onnxruntime")
+_RUN_AGAIN = "run the same command again: the answers are kept"
 
 
 @dataclass(frozen=True)
-class JobRecord:
-    """One observer on one stimulus set: enough to find and score its answers without the observer."""
+class RunOptions:
+    """What a user can choose for a run; stored in ``run.json``.
 
-    protocol: str
-    view: str
-    observer: str
-    kind: str
-    spec: str
-    needs: tuple[str, ...]
-    stimuli: str
-    folder: str
-    labels: Mapping[str, Any] | None
-    key: Mapping[str, Any]
-    preprocess: str = ""
-    notes: tuple[str, ...] = ()
-    baseline_of: str = ""
+    Parameters
+    ----------
+    device : str
+        ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ``mps``.
+    precision : str
+        ``float32``, or ``bfloat16`` / ``float16`` autocast; part of the cache key.
+    batch_size : int
+        Stimuli in a batch and in a shard.
+    workers : int or None
+        Decoding processes; None: one for each core, eight at most.
+    limit : int
+        Approximate number of stimuli of each set, drawn by the seed; versions of one image stay together. 0: all.
+    seed : int
+        All randomness.
+    resamples : int
+        Bootstrap resamples of the intervals.
+    offline : bool
+        Guarantee that nothing is downloaded.
+    allow_unreadable : float
+        Share of unreadable stimuli that does not stop the run.
+    common : bool
+        Score every observer on the stimuli that all of them saw.
+    fresh : bool
+        Delete what an earlier run wrote to this folder, once it is clear that this one can begin.
+    settings : mapping
+        Options of single protocols: ``{"triplets.draw": "all"}``.
+    """
 
-    @classmethod
-    def parse(cls, row: Mapping[str, Any]) -> JobRecord:
-        """Rebuild a record from JSON, where tuples have become lists."""
-        return cls(**{**row, "needs": tuple(row["needs"]), "notes": tuple(row["notes"])})
+    device: str = "auto"
+    precision: str = "float32"
+    batch_size: int = 32
+    workers: int | None = None
+    limit: int = 0
+    seed: int = 0
+    resamples: int = 10_000
+    offline: bool = False
+    allow_unreadable: float = 0.01
+    common: bool = False
+    fresh: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.batch_size < 1:
+            raise UserError(f"batch size must be 1 or more; got {self.batch_size}")
+        if self.limit < 0:
+            raise UserError(f"limit must be 0 (all) or more; got {self.limit}")
+        if self.precision not in {"float32", "bfloat16", "float16"}:
+            raise UserError(f"precision {self.precision!r}; one of float32, bfloat16, float16")
+        if not 0 <= self.allow_unreadable <= 1:
+            raise UserError(f"allow_unreadable is a share between 0 and 1; got {self.allow_unreadable}")
+        if self.seed < 0:
+            raise UserError(f"seed must be 0 or more; got {self.seed}")
+        if self.resamples < 100:
+            raise UserError(f"resamples must be 100 or more for a 95 % interval; got {self.resamples}")
+
+    def scoring(self) -> dict[str, Any]:
+        """Return what changes the scores of the same answers."""
+        return {
+            "seed": self.seed,
+            "resamples": self.resamples,
+            "settings": dict(self.settings),
+            "common": self.common,
+        }
+
+
+def parse_settings(names: Sequence[str], settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return protocol → its options, parsed, defaults included.
+
+    Raises
+    ------
+    UserError
+        For an option that no protocol of the run has, which would be silently without effect, and for a wrong value.
+    """
+    given: dict[str, dict[str, Any]] = {name: {} for name in names}
+    for key, value in settings.items():
+        name, _, option = key.partition(".")
+        if name not in given:
+            known = ", ".join(f"{n}.{o}" for n in names for o in protocols.get(n).options) or "none"
+            raise UserError(
+                f"--set {key}: no protocol of this run is called {name!r}", f"PROTOCOL.OPTION=VALUE; here: {known}"
+            )
+        given[name][option] = value
+    return {name: parse(protocols.get(name).options, own, f"protocol {name!r}") for name, own in given.items()}
 
 
 @dataclass
@@ -60,9 +133,10 @@ class RunRecord:
     """The whole record."""
 
     arguments: dict[str, Any]
-    batch_size: int
-    seed: int
+    """Observers, protocols, data root, and the fields of ``RunOptions``."""
     status: str = "running"
+    protocols: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Protocol → its version, where it came from (``origin``), and its headline."""
     jobs: list[JobRecord] = field(default_factory=list)
     stimuli: dict[str, dict[str, Any]] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
@@ -74,6 +148,20 @@ class RunRecord:
     images_decoded: int = 0
     started: str = ""
     finished: str = ""
+
+    @property
+    def options(self) -> RunOptions:
+        """The options that the run was made with."""
+        return RunOptions(**{k: v for k, v in self.arguments.items() if k in RunOptions.__dataclass_fields__})
+
+    def protocol_names(self) -> list[str]:
+        """Return the protocols of the run, in the order in which they were named."""
+        return list(dict.fromkeys([*self.protocols, *(job.protocol for job in self.jobs)]))
+
+    def headline(self, protocol: str) -> Axis | None:
+        """Return the recorded headline of a protocol; None where the record is of an earlier format."""
+        headline = self.protocols.get(protocol, {}).get("headline")
+        return Axis(headline["metric"], tuple(headline["conditions"])) if headline else None
 
     def write(self, out: Path) -> None:
         """Write ``run.json`` atomically."""
@@ -91,20 +179,19 @@ class RunRecord:
         """
         body = _body(out)
         try:
+            if body["format"] == 1:
+                body = _from_format_1(body)
             known = {name: body[name] for name in cls.__dataclass_fields__ if name in body}
             known["jobs"] = [JobRecord.parse(job) for job in known["jobs"]]
             for name in ("failures", "skipped"):
                 known[name] = [Failure(**f) for f in known[name]]
             return cls(**known)
         except (KeyError, TypeError, AttributeError) as error:
-            raise DamagedRecord(f"{out / 'run.json'} is damaged or of an older cuebench: {error}", _AGAIN) from None
+            raise DamagedRecord(f"{out / 'run.json'} is damaged or incomplete: {error!r}", _RUN_AGAIN) from None
 
 
 class DamagedRecord(UserError):
-    """A ``run.json`` that cannot be read: no record for whoever scores, and none in the way of whoever runs again."""
-
-
-_AGAIN = "run the same command again: the answers are kept"
+    """A ``run.json`` that cannot be read: it cannot be scored, and a new run may write over it."""
 
 
 def _body(out: Path) -> dict[str, Any]:
@@ -114,13 +201,24 @@ def _body(out: Path) -> dict[str, Any]:
     try:
         body = json.loads(path.read_text("utf-8"))
     except ValueError as error:
-        raise DamagedRecord(f"{path} is damaged: {error}", _AGAIN) from None
+        raise DamagedRecord(f"{path} is damaged: {error}", _RUN_AGAIN) from None
     written = body.get("format") if isinstance(body, dict) else None
     if isinstance(written, int) and written > FORMAT:
         raise UserError(f"{path} has format {written}; this cuebench reads {FORMAT}", "upgrade cuebench")
-    if written != FORMAT:
-        raise DamagedRecord(f"{path} has format {written}; this cuebench reads {FORMAT}", _AGAIN)
+    if written not in READABLE:
+        raise DamagedRecord(f"{path} has format {written}; this cuebench reads {FORMAT}", _RUN_AGAIN)
     return dict(body)
+
+
+def _from_format_1(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record of format 1 in today's form."""
+    arguments = {"seed": body["seed"], "batch_size": body["batch_size"], **body["arguments"]}
+    layers, baselines = arguments.pop("features", ""), arguments.pop("baselines", 0)
+    names = list(dict.fromkeys([*arguments.get("protocols", ()), *(job["protocol"] for job in body["jobs"])]))
+    if "triplets" in names:  # the only protocol then that measured layers and compared with random networks
+        settings = {"triplets.layers": layers, "triplets.baselines": baselines}
+        arguments["settings"] = {**{k: v for k, v in settings.items() if v}, **arguments.get("settings", {})}
+    return {**body, "arguments": arguments, "protocols": {name: {"origin": BUILT_IN} for name in names}}
 
 
 def note_scored(out: Path, scored: Mapping[str, Any], failures: Sequence[Failure]) -> None:
@@ -130,25 +228,20 @@ def note_scored(out: Path, scored: Mapping[str, Any], failures: Sequence[Failure
 
 def environment() -> dict[str, Any]:
     """Return host and versions: what a reader needs to repeat the run."""
+    versions = {}
+    for package in _PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
         "host": platform.node(),
         "cpus": os.cpu_count(),
-        "packages": versions(_PACKAGES),
+        "packages": versions,
         "command": sys.argv,
     }
-
-
-def versions(packages: Sequence[str]) -> dict[str, str]:
-    """Return the installed versions, without importing anything."""
-    found = {}
-    for package in packages:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def now() -> str:

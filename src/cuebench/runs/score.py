@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
-from cuebench.options import parse
 from cuebench.protocols.base import Protocol, Result, ScoreOptions, score_rows, unmeasured_row
-from cuebench.registry import protocols
-from cuebench.responses.gather import Memory, gather
-from cuebench.responses.store import Shards
+from cuebench.registry import BUILT_IN, SCHEME, protocols
+from cuebench.responses.store import Memory, Shards, gather
 from cuebench.responses.table import Responses
-from cuebench.runs.record import JobRecord, RunRecord, locked, note_scored
-from cuebench.runs.results import remove_other_tables, write_scores
-from cuebench.runs.sources import check_settings
-from cuebench.stimuli.manifest import read_manifest
+from cuebench.runs.record import JobRecord, RunOptions, RunRecord, locked, note_scored, parse_settings
+from cuebench.runs.results import read_stimuli, remove_other_tables, write_scores
+from cuebench.runs.scores import Scores
 from cuebench.types import Failure, Score, StimulusSet
+
+MY_PROTOCOL = "cuebench.score(RUN, protocols=[MY_PROTOCOL])"
 
 
 def score(
@@ -29,8 +29,9 @@ def score(
     seed: int | None = None,
     resamples: int | None = None,
     common: bool | None = None,
-    settings: Mapping[str, str] | None = None,
-) -> list[Score]:
+    settings: Mapping[str, Any] | None = None,
+    protocols: Iterable[str | Protocol] = (),
+) -> Scores:
     """Score a run folder again and write ``scores.parquet``, ``scores.json`` and ``tables/``.
 
     Parameters
@@ -41,95 +42,98 @@ def score(
         As in ``evaluate``; default: as the run was made.
     settings : mapping, optional
         Options of single protocols: ``{"cue_decomposition.leave_out": "some model"}``.
+    protocols : sequence of Protocol, optional
+        Protocols of the run that were objects of another Python session; all others are found again by themselves.
 
     Returns
     -------
-    list of Score
-        The same bytes every time for the same answers and options.
+    Scores
+        The same bytes on disk every time for the same answers and options.
     """
     folder = Path(run).expanduser()
     record = RunRecord.read(folder)
-    given = record.arguments
-    choice = Choice(
-        seed=record.seed if seed is None else seed,
-        resamples=int(given.get("resamples", 10_000)) if resamples is None else resamples,
-        settings={**given.get("settings", {}), **(settings or {})},
-        common=bool(given.get("common", False)) if common is None else common,
+    find_protocols(record, protocols)
+    options = record.options
+    options = replace(
+        options,
+        seed=options.seed if seed is None else seed,
+        resamples=options.resamples if resamples is None else resamples,
+        common=options.common if common is None else common,
+        settings={**options.settings, **(settings or {})},
     )
     with locked(folder):
-        rows, failures = score_run(folder, record, choice)
-        note_scored(folder, vars(choice), failures)
-    return rows
+        rows, record.failures = score_run(folder, record, options)
+        note_scored(folder, options.scoring(), record.failures)
+    record.scored = options.scoring()
+    return Scores(tuple(rows), folder, record)
 
 
-@dataclass(frozen=True)
-class Choice:
-    """What a user can choose when scoring; kept in ``run.json`` as ``scored``."""
+def find_protocols(record: RunRecord, given: Iterable[str | Protocol] = ()) -> None:
+    """Make sure that every protocol of a run is in the registry: built in, installed, in its file, or given here.
 
-    seed: int
-    resamples: int
-    settings: Mapping[str, str]
-    common: bool
+    Raises
+    ------
+    UserError
+        Saying where a protocol came from that cannot be found, and how to get it.
+    """
+    names = {protocols.resolve(part) for part in given}
+    for name in record.protocol_names():
+        origin = record.protocols.get(name, {}).get("origin", BUILT_IN)
+        if name in names or (name in protocols and not origin.startswith(SCHEME)):
+            continue
+        if origin.startswith(SCHEME):
+            protocols.resolve(origin)
+        elif origin == BUILT_IN:
+            protocols.get(name)  # raises, with the names that there are
+        elif "object" in origin:
+            raise UserError(f"protocol {name!r} of this run was {origin}", f"pass it again: {MY_PROTOCOL}")
+        else:
+            package = origin.rpartition(" ")[0] or origin
+            raise UserError(
+                f"protocol {name!r} of this run came from {origin}, which is not installed", f"pip install {package}"
+            )
 
-    def __post_init__(self) -> None:
-        check_numbers(self.seed, self.resamples)
 
-
-def check_numbers(seed: int, resamples: int) -> None:
-    """Refuse numbers that no interval can be made with."""
-    if seed < 0:
-        raise UserError(f"seed must be 0 or more; got {seed}")
-    if resamples < 100:
-        raise UserError(f"resamples must be 100 or more for a 95 % interval; got {resamples}")
-
-
-def score_run(folder: Path, record: RunRecord, choice: Choice) -> tuple[list[Score], list[Failure]]:
+def score_run(folder: Path, record: RunRecord, options: RunOptions) -> tuple[list[Score], list[Failure]]:
     """Score a run folder that nobody else writes to; return the rows, and everything that failed.
 
     An observer whose answers cannot be read is a failure of its own; the others are scored.
     """
-    names = list(dict.fromkeys(job.protocol for job in record.jobs))
-    check_settings(names, choice.settings)
-    # What failed at an earlier scoring may have been mended.
+    values = parse_settings(record.protocol_names(), options.settings)
+    # What failed at an earlier scoring may have been repaired.
     failures = [f for f in record.failures if not f.details.get("scoring")]
-    results = [_scored(protocols.get(name), record, folder, choice, failures) for name in names]
-    rows = [row for name, result in zip(names, results) for row in score_rows(protocols.get(name), result)]
+    rows, tables = [], {}
+    for name in dict.fromkeys(job.protocol for job in record.jobs):
+        protocol: Protocol = protocols.get(name)
+        responses = _read_all(folder, record, name, options.batch_size, failures)
+        if options.common and responses:
+            responses = _restricted(responses)
+        score_options = ScoreOptions(options.seed, options.resamples, values[name])
+        result = protocol.score(responses, score_options) if responses else Result()
+        rows += score_rows(protocol, result)
+        tables |= {f"{name}.{key}": table for key, table in result.tables.items()}
     rows += [_unmeasured(f, "not_applicable") for f in record.skipped]
     rows += [_unmeasured(f, "failed") for f in failures]
-    tables = {f"{n}.{key}": table for n, result in zip(names, results) for key, table in result.tables.items()}
     write_scores(folder, rows, tables)
-    remove_other_tables(folder, tables, protocols)
+    remove_other_tables(folder, tables, [*protocols, *record.protocol_names()])
     return rows, failures
 
 
-def _scored(
-    protocol: Protocol,
-    record: RunRecord,
-    folder: Path,
-    choice: Choice,
-    failures: list[Failure],
-) -> Result:
-    jobs = [job for job in record.jobs if job.protocol == protocol.name]
-    manifests = {name: _manifest(folder / "stimuli", name) for name in dict.fromkeys(j.stimuli for j in jobs)}
+def _read_all(
+    folder: Path, record: RunRecord, protocol: str, batch_size: int, failures: list[Failure]
+) -> list[Responses]:
+    """Read the answers of all observers of a protocol; those that cannot be read are added to the failures."""
+    jobs = [job for job in record.jobs if job.protocol == protocol]
+    manifests = {name: read_stimuli(folder, name) for name in dict.fromkeys(job.stimuli for job in jobs)}
     memory = Memory()  # one for all observers: they are scored together
     responses = []
     for job in jobs:
         try:
-            responses.append(read_responses(folder, job, manifests[job.stimuli], record.batch_size, memory))
+            responses.append(read_responses(folder, job, manifests[job.stimuli], batch_size, memory))
         except UserError as error:
             details = {"hint": error.hint, "scoring": True}
             failures.append(Failure(job.observer, error.message, job.protocol, details))
-    if not responses:
-        return Result()
-    own = {k.partition(".")[2]: v for k, v in choice.settings.items() if k.partition(".")[0] == protocol.name}
-    options = ScoreOptions(choice.seed, choice.resamples, parse(protocol.options, own, f"protocol {protocol.name!r}"))
-    return protocol.score(_restricted(responses) if choice.common else responses, options)
-
-
-def _manifest(place: Path, name: str) -> StimulusSet:
-    """Read a manifest of the run; a user's label map lies beside it."""
-    stimuli = read_manifest(place / name)
-    return replace(stimuli, targets=str(place / stimuli.targets)) if Path(stimuli.targets).suffix else stimuli
+    return responses
 
 
 def read_responses(
@@ -138,13 +142,14 @@ def read_responses(
     """Read the stored answers of one observer."""
     shards = Shards.of_key(folder / "responses" / job.folder, job.key)
     columns, excluded = gather(shards, stimuli.stimuli, batch_size, memory)
+    labels = job.labels
     return Responses(
         observer=job.observer,
         kind=job.kind,  # type: ignore[arg-type]
         stimuli=stimuli,
         stimulus=columns.pop("stimulus"),
         columns=columns,
-        labels=_space(job),
+        labels=LabelSpace(labels["name"], tuple(labels["names"]), tuple(labels["ids"])) if labels else None,
         view=job.view,
         excluded=excluded,
         notes=job.notes,
@@ -152,22 +157,17 @@ def read_responses(
     )
 
 
-def _space(job: JobRecord) -> LabelSpace | None:
-    if job.labels is None:
-        return None
-    return LabelSpace(job.labels["name"], tuple(job.labels["names"]), tuple(job.labels["ids"]))
-
-
 def _restricted(responses: Sequence[Responses]) -> list[Responses]:
     """Keep the stimuli that every observer was asked about, so that all scores speak of the same images."""
     shared = set.intersection(*({s.id for s in r.stimuli} for r in responses))
     if not shared:
-        who = ", ".join(r.observer for r in responses)
-        raise UserError(f"no stimulus was shown to all of {who}", "score without --common (--all)")
-    return [_kept(r, shared) for r in responses]
+        observers = ", ".join(r.observer for r in responses)
+        raise UserError(f"no stimulus was shown to all of {observers}", "score without --common (--all)")
+    return [_only(r, shared) for r in responses]
 
 
-def _kept(responses: Responses, ids: set[str]) -> Responses:
+def _only(responses: Responses, ids: set[str]) -> Responses:
+    """Return the answers to some of the stimuli."""
     keep = [i for i, s in enumerate(responses.stimuli) if s.id in ids]
     if len(keep) == len(responses.stimuli):
         return responses

@@ -1,36 +1,89 @@
-"""The result of a run, as ``evaluate`` returns it."""
+"""The result of a run in Python: all rows, one number at a time, and tables for notebooks and papers."""
 
 from __future__ import annotations
 
+import csv
+import importlib
+import io
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cuebench.errors import UserError, did_you_mean
+from cuebench.files import write_atomic
+from cuebench.protocols.headline import chosen_condition, headline_column, headline_of, measured, one_row_each
 from cuebench.runs.record import RunRecord
-from cuebench.runs.results import scores_table
-from cuebench.types import Score
+from cuebench.runs.results import read_scores, scores_table
+from cuebench.types import Axis, Score
 
-USUAL = "partial"
-"""The condition that a metric of several is meant in: all stimuli, decided among the classes of the set."""
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_LATEX = {
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "–": "--",
+    "·": r"$\cdot$",
+}
+"""Characters that LaTeX takes for commands, or may not have."""
+
+
+def load(run: str | Path) -> Scores:
+    """Read the scores of a finished run folder.
+
+    Parameters
+    ----------
+    run : path
+        The run folder; one that an earlier cuebench wrote is read too.
+
+    See Also
+    --------
+    cuebench.score : compute them again, for example with another seed.
+    """
+    folder = Path(run).expanduser()
+    record = RunRecord.read(folder)
+    return Scores(tuple(read_scores(folder)), folder, record)
+
+
+class _Cells(NamedTuple):
+    """A table of texts: what all rows share, the columns, and the rows."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
 
 
 @dataclass(frozen=True, repr=False)
 class Scores(Sequence[Score]):
-    """The rows of a run, with what went wrong; behaves as a list of ``Score``."""
+    """The rows of a run: a sequence of ``Score`` with one row for each interval of each number.
+
+    What is shown, printed and exported has one row for each number, with its widest interval, the one that makes the
+    weakest claim; ``all_intervals=True`` exports every row.
+
+    Parameters
+    ----------
+    rows : tuple of Score
+        Every row, also those of observers that could not be measured.
+    out : Path
+        The run folder.
+    record : RunRecord
+        What was run, and what went wrong.
+
+    Examples
+    --------
+    >>> scores = cuebench.load("runs/first")             # doctest: +SKIP
+    >>> scores.value("timm:resnet50")                    # doctest: +SKIP
+    >>> scores.headline().to_latex("table.tex")          # doctest: +SKIP
+    """
 
     rows: tuple[Score, ...]
     out: Path
     record: RunRecord = field(repr=False)
-
-    def __repr__(self) -> str:
-        who, where = (
-            {getattr(r, f): None for r in self.rows if r.metric != "failed"} for f in ("observer", "protocol")
-        )
-        some = ", ".join(list(who)[:3]) + (" …" if len(who) > 3 else "")
-        gaps = f", {len(self.failures)} not measured" if self.failures else ""
-        return f"<{len(self.rows)} scores of {some} on {', '.join(where)}{gaps}; {self.out}>"
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -43,50 +96,246 @@ class Scores(Sequence[Score]):
         """Why observers could not be measured."""
         return [f"{f.observer}: {f.reason}" for f in self.record.failures]
 
-    def value(self, observer: str, metric: str, condition: str | None = None, *, protocol: str = "") -> float:
+    @property
+    def observers(self) -> list[str]:
+        """The observers that were measured, in order."""
+        return list(dict.fromkeys(row.observer for row in measured(self.rows)))
+
+    @property
+    def protocols(self) -> list[str]:
+        """The protocols that anybody was measured with, in order."""
+        return list(dict.fromkeys(row.protocol for row in measured(self.rows)))
+
+    # ------------------------------------------------------------------------------------------ numbers
+
+    def value(
+        self, observer: str, metric: str | None = None, condition: str | None = None, protocol: str = ""
+    ) -> float:
         """Return one number.
 
         Parameters
         ----------
-        observer, metric : str
+        observer : str
             As in the rows.
+        metric : str, optional
+            Default: that of the protocol's headline.
         condition : str, optional
-            Default: the only one there is, or ``partial``, the usual one of cue conflict.
+            Default: the only one there is, or the one in which the headline is read.
         protocol : str
-            Where two protocols have the same metric and condition.
+            Needed where the run has several and the metric does not tell which is meant.
 
         Raises
         ------
         UserError
             Where there is no such row, or more than one number fits; with the names there are.
         """
-        own = _named(self.rows, "observer", observer)
-        own = _named(own, "protocol", protocol) if protocol else own
-        unmeasured = [row for row in own if row.metric in ("failed", "not_applicable")]
-        if unmeasured == own:
-            raise UserError(f"{observer} was not measured: {own[0].note}")
-        own = _named(own, "metric", metric)
-        own = _named(own, "condition", _usual(own) if condition is None else condition)
-        where = dict.fromkeys(row.protocol for row in own)
-        if len(where) > 1:
-            raise UserError(f"{metric!r} belongs to several protocols: {', '.join(where)}", "say which with protocol=")
-        return own[0].value
+        rows = _rows_with(self.rows, "observer", observer)
+        rows = _rows_with(rows, "protocol", protocol) if protocol else rows
+        numbers = measured(rows)
+        if not numbers:
+            raise UserError(f"{observer} was not measured: {rows[0].note}")
+        if metric is None:
+            axis = self._headline(_only_protocol(numbers, "the run has several protocols"))
+            if axis is None:
+                raise UserError(f"the headline of {numbers[0].protocol!r} is not known", "name a metric")
+            metric = axis.metric
+        numbers = _rows_with(numbers, "metric", metric)
+        name = _only_protocol(numbers, f"{metric!r} belongs to several protocols")
+        condition = self._usual_condition(name, metric, numbers) if condition is None else condition
+        return _rows_with(numbers, "condition", condition)[0].value
 
-    def to_table(self) -> Any:
-        """Return the tidy table as a ``pyarrow.Table`` (``.to_pandas()`` where pandas is installed)."""
-        return scores_table(self.rows)
+    def headline(self, protocol: str = "") -> Scores:
+        """Return the headline of every protocol, or of one: a row for each observer, with its widest interval."""
+        rows: list[Score] = []
+        for name in [protocol] if protocol else self.protocols:
+            column = headline_column(self.rows, name, self._headline(name))
+            rows += column.rows.values() if column else []
+        return Scores(tuple(rows), self.out, self.record)
+
+    def select(
+        self,
+        *,
+        protocol: str | None = None,
+        observer: str | None = None,
+        condition: str | None = None,
+        metric: str | None = None,
+    ) -> Scores:
+        """Return the rows with these values: ``scores.select(metric="shape_bias", condition="16-way")``."""
+        rows: Sequence[Score] = self.rows
+        wanted = {"protocol": protocol, "observer": observer, "condition": condition, "metric": metric}
+        for column, value in wanted.items():
+            rows = rows if value is None else _rows_with(rows, column, value)
+        return Scores(tuple(rows), self.out, self.record)
+
+    def _headline(self, protocol: str) -> Axis | None:
+        """Return the declared headline; of a protocol that is not here any more, the recorded one."""
+        try:
+            return headline_of(protocol)
+        except UserError:
+            return self.record.headline(protocol)
+
+    def _usual_condition(self, protocol: str, metric: str, numbers: Sequence[Score]) -> str:
+        """Return the condition that is meant where none is named."""
+        present = list(dict.fromkeys(row.condition for row in numbers))
+        axis = self._headline(protocol)
+        if len(present) > 1 and axis is not None:
+            everywhere = [r for r in self.rows if (r.protocol, r.metric) == (protocol, metric) and r.value == r.value]
+            condition = chosen_condition(axis, list(dict.fromkeys(r.condition for r in everywhere)))
+            present = [condition] if condition in present else present
+        if len(present) > 1:
+            raise UserError(f"{metric!r} has several conditions", f"name one of: {', '.join(present)}")
+        return present[0]
+
+    # ------------------------------------------------------------------------------------------ tables
+
+    def table(self, *, all_intervals: bool = False) -> pa.Table:
+        """Return the tidy table as a ``pyarrow.Table``: one row for each number, or for each interval of each."""
+        return scores_table(self._exported(all_intervals))
+
+    def to_pandas(self, *, all_intervals: bool = False) -> Any:
+        """Return the tidy table as a ``pandas.DataFrame``."""
+        _import("pandas")
+        return self.table(all_intervals=all_intervals).to_pandas()
+
+    def to_polars(self, *, all_intervals: bool = False) -> Any:
+        """Return the tidy table as a ``polars.DataFrame``."""
+        return _import("polars").from_arrow(self.table(all_intervals=all_intervals))
+
+    def to_csv(self, path: str | Path | None = None, *, all_intervals: bool = False) -> str | None:
+        """Return the tidy table as CSV, or write it to a file."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, Score.columns(), lineterminator="\n")
+        writer.writeheader()
+        for row in self._exported(all_intervals):
+            writer.writerow({k: "" if v != v else v for k, v in asdict(row).items()})
+        return _returned(text.getvalue(), path)
+
+    def to_markdown(self, path: str | Path | None = None, *, all_intervals: bool = False) -> str | None:
+        """Return a Markdown table with a value and its interval in each row, or write it to a file."""
+        cells = self._cells(self._exported(all_intervals), all_intervals)
+        lines = [f"**{cells.title}**", ""] if cells.title else []
+        lines.append(f"| {' | '.join(cells.columns)} |")
+        lines.append("|" + "|".join("---:" if c in _RIGHT else "---" for c in cells.columns) + "|")
+        lines += ["| " + " | ".join(text.replace("|", "\\|") for text in row) + " |" for row in cells.rows]
+        lines += [f"\nNot measured: {reason}" for reason in self.failures]
+        return _returned("\n".join(lines) + "\n", path)
+
+    def to_latex(self, path: str | Path | None = None, *, all_intervals: bool = False) -> str | None:
+        """Return a LaTeX table (package booktabs) with a value and its interval in each row, or write it to a file."""
+        cells = self._cells(self._exported(all_intervals), all_intervals)
+        alignment = "".join("r" if c in _RIGHT else "l" for c in cells.columns)
+        lines = [r"\begin{table}", r"  \centering"]
+        lines += [rf"  \caption{{{_latex(cells.title)}}}"] if cells.title else []
+        lines += [rf"  \begin{{tabular}}{{{alignment}}}", r"    \toprule"]
+        lines.append(f"    {' & '.join(map(_latex, cells.columns))} \\\\")
+        lines.append(r"    \midrule")
+        lines += [f"    {' & '.join(map(_latex, row))} \\\\" for row in cells.rows]
+        lines += [r"    \bottomrule", r"  \end{tabular}", r"\end{table}"]
+        lines += [f"% not measured: {' '.join(reason.split())}" for reason in self.failures]
+        return _returned("\n".join(lines) + "\n", path)
+
+    def _exported(self, all_intervals: bool) -> Sequence[Score]:
+        return self.rows if all_intervals else one_row_each(self.rows)
+
+    def _cells(self, scores: Sequence[Score], all_intervals: bool) -> _Cells:
+        """Return the numbers as texts; a column in which all rows agree becomes a part of the title."""
+        numbers = measured(scores)
+        shared = [c for c in ("protocol", "metric", "condition") if len({getattr(s, c) for s in numbers}) == 1]
+        title = " · ".join(getattr(numbers[0], c) for c in shared) if numbers else ""
+        columns = [c for c in ("protocol", "observer", "condition", "metric") if c not in shared]
+        kind = ["resampled"] if all_intervals else []
+        rows = [
+            [*(getattr(s, c) for c in columns), _number(s), *([s.ci_kind] if all_intervals else []), f"{s.n:,}"]
+            for s in numbers
+        ]
+        return _Cells(title, [*columns, _VALUE, *kind, "n"], rows)
+
+    # ------------------------------------------------------------------------------------------ display
+
+    def __repr__(self) -> str:
+        some = ", ".join(self.observers[:3]) + (" …" if len(self.observers) > 3 else "")
+        gaps = f", {len(self.failures)} not measured" if self.failures else ""
+        count = len(one_row_each(measured(self.rows)))
+        return f"<Scores: {count} numbers of {some} on {', '.join(self.protocols)}{gaps}; {self.out}>"
+
+    def __str__(self) -> str:
+        blocks = []
+        for cells in self._headline_tables():
+            widths = [max(len(row[i]) for row in [cells.columns, *cells.rows]) for i in range(len(cells.columns))]
+            lines = [cells.title]
+            for row in [cells.columns, *cells.rows]:
+                texts = [
+                    text.rjust(width) if column in _RIGHT else text.ljust(width)
+                    for text, width, column in zip(row, widths, cells.columns)
+                ]
+                lines.append("  ".join(texts).rstrip())
+            blocks.append("\n".join(lines))
+        return "\n\n".join([*blocks, self._footer()])
+
+    def _repr_html_(self) -> str:
+        """Return the headline as HTML: what a notebook shows."""
+        parts = []
+        for cells in self._headline_tables():
+            head = "".join(f"<th>{escape(column)}</th>" for column in cells.columns)
+            body = "".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in cells.rows)
+            caption = f"<caption>{escape(cells.title)}</caption>"
+            parts.append(f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+        footer = escape(self._footer()).replace("\n", "<br>")
+        return f"<div>{''.join(parts)}<p>{footer}</p></div>"
+
+    def _headline_tables(self) -> list[_Cells]:
+        return [self._cells(rows, False) for name in self.protocols if (rows := self.headline(name).rows)]
+
+    def _footer(self) -> str:
+        failures = [f"not measured: {reason}" for reason in self.failures]
+        count = len(one_row_each(measured(self.rows)))
+        return "\n".join([*failures, f"{count:,} numbers in all: .table(), .to_pandas(), .to_csv(), .to_latex() …"])
 
 
-def _named(rows: Sequence[Score], field: str, name: str) -> list[Score]:
-    found = [row for row in rows if getattr(row, field) == name]
-    if not found:
-        raise did_you_mean(field, name, {str(getattr(row, field)) for row in rows})
-    return found
+_VALUE = "value [95 % interval]"
+_RIGHT = frozenset({_VALUE, "n"})
+"""Columns that are aligned to the right."""
 
 
-def _usual(rows: Sequence[Score]) -> str:
-    """Return the condition that is meant where none is named."""
-    known = dict.fromkeys(row.condition for row in rows)
-    if len(known) > 1 and USUAL not in known:
-        raise UserError(f"{rows[0].metric!r} has several conditions", f"name one of: {', '.join(known)}")
-    return USUAL if USUAL in known else next(iter(known))
+def _rows_with(rows: Sequence[Score], column: str, value: str) -> list[Score]:
+    matches = [row for row in rows if getattr(row, column) == value]
+    if not matches:
+        raise did_you_mean(column, value, {getattr(row, column) for row in rows})
+    return matches
+
+
+def _only_protocol(rows: Sequence[Score], problem: str) -> str:
+    names = list(dict.fromkeys(row.protocol for row in rows))
+    if len(names) > 1:
+        raise UserError(f"{problem}: {', '.join(names)}", "say which with protocol=")
+    return names[0]
+
+
+def _number(score: Score) -> str:
+    if math.isnan(score.value):
+        return "–"
+    if not (math.isfinite(score.ci_low) and math.isfinite(score.ci_high)):
+        return f"{score.value:.3f}"
+    return f"{score.value:.3f} [{score.ci_low:.3f}, {score.ci_high:.3f}]"
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def _returned(text: str, path: str | Path | None) -> str | None:
+    """Return a text, or write it to a file."""
+    if path is None:
+        return text
+    write_atomic(Path(path).expanduser(), text.encode())
+    return None
+
+
+def _import(package: str) -> Any:
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        raise UserError(
+            f"Scores.to_{package} needs the Python package '{package}', which is not installed",
+            f"pip install {package}; or take the pyarrow table: scores.table()",
+        ) from None

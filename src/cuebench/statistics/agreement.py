@@ -73,8 +73,8 @@ def fleiss_kappa(
     kept = table[raters >= 2]
     if len(kept) < 2:
         raise UserError(f"{len(kept)} items with two or more ratings", "at least 2 are needed")
-    lost = len(table) - len(kept)
-    note = f"{lost} item{'s' * (lost != 1)} with fewer than two ratings left out" if lost else ""
+    left_out = len(table) - len(kept)
+    note = f"{left_out} item{'s' * (left_out != 1)} with fewer than two ratings left out" if left_out else ""
     value = float(_fleiss(kept, np.ones((1, len(kept))))[0])
     if np.isnan(value):
         return Kappa(np.nan, np.nan, np.nan, np.nan, len(kept), "undefined: only one category was ever used")
@@ -167,10 +167,10 @@ def _cohen(share: Floats) -> Floats:
 def _cohen_se(p: Floats, n: int) -> float:
     row, column, diagonal = p.sum(axis=1), p.sum(axis=0), np.diag(p)
     expected, kappa = float(row @ column), float(_cohen(p[None])[0])
-    own = (diagonal * (1 - (row + column) * (1 - kappa)) ** 2).sum()
+    same = (diagonal * (1 - (row + column) * (1 - kappa)) ** 2).sum()
     others = p * (column[:, None] + row[None, :]) ** 2
     cross = (1 - kappa) ** 2 * (others.sum() - np.diag(others).sum())
-    variance = own + cross - (kappa - expected * (1 - kappa)) ** 2
+    variance = same + cross - (kappa - expected * (1 - kappa)) ** 2
     # A perfect table has variance 0, up to rounding.
     return float(np.sqrt(max(variance, 0.0) / n) / (1 - expected))
 

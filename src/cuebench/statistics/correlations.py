@@ -26,7 +26,7 @@ from cuebench.statistics.intervals import weights
 Method = Literal["pearson", "spearman", "kendall"]
 How = Literal["bootstrap", "fisher"]
 
-_CHUNK = 2_000_000  # float64 numbers made at once: 16 MB
+_CHUNK = 2_000_000  # float64 numbers in memory at once: 16 MB
 _EXACT = 8
 """Most models for which all orders are tried (8! = 40,320). The t distribution that is used above this says p = 0 of
 five models in perfect order; 2 of their 120 orders are."""
@@ -91,9 +91,9 @@ def correlate(
     0.8
     """
     _check(method, how)
-    a, b, lost = _pairs(x, y)
+    a, b, missing = _pairs(x, y)
     few = f"{len(a)} models: the interval is rough" if len(a) < _FEW else ""
-    left_out = f"{lost} pair{'s' * (lost != 1)} with a missing value left out" if lost else ""
+    left_out = f"{missing} pair{'s' * (missing != 1)} with a missing value left out" if missing else ""
     note = "; ".join(filter(None, (left_out, few)))
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         reason = "undefined: a column is constant"
@@ -102,8 +102,8 @@ def correlate(
     if how == "fisher":
         low, high = fisher_interval(value, len(a), method, level)
     else:
-        made = correlation_matrix({"x": a, "y": b}, method, seed=seed, resamples=resamples, level=level)
-        low, high = float(made.low[0, 1]), float(made.high[0, 1])
+        matrix = correlation_matrix({"x": a, "y": b}, method, seed=seed, resamples=resamples, level=level)
+        low, high = float(matrix.low[0, 1]), float(matrix.high[0, 1])
     return Correlation(value, low, high, p, len(a), note)
 
 
@@ -144,7 +144,9 @@ def correlation_matrix(
     drawn = weights("models", table.shape[1], seed, resamples)
     rows = max(1, _CHUNK // (table.shape[1] * max(len(table), table.shape[1])))
     parts = [_draws(table, drawn[i : i + rows].astype(np.float64), method) for i in range(0, resamples, rows)]
-    low, high = _quantiles(np.concatenate(parts), level)
+    draws, tail = np.concatenate(parts), (1 - level) / 2
+    quantile = np.nanquantile if np.isnan(draws).any() else np.quantile  # the former is much slower
+    low, high = quantile(draws, [tail, 1 - tail], axis=0)
     return Matrix(tuple(columns), value, low, high, table.shape[1])
 
 
@@ -170,11 +172,11 @@ def _draws(table: Floats, counts: Floats, method: Method) -> Floats:
     if method == "kendall":
         return _kendall(table, counts)
     if method == "spearman":
-        own = np.stack([ranks(row, counts) for row in table], axis=1)
+        scores = np.stack([ranks(row, counts) for row in table], axis=1)
     else:
-        own = np.broadcast_to(table, (len(counts), *table.shape))
+        scores = np.broadcast_to(table, (len(counts), *table.shape))
     total = counts.sum(axis=1)[:, None, None]
-    centred = own - (own * counts[:, None, :]).sum(axis=2, keepdims=True) / total
+    centred = scores - (scores * counts[:, None, :]).sum(axis=2, keepdims=True) / total
     return _normalised(centred * counts[:, None, :] @ centred.transpose(0, 2, 1))
 
 
@@ -196,30 +198,21 @@ def _normalised(products: Floats) -> Floats:
     return np.clip(products / (spread[:, :, None] * spread[:, None, :]), -1, 1)
 
 
-def _quantiles(draws: Floats, level: float) -> tuple[Floats, Floats]:
-    tail = (1 - level) / 2
-    if not np.isnan(draws).any():
-        low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
-        return low, high
-    low, high = np.nanquantile(draws, [tail, 1 - tail], axis=0)
-    return low, high
-
-
 def _scipy(a: Floats, b: Floats, method: Method) -> tuple[float, float]:
     from scipy import stats
 
-    found = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[method](a, b)
+    test = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[method](a, b)
     exact = method == "spearman" and len(a) <= _EXACT
-    return float(found.statistic), _exact_p(a, b) if exact else float(found.pvalue)
+    return float(test.statistic), _exact_p(a, b) if exact else float(test.pvalue)
 
 
 def _exact_p(a: Floats, b: Floats) -> float:
     """Return the share of all n! orders whose |Spearman correlation| is at least the one seen."""
     from scipy.stats import rankdata
 
-    one, other = (rankdata(v) - (len(v) + 1) / 2 for v in (a, b))
-    products = np.array(list(permutations(other))) @ one
-    return float((np.abs(products) >= abs(one @ other) - 1e-9).mean())
+    x, y = (rankdata(v) - (len(v) + 1) / 2 for v in (a, b))
+    products = np.array(list(permutations(y))) @ x
+    return float((np.abs(products) >= abs(x @ y) - 1e-9).mean())
 
 
 def _check(method: str, how: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,7 +44,7 @@ def ratio_estimates(
 
 
 def mean_of_subjects(terms: Terms, subjects: Array, *, seed: int = 0, resamples: int = 10_000) -> Estimate:
-    """Return the mean over subjects of each one's own ratio, with n = number of subjects and an interval over subjects.
+    """Return the mean over subjects of each subject's ratio, with n = number of subjects and an interval over them.
 
     Every subject weighs the same, whereas pooled trials weigh subjects by how often they decided. Subjects without a
     trial in the denominator are excluded.
@@ -53,13 +52,29 @@ def mean_of_subjects(terms: Terms, subjects: Array, *, seed: int = 0, resamples:
     names, code = np.unique(subjects, return_inverse=True)
     top, bottom = (np.bincount(code.ravel(), t, len(names)) for t in terms)
     ratios = top[bottom > 0] / bottom[bottom > 0]
-    excluded = {"subjects without a ratio": len(names) - len(ratios)}
-    if len(ratios) < 2:
-        value = float(ratios[0]) if len(ratios) else math.nan
-        nothing = undefined("subjects", f"{len(ratios)} subject: nothing to resample")
-        return Estimate(value, len(ratios), (nothing,)).excluding(excluded)
-    draws = weights("subjects", len(ratios), seed, resamples).astype(np.float64) @ ratios / len(ratios)
-    return Estimate(float(ratios.mean()), len(ratios), (percentile(draws, "subjects"),)).excluding(excluded)
+    estimate = resampled_mean(ratios, "subjects", seed=seed, resamples=resamples)
+    return estimate.excluding({"subjects without a ratio": len(names) - len(ratios)})
+
+
+def resampled_mean(values: Array, kind: IntervalKind, *, seed: int = 0, resamples: int = 10_000) -> Estimate:
+    """Return the mean of values with a bootstrap interval over them, n = their number.
+
+    Parameters
+    ----------
+    values : float array
+        One for each subject, initialisation or class.
+    kind : str
+        What the values belong to; the draws of the bootstrap depend on it and on their number only.
+    seed, resamples : int
+        Of the bootstrap.
+    """
+    n = len(values)
+    value = float(np.mean(values)) if n else math.nan
+    if n < 2:
+        noun = {"classes": "class"}.get(kind, kind.removesuffix("s")) if n else kind
+        return Estimate(value, n, (undefined(kind, f"{n} {noun}: nothing to resample"),))
+    draws = weights(kind, n, seed, resamples).astype(np.float64) @ values / n
+    return Estimate(value, n, (percentile(draws, kind),))
 
 
 def from_draws(
@@ -94,7 +109,7 @@ def derived(function: Callable[..., Any], *estimates: Estimate, n: int | None = 
         Of floats and of arrays alike, element by element.
     estimates : Estimate
         Its arguments. Draws of one kind belong together: resample i of each is the same resample. An estimate without
-        draws is a constant.
+        draws of a kind is a constant in the intervals of that kind.
     n : int, optional
         What the result rests on; default: the sum over the arguments.
     """
@@ -103,11 +118,17 @@ def derived(function: Callable[..., Any], *estimates: Estimate, n: int | None = 
     kinds = dict.fromkeys(kind for e in estimates for kind in e.draws)
     draws: dict[IntervalKind, Array] = {}
     for kind in kinds:
-        columns = [e.draws.get(kind, e.value) if e.draws else e.value for e in estimates]
+        columns = [e.draws.get(kind, e.value) for e in estimates]
         lengths = {len(c) for c in columns if np.ndim(c)}
         empty = len(lengths) != 1 or 0 in lengths
         draws[kind] = np.empty(0) if empty else np.asarray(function(*columns), np.float64)
-    return from_draws(value, total_n, draws)
+    # Where nothing could be resampled, the arguments know why.
+    reasons = {
+        kind: "; ".join(dict.fromkeys(i.note for e in estimates for i in e.intervals if i.kind == kind and i.note))
+        for kind, drawn in draws.items()
+        if not len(drawn)
+    }
+    return from_draws(value, total_n, draws, reasons)
 
 
 def missing(reason: str, kind: IntervalKind = "", excluded: Mapping[str, int] | None = None) -> Estimate:
@@ -118,7 +139,7 @@ def missing(reason: str, kind: IntervalKind = "", excluded: Mapping[str, int] | 
 def share(hits: int, n: int, kind: IntervalKind = "images") -> Estimate:
     """Return hits / n with Wilson's interval, which stays inside [0, 1] and holds near its ends."""
     if not n:
-        return Estimate(math.nan, 0, (undefined(kind, ""),))
+        return Estimate(math.nan, 0, (undefined(kind, "nothing to count"),))
     p, z = hits / n, NORMAL
     centre = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
@@ -129,7 +150,7 @@ def mean(values: Array, kind: IntervalKind = "images") -> Estimate:
     """Return the mean of independent values with Student's interval."""
     n = len(values)
     if n < 2:
-        return Estimate(float(values[0]) if n else math.nan, n, (undefined(kind, ""),))
+        return Estimate(float(values[0]) if n else math.nan, n, (undefined(kind, "fewer than two values"),))
     return mean_of_sums(float(values.mean()), float(values.var(ddof=1)) / n, n, n - 1, kind)
 
 
@@ -145,12 +166,7 @@ def difference_of_means(first: Array, second: Array, kind: IntervalKind = "image
     """Return the mean of the first minus that of the second sample, with Welch's interval."""
     n = len(first) + len(second)
     if min(len(first), len(second)) < 2:
-        return Estimate(math.nan, n, (undefined(kind, ""),))
+        return Estimate(math.nan, n, (undefined(kind, "fewer than two values in a group"),))
     a, b = first.var(ddof=1) / len(first), second.var(ddof=1) / len(second)
     freedom = (a + b) ** 2 / max(a**2 / (len(first) - 1) + b**2 / (len(second) - 1), 1e-300)
     return mean_of_sums(float(first.mean() - second.mean()), float(a + b), n, float(freedom), kind)
-
-
-def with_draws(estimate: Estimate, **draws: Array) -> Estimate:
-    """Return the same estimate, keeping draws under their kinds."""
-    return replace(estimate, draws={**estimate.draws, **draws})

@@ -40,7 +40,9 @@ KINDS: tuple[IntervalKind, ...] = ("images", "shape_sources", "texture_sources",
 """The four kinds that every cue-conflict score has."""
 
 _FEW = 128  # up to this many distinct outcomes, drawing their numbers is faster than drawing every image
-_CHUNK = 4_000_000  # float64 numbers made at once (32 MB): bounds the memory, and few big matrix products are fastest
+_CHUNK = (
+    4_000_000  # float64 numbers in memory at once (32 MB): bounds the memory, and few big matrix products are fastest
+)
 
 
 @dataclass(frozen=True)
@@ -146,8 +148,8 @@ def percentile(draws: Floats, kind: IntervalKind, level: float = 0.95) -> Interv
         return undefined(kind, "undefined in every resample", level)
     tail = (1 - level) / 2
     low, high = np.quantile(defined, [tail, 1 - tail])
-    lost = len(draws) - len(defined)
-    note = f"undefined in {lost:,} of {len(draws):,} resamples" if lost else ""
+    dropped = len(draws) - len(defined)
+    note = f"undefined in {dropped:,} of {len(draws):,} resamples" if dropped else ""
     return Interval(float(low), float(high), kind, level, note)
 
 

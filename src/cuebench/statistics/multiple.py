@@ -23,12 +23,12 @@ Correction = Literal["holm", "bonferroni", "benjamini_hochberg", "benjamini_yeku
 
 
 def adjust(p: Sequence[float] | Floats, method: Correction = "holm") -> Floats:
-    """Return adjusted p-values in the order given: a finding stays one at level α where its adjusted p ≤ α.
+    """Return adjusted p-values in the same order: a finding holds at level α where its adjusted p ≤ α.
 
     Parameters
     ----------
     p : sequence of float
-        Between 0 and 1. NaN (a test that could not be made) stays NaN and does not count as a comparison.
+        Between 0 and 1. NaN (a test that could not be run) stays NaN and does not count as a comparison.
     method : str
         See the module.
 
@@ -39,15 +39,15 @@ def adjust(p: Sequence[float] | Floats, method: Correction = "holm") -> Floats:
     """
     if method not in _METHODS:
         raise did_you_mean("correction", method, _METHODS)
-    given = np.asarray(p, np.float64)
-    real = ~np.isnan(given)
-    if given.ndim != 1 or (given[real] < 0).any() or (given[real] > 1).any():
-        raise UserError(f"p-values must be a list of numbers from 0 to 1; got {given.tolist()}")
-    out = given.copy()
+    values = np.asarray(p, np.float64)
+    real = ~np.isnan(values)
+    if values.ndim != 1 or (values[real] < 0).any() or (values[real] > 1).any():
+        raise UserError(f"p-values must be a list of numbers from 0 to 1; got {values.tolist()}")
+    out = values.copy()
     if real.any():
-        order = np.argsort(given[real], kind="stable")
+        order = np.argsort(values[real], kind="stable")
         adjusted = np.empty(len(order))
-        adjusted[order] = np.minimum(_METHODS[method](given[real][order]), 1)
+        adjusted[order] = np.minimum(_METHODS[method](values[real][order]), 1)
         out[real] = adjusted
     return out
 

@@ -78,18 +78,18 @@ def tie_groups(values: Sequence[float] | Floats, separable: Bools) -> list[tuple
     [(0,), (1, 2)]
     """
     order = _order(values, separable)
-    found: list[tuple[int, int]] = []
+    runs: list[tuple[int, int]] = []
     for start in range(len(order)):
         end = start + 1
         while end < len(order) and not separable[order[end], order[start:end]].any():
             end += 1
-        if not found or end > found[-1][1]:
-            found.append((start, end))
-    return [tuple(int(k) for k in order[a:b]) for a, b in found]
+        if not runs or end > runs[-1][1]:
+            runs.append((start, end))
+    return [tuple(int(k) for k in order[a:b]) for a, b in runs]
 
 
 def rank_ranges(values: Sequence[float] | Floats, separable: Bools) -> list[RankRange]:
-    """Return the range of ranks of each model, in the order given."""
+    """Return the range of ranks of each model, in the order of the values."""
     _order(values, separable)
     x = np.asarray(values, np.float64)
     above = (separable & (x[None, :] > x[:, None])).sum(axis=1)

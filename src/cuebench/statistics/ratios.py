@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cuebench.arrays import Bools
+from cuebench.arrays import Bools, Floats
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """A numerator and a denominator. Counts of shards add up: ``a + b`` is the count of both."""
+    """A numerator and a denominator."""
 
     numerator: float
     denominator: float
-
-    def __add__(self, other: Ratio) -> Ratio:
-        return Ratio(self.numerator + other.numerator, self.denominator + other.denominator)
 
     @property
     def value(self) -> float:
@@ -25,10 +22,10 @@ class Ratio:
 
 
 class Terms(NamedTuple):
-    """What each trial adds to the numerator and to the denominator."""
+    """What each trial adds to the numerator and to the denominator: 0 or 1, or a count."""
 
-    numerator: Bools
-    denominator: Bools
+    numerator: Bools | Floats
+    denominator: Bools | Floats
 
 
 def total(terms: Terms) -> Ratio:

@@ -64,16 +64,19 @@ def one_sample_t(values: Sequence[float] | Floats, against: float = 0.0, *, leve
     if np.ptp(x) == 0:
         reason = "undefined: all values are equal"
         return Verdict(float(x[0] - against), np.nan, np.nan, np.nan, len(x) - 1, np.nan, len(x), reason)
-    found = stats.ttest_1samp(x, against)
-    interval = found.confidence_interval(level)
+    test = stats.ttest_1samp(x, against)
+    interval = test.confidence_interval(level)
     low, high = float(interval.low) - against, float(interval.high) - against
-    t, p = float(found.statistic), float(found.pvalue)
+    t, p = float(test.statistic), float(test.pvalue)
     return Verdict(float(x.mean() - against), low, high, t, len(x) - 1, p, len(x))
 
 
 def paired_t(first: Sequence[float] | Floats, second: Sequence[float] | Floats, *, level: float = 0.95) -> Verdict:
     """Return the t-test of the mean difference first − second of pairs."""
-    return one_sample_t(_differences(first, second), 0.0, level=level)
+    a, b = _values(first, "first"), _values(second, "second")
+    if len(a) != len(b):
+        raise UserError(f"pairs of {len(a)} and {len(b)} values", "a paired test needs the same items twice")
+    return one_sample_t(a - b, 0.0, level=level)
 
 
 def sign_flip(
@@ -139,9 +142,9 @@ def bootstrap_mean(
     """Return the percentile interval of the mean (or of a statistic along the last axis) over resampled values."""
     x = _values(values, "values")
     drawn = x[child_generator(seed, "bootstrap_mean").integers(len(x), size=(resamples, len(x)))]
-    made = drawn.mean(axis=1) if statistic is None else statistic(drawn)
+    draws = drawn.mean(axis=1) if statistic is None else statistic(drawn)
     tail = (1 - level) / 2
-    low, high = np.quantile(made, [tail, 1 - tail])
+    low, high = np.quantile(draws, [tail, 1 - tail])
     return float(low), float(high)
 
 
@@ -160,13 +163,6 @@ def _values(values: Sequence[float] | Floats, name: str) -> Floats:
     if not np.isfinite(x).all():
         raise UserError(f"{name}: {int((~np.isfinite(x)).sum())} of {len(x)} are not numbers", "leave them out first")
     return x
-
-
-def _differences(first: Sequence[float] | Floats, second: Sequence[float] | Floats) -> Floats:
-    a, b = _values(first, "first"), _values(second, "second")
-    if len(a) != len(b):
-        raise UserError(f"pairs of {len(a)} and {len(b)} values", "a paired test needs the same items twice")
-    return a - b
 
 
 def _portions(total: int, width: int) -> list[int]:

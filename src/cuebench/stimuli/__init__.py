@@ -1,1 +1,1 @@
-"""What is shown: manifests, readers of folder layouts, verification, fetching and making of stimuli."""
+"""Stimuli: manifests, readers of folder layouts, drawing, rendering, verification, fetching and making."""

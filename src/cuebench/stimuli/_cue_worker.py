@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any
 
+from cuebench.cues.by_name import call, name_in_workers
 from cuebench.errors import UserError
 from cuebench.processes import ProcessPool
 from cuebench.registry import cues
@@ -20,27 +21,23 @@ AHEAD = 4
 def run_jobs(jobs: list[Job], workers: int = 0) -> Iterator[tuple[Job, str]]:
     """Yield each job as it ends, with the reason why it failed or an empty string."""
     count = min(workers or os.cpu_count() or 1, len(jobs))
-    if count <= 1:
+    if count <= 1 or not name_in_workers(jobs[0].cue):
         for job in jobs:
             yield job, make(job)
         return
-    with ProcessPool(count) as pool:
-        yield from _in_pool(pool, jobs, count * AHEAD)
-
-
-def _in_pool(pool: ProcessPool, jobs: list[Job], ahead: int) -> Iterator[tuple[Job, str]]:
+    rest = iter([job._replace(cue=name_in_workers(job.cue)) for job in jobs])
     waiting: dict[Future[str], Job] = {}
-    rest = iter(jobs)
-    while True:
-        for job in rest:
-            waiting[pool.submit(make_alone, job)] = job
-            if len(waiting) >= ahead:
-                break
-        if not waiting:
-            return
-        done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-        for future in done:
-            yield waiting.pop(future), future.result()
+    with ProcessPool(count) as pool:
+        while True:
+            for job in rest:
+                waiting[pool.submit(make_alone, job)] = job
+                if len(waiting) >= count * AHEAD:
+                    break
+            if not waiting:
+                return
+            done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield waiting.pop(future), future.result()
 
 
 def make_alone(job: Job) -> str:
@@ -62,16 +59,13 @@ def make(job: Job) -> str:
 
 
 def _make(job: Job) -> None:
-    info = cues.get(job.cue).info
-    function = cues.get(job.cue)
-    image = read_image(job.source)
-    given: dict[str, Any] = dict(job.options)
-    if info.random:
-        given["rng"] = job.seed
+    keywords: dict[str, Any] = dict(job.options)
+    if cues.get(job.cue).info.random:
+        keywords["rng"] = job.seed
     if job.mask is not None:
-        given["mask"] = read_labels(job.mask) if job.moved_mask else read_mask(job.mask, invert=job.invert_mask)
-    others = () if job.other is None else (read_image(job.other),)
-    result = function(image, *others, **given)
+        keywords["mask"] = read_labels(job.mask) if job.moved_mask else read_mask(job.mask, invert=job.invert_mask)
+    images = [read_image(path) for path in (job.source, job.other) if path is not None]
+    result = call(job.cue, *images, **keywords)
     if job.moved_mask is not None:
         result, moved = result
         write_image(job.moved_mask, moved)

@@ -1,4 +1,4 @@
-"""Download one file over HTTP into a ``.part`` file: resume, bounded retries, no web page in place of data."""
+"""Download a file over HTTP into a ``.part`` file: resume, bounded retries, no web page in place of data."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ CHUNK = 1 << 18
 
 
 class Refused(Exception):
-    """This address will not give the file: try the next mirror."""
+    """The file cannot be had from this address: try the next mirror."""
 
 
 class Unreachable(Refused):
-    """Nobody answers at this address: do not ask it for other files either."""
+    """No server answers at this address: do not ask it for other files either."""
 
 
 class _Cut(Exception):
-    """The connection ended early: what came is kept, try again from there."""
+    """The connection ended early: the part that arrived is kept, try again from there."""
 
 
 def download(url: str, part: Path, size: int = 0) -> None:
-    """Complete ``part`` from ``url``; what already lies there is continued, not fetched again.
+    """Complete ``part`` from ``url``; an unfinished file is continued, not fetched again.
 
     Raises
     ------
@@ -44,7 +44,8 @@ def download(url: str, part: Path, size: int = 0) -> None:
     UserError
         When the disk is full or the folder cannot be written to.
     """
-    _require_http(url)
+    if urllib.parse.urlsplit(url).scheme not in {"http", "https"}:
+        raise Refused(f"{url}: only http and https addresses can be fetched")
     reason, reached = "", False
     for attempt in range(ATTEMPTS):
         if attempt:
@@ -64,15 +65,13 @@ def download(url: str, part: Path, size: int = 0) -> None:
     raise Refused(f"{url}: {reason}")
 
 
-def _require_http(url: str) -> None:
-    if urllib.parse.urlsplit(url).scheme not in {"http", "https"}:
-        raise Refused(f"{url}: only http and https addresses can be fetched")
-
-
 def _once(url: str, part: Path, size: int) -> None:
-    have = _have(part, size)
+    have = part.stat().st_size if part.is_file() else 0
     if size and have == size:
         return
+    if size and have > size:
+        part.unlink()
+        have = 0
     request = urllib.request.Request(url, headers={"User-Agent": f"cuebench/{__version__}"})
     if have:
         request.add_header("Range", f"bytes={have}-")
@@ -86,19 +85,8 @@ def _once(url: str, part: Path, size: int) -> None:
     with answer:
         if "html" in answer.headers.get("Content-Type", ""):
             raise Refused(f"{url}: a web page came instead of the file")
-        _receive(answer, url, part, have if _continues(answer, have) else 0)
-
-
-def _have(part: Path, size: int) -> int:
-    have = part.stat().st_size if part.is_file() else 0
-    if size and have > size:
-        part.unlink()
-        return 0
-    return have
-
-
-def _continues(answer: Any, have: int) -> bool:
-    return answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {have}-")
+        continues = answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {have}-")
+        _receive(answer, url, part, have if continues else 0)
 
 
 def _receive(answer: Any, url: str, part: Path, start: int) -> None:
@@ -128,7 +116,7 @@ def _write(file: Any, chunk: bytes, part: Path) -> None:
         raise write_error(part, error) from error
 
 
-# Connecting must fail soon, but a slow server may take its time between two chunks: two different time limits.
+# Connecting must fail soon, but a slow server may pause between two chunks: two different time limits.
 class _HTTPConnection(http.client.HTTPConnection):
     def connect(self) -> None:
         super().connect()

@@ -1,14 +1,15 @@
-"""Any picture as eight bits of red, green and blue: nothing clipped, nothing that was invisible becomes black.
+"""Convert any picture to eight bits of red, green and blue: nothing is clipped, nothing invisible becomes black.
 
-Pictures of eight bits without transparency, which all published stimuli are, get Pillow's own ``convert("RGB")``.
+Pictures of eight bits without transparency, which all published stimuli are, are converted by Pillow's
+``convert("RGB")``.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from PIL import Image
+
+from cuebench.arrays import Pixels
 
 _SIXTEEN = 65535
 _LARGEST = {"I": 2**31 - 1, "F": 1.0}
@@ -28,18 +29,13 @@ def to_rgb(image: Image.Image) -> Image.Image:
     if image.mode in _LARGEST or image.mode.startswith("I;16"):
         return Image.fromarray(_eight_bits(image)).convert("RGB")
     if image.has_transparency_data:
-        return _on_white(image)
+        layers = image.convert("RGBA")
+        if layers.getchannel("A").getextrema() != (255, 255):
+            return Image.alpha_composite(Image.new("RGBA", layers.size, "white"), layers).convert("RGB")
     return image.convert("RGB")
 
 
-def _on_white(image: Image.Image) -> Image.Image:
-    layers = image.convert("RGBA")
-    if layers.getchannel("A").getextrema() == (255, 255):
-        return image.convert("RGB")
-    return Image.alpha_composite(Image.new("RGBA", layers.size, "white"), layers).convert("RGB")
-
-
-def _eight_bits(image: Image.Image) -> np.ndarray[Any, np.dtype[np.uint8]]:
+def _eight_bits(image: Image.Image) -> Pixels:
     sixteen = image.mode.startswith("I;16") or (image.mode == "I" and image.format in _WIDENED)
     white = _SIXTEEN if sixteen else _LARGEST[image.mode]
     values = np.asarray(image).astype(np.float64) / white

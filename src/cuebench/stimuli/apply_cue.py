@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 from cuebench._version import __version__
 from cuebench.errors import UserError
 from cuebench.files import write_json
+from cuebench.registry import cues
 from cuebench.stimuli._cue_worker import run_jobs
-from cuebench.stimuli.cue_files import Job, check_options, plan
+from cuebench.stimuli.cue_files import Job, check_call, plan
 from cuebench.stimuli.made import changes
 
 MANIFEST = "cue.json"
@@ -37,7 +38,7 @@ class Applied(NamedTuple):
 
 
 def apply_cue(
-    name: str,
+    cue: str | Callable[..., Any],
     source: str | Path,
     target: str | Path,
     *,
@@ -58,14 +59,15 @@ def apply_cue(
 
     Parameters
     ----------
-    name : str
-        The cue.
+    cue : str or callable
+        Public name, ``python:FILE.py:NAME``, or a function with a ``CueInfo`` as ``info`` (which runs in this process,
+        as worker processes cannot see it).
     source, target : path
         A file and a file (or folder), or a folder and a folder.
     options : mapping, optional
-        Keyword arguments of the cue.
+        Keyword arguments of the cue: values, or texts that are converted to the types of its signature.
     seed : int
-        Each file's own seed is derived from this and its relative name, so neither the order nor the number of
+        The seed of each file is derived from this and its relative name, so neither the order nor the number of
         workers matters.
     workers : int
         Processes; 0: one for each core.
@@ -91,25 +93,18 @@ def apply_cue(
         A mistake that concerns the whole call: unknown cue or parameter, no images, other parameters in the folder,
         or every file failed for the same reason.
     """
-    options = dict(options or {})
-    check_options(name, options, has_mask=mask is not None, has_other=other is not None)
+    name = cue if isinstance(cue, str) else cues.resolve(cue)
+    options = check_call(name, options or {}, has_mask=mask is not None, has_other=other is not None)
     if seed < 0:
         raise UserError(f"seed is {seed}", "accepted: a whole number ≥ 0")
     jobs = plan(name, Path(source), Path(target), options, seed, mask, invert_mask, other)
-    new = False
-    if Path(source).is_dir():
+    whole_folder, new = Path(source).is_dir(), False
+    if whole_folder:
         recipe = recipe_of(name, options, seed, Path(target), mask=mask, other=other, invert_mask=invert_mask)
         new = not (Path(target) / MANIFEST).exists()
         claim_folder(Path(target), recipe, jobs, fresh=fresh)
-    todo = [job for job in jobs if fresh or not Path(source).is_dir() or not job.is_done()]
-    failed = _run(todo, workers, len(jobs) - len(todo), len(jobs), progress)
-    if new and len(failed) == len(jobs):  # nothing was made: a corrected command must not meet this one's claim
-        (Path(target) / MANIFEST).unlink()
-    _all_failed_alike(failed, len(jobs))
-    return Applied(Path(target), len(todo) - len(failed), len(jobs) - len(todo), failed)
-
-
-def _run(todo: list[Job], workers: int, kept: int, total: int, progress: Progress | None) -> dict[str, str]:
+    todo = [job for job in jobs if fresh or not whole_folder or not job.is_done()]
+    kept, total = len(jobs) - len(todo), len(jobs)
     report = progress or (lambda done, total, message: None)
     failed: dict[str, str] = {}
     report(kept, total, "")
@@ -117,7 +112,12 @@ def _run(todo: list[Job], workers: int, kept: int, total: int, progress: Progres
         if reason:
             failed[str(job.source)] = reason
         report(done, total, f"{job.source}: {reason}" if reason else "")
-    return failed
+    if new and len(failed) == total:  # nothing was made: a corrected command must not meet the claim of this one
+        (Path(target) / MANIFEST).unlink()
+    reasons = set(failed.values())
+    if total > 1 and len(failed) == total and len(reasons) == 1:  # one mistake is one error, not a thousand
+        raise UserError(f"all {total} files failed: {reasons.pop()}")
+    return Applied(Path(target), len(todo) - len(failed), kept, failed)
 
 
 def recipe_of(
@@ -152,18 +152,11 @@ def _check_claim(path: Path, wanted: Mapping[str, Any], jobs: list[Job]) -> None
             raise UserError(f"{taken} exists, but {path.parent} has no {MANIFEST} that says how it was made", way_out)
         return
     try:
-        found = json.loads(path.read_text("utf-8"))
+        record = json.loads(path.read_text("utf-8"))
     except ValueError:
         raise UserError(f"{path} is not readable as JSON", way_out) from None
-    if changed := changes(found, wanted):
+    if changed := changes(record, wanted):
         raise UserError(f"{path.parent} was made with other parameters: {changed}", way_out)
-
-
-def _all_failed_alike(failed: Mapping[str, str], total: int) -> None:
-    """One mistake in the parameters is one error, not a thousand."""
-    reasons = set(failed.values())
-    if total > 1 and len(failed) == total and len(reasons) == 1:
-        raise UserError(f"all {total} files failed: {reasons.pop()}")
 
 
 def _seen_from(target: Path, path: str | Path | None) -> str | None:

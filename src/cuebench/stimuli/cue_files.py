@@ -1,9 +1,8 @@
-"""Which file becomes which: the plan of applying a cue to a folder, and reading and writing its images."""
+"""Applying a cue to a folder: which file becomes which, and reading and writing the images."""
 
 from __future__ import annotations
 
 import hashlib
-import inspect
 import io
 from collections import Counter
 from collections.abc import Mapping
@@ -14,7 +13,9 @@ import numpy as np
 from PIL import Image
 
 from cuebench.arrays import Array
-from cuebench.errors import UserError, did_you_mean
+from cuebench.cues.base import CueInfo
+from cuebench.cues.by_name import parse_options
+from cuebench.errors import UserError
 from cuebench.files import write_atomic
 from cuebench.registry import cues
 
@@ -44,15 +45,10 @@ class Job(NamedTuple):
         return min(p.stat().st_mtime_ns for p in results) >= max(p.stat().st_mtime_ns for p in inputs)
 
 
-def check_options(name: str, options: Mapping[str, Any], *, has_mask: bool, has_other: bool) -> None:
-    """Refuse options the cue does not have, and say which image it needs."""
-    info = cues.get(name).info
-    parameters = inspect.signature(cues.get(name)).parameters
-    known = [key for key in parameters if key not in {"image", "other", "rng", "mask", "labels", "inside"}]
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    for key in options:
-        if key not in known and not takes_any:
-            raise did_you_mean(f"option of the cue '{name}'", key, known)
+def check_call(name: str, options: Mapping[str, Any], *, has_mask: bool, has_other: bool) -> dict[str, Any]:
+    """Return the options of a cue with the types of its signature; refuse missing and surplus images."""
+    function = cues.get(name)
+    info: CueInfo = function.info
     if "mask" in info.needs and not has_mask:
         raise UserError(f"the cue '{name}' needs an object mask for each image", "give a file or folder with --mask")
     if "other" in info.needs and not has_other:
@@ -61,6 +57,7 @@ def check_options(name: str, options: Mapping[str, Any], *, has_mask: bool, has_
         raise UserError(f"the cue '{name}' takes no mask", "leave out --mask")
     if has_other and "other" not in info.needs:
         raise UserError(f"the cue '{name}' takes no second image", "leave out --other")
+    return parse_options(function, options, f"cue '{name}'")
 
 
 def plan(
@@ -74,11 +71,10 @@ def plan(
     other: str | Path | None,
 ) -> list[Job]:
     """Return one job for each image, sorted by name."""
-    pairs = _targets(source, target)
     moves = mask is not None and "mask" not in cues.get(name).info.needs
     root = target if source.is_dir() else target.parent
     jobs = []
-    for relative, path, result in pairs:
+    for relative, path, result in _targets(source, target):
         moved = root / MASKS / result.relative_to(root) if moves else None
         jobs.append(
             Job(
@@ -97,12 +93,12 @@ def plan(
 
 
 def file_seed(seed: int, relative: str) -> int:
-    """Return a file's own seed: a hash of the seed and the name, the same on every machine."""
+    """Return the seed of a file: a hash of the seed and the name, the same on every machine."""
     return int.from_bytes(hashlib.sha256(f"{seed}\n{relative}".encode()).digest()[:6], "big")
 
 
 def _targets(source: Path, target: Path) -> list[tuple[str, Path, Path]]:
-    """Return (relative name, source file, result file)."""
+    """Return (relative name, source file, result file) of every image."""
     if not source.exists():
         raise UserError(f"{source} does not exist", "give an image file or a folder of images")
     if source.is_file():
@@ -113,12 +109,12 @@ def _targets(source: Path, target: Path) -> list[tuple[str, Path, Path]]:
     inside = target.resolve()
     if inside == source.resolve():
         raise UserError(f"{target} is the source folder itself", "give another folder to write to")
-    found = sorted(p for p in source.rglob("*") if p.suffix.lower() in SUFFIXES and inside not in p.resolve().parents)
-    if not found:
+    images = sorted(p for p in source.rglob("*") if p.suffix.lower() in SUFFIXES and inside not in p.resolve().parents)
+    if not images:
         raise UserError(f"no images below {source}", f"looked for {', '.join(sorted(SUFFIXES))}")
-    plain = Counter(path.relative_to(source).with_suffix("") for path in found)
+    plain = Counter(path.relative_to(source).with_suffix("") for path in images)
     results = []
-    for path in found:
+    for path in images:
         relative = path.relative_to(source)
         # a.jpg and a.png would both become a.png: then the old suffix stays in the name.
         unique = plain[relative.with_suffix("")] == 1
@@ -127,11 +123,11 @@ def _targets(source: Path, target: Path) -> list[tuple[str, Path, Path]]:
     return results
 
 
-def _companion(given: str | Path | None, relative: str) -> Path | None:
+def _companion(place: str | Path | None, relative: str) -> Path | None:
     """Return the mask or second image that belongs to a file; a missing one is reported when it is read."""
-    if given is None or not Path(given).is_dir():
-        return None if given is None else Path(given)
-    exact = Path(given) / relative
+    if place is None or not Path(place).is_dir():
+        return None if place is None else Path(place)
+    exact = Path(place) / relative
     if exact.exists():
         return exact
     others = (exact.with_suffix(suffix) for suffix in sorted(SUFFIXES))

@@ -1,4 +1,4 @@
-"""Get the files of a published dataset: verified, resumable, from several mirrors, or not at all.
+"""Fetch the files of a published dataset: verified, resumable, from several mirrors.
 
 A file counts as verified *by hash* where the published hash is known, and *by structure only* where it is not; the
 hash of such a file is recorded in ``<data root>/<folder>/fetched.json`` and compared from then on. A file that is
@@ -14,15 +14,13 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from cuebench.errors import UserError, all_problems
-from cuebench.files import write_error, write_json
+from cuebench.files import hash_file, write_error, write_json
 from cuebench.registry import datasets
 from cuebench.stimuli._archive import unpack
 from cuebench.stimuli._download import Refused, Unreachable, download
 from cuebench.stimuli.datasets.base import Dataset, RemoteFile
-from cuebench.stimuli.hashing import hash_file
 from cuebench.stimuli.made import MADE
 
 PARALLEL = 8
@@ -49,7 +47,7 @@ class Fetched:
 
 @dataclass
 class _Job:
-    """The state of one fetch that its threads share."""
+    """The state of a fetch that its threads share."""
 
     dataset: Dataset
     root: Path
@@ -74,12 +72,12 @@ def fetch(
     offline: bool = False,
     progress: Progress | None = None,
 ) -> Fetched:
-    """Bring the files of a dataset into a data root, or say exactly what is missing.
+    """Bring the files of a dataset into a data root; the error names every missing file.
 
     Parameters
     ----------
     dataset : str or Dataset
-        Name of a dataset (``cuebench list stimuli``) or one of your own.
+        Name of a dataset (``cuebench list stimuli``), or a ``Dataset``.
     data_root : Path
         Files go to ``data_root/<folder of the dataset>/…``.
     mirrors : sequence of str
@@ -97,26 +95,32 @@ def fetch(
     Raises
     ------
     UserError
-        With all problems at once; files that did arrive are kept, and the same command goes on from there.
+        With all problems at once; files that did arrive are kept, and the same command continues from there.
     """
-    found: Dataset = datasets.get(dataset) if isinstance(dataset, str) else dataset
+    chosen: Dataset = datasets.get(dataset) if isinstance(dataset, str) else dataset
     root = Path(data_root).expanduser()
-    job = _Job(found, root, (*mirrors, *found.mirrors), _read_record(root / found.folder / "fetched.json"))
-    if (root / found.folder / MADE).is_file():
-        raise UserError(f"{root / found.folder} holds a set made by `cuebench make`", "choose another --data-root")
-    files = found.load()
+    home = root / chosen.folder
+    job = _Job(chosen, root, (*mirrors, *chosen.mirrors), _read_record(home / "fetched.json"))
+    if (home / MADE).is_file():
+        raise UserError(f"{home} holds a set made by `cuebench make`", "choose another --data-root")
+    files = chosen.load()
     missing = _verify_present(job, files)
     if missing and offline:
         raise _put_by_hand(job, missing, [f"offline: {len(missing)} of {len(files)} files are missing"])
     try:
         failures = _download_all(job, missing, len(files), progress)
     finally:
-        _write_record(job)  # also after Ctrl-C: what was fetched is known next time
+        # Also after Ctrl-C: what was fetched is known next time.
+        if job.recorded and job.recorded != _read_record(job.record):
+            about = "sha256 of files without a published hash, as first fetched on this machine"
+            write_json(job.record, {"about": about, "sha256": dict(sorted(job.recorded.items()))})
     if failures:
         raise _put_by_hand(job, [f for f, _ in failures], [reason for _, reason in failures])
-    _unpack_all(job, files)
+    for file in files:  # also an archive that was put in place by hand
+        if file.unpack and not (root / file.unpack).is_dir():
+            unpack(job.place(file), root / file.unpack)
     by_hash = sum(bool(f.sha256) for f in files)
-    return Fetched(found.name, str(root / found.folder), len(files), len(missing), by_hash, len(files) - by_hash)
+    return Fetched(chosen.name, str(home), len(files), len(missing), by_hash, len(files) - by_hash)
 
 
 # ---- what is there ---------------------------------------------------------------------------------------------------
@@ -137,7 +141,7 @@ def _verify_present(job: _Job, files: Iterable[RemoteFile]) -> list[RemoteFile]:
 
 
 def _accept(job: _Job, file: RemoteFile, path: Path) -> str:
-    """Judge the content of ``path``: a problem, or "". A new hash without a published one is remembered."""
+    """Check the content of ``path``; return a problem, or "". A hash that was not published is recorded."""
     facts = hash_file(path)
     known = file.sha256 or job.recorded.get(file.path, "")
     if known and facts.sha256 != known:
@@ -161,13 +165,6 @@ def _read_record(path: Path) -> dict[str, str]:
         raise UserError(f"{path} is damaged: {error!r}", "remove it; the hashes are then recorded anew") from error
 
 
-def _write_record(job: _Job) -> None:
-    if job.recorded and job.recorded != _read_record(job.record):
-        about = "sha256 of files without a published hash, as first fetched on this machine"
-        data: dict[str, Any] = {"about": about, "sha256": dict(sorted(job.recorded.items()))}
-        write_json(job.record, data)
-
-
 # ---- what is not -----------------------------------------------------------------------------------------------------
 
 
@@ -177,7 +174,7 @@ def _download_all(
     failures: list[tuple[RemoteFile, str]] = []
     done = total - len(missing)
     with ThreadPoolExecutor(PARALLEL) as pool:
-        for file, reason in zip(missing, pool.map(lambda f: _one(job, f), missing)):
+        for file, reason in zip(missing, pool.map(lambda f: _fetch_file(job, f), missing)):
             failures += [(file, reason)] if reason else []
             done += 1
             if progress:
@@ -185,8 +182,8 @@ def _download_all(
     return failures
 
 
-def _one(job: _Job, file: RemoteFile) -> str:
-    """Fetch one file from the first mirror that has it; return why it could not be had, or ""."""
+def _fetch_file(job: _Job, file: RemoteFile) -> str:
+    """Fetch a file from the first mirror that has it; return why that failed, or ""."""
     place = job.place(file)
     part = place.with_name(place.name + ".part")
     try:
@@ -205,7 +202,7 @@ def _one(job: _Job, file: RemoteFile) -> str:
 
 def _from_mirror(job: _Job, file: RemoteFile, mirror: str, part: Path) -> str:
     url = f"{mirror.rstrip('/')}/{urllib.parse.quote(file.source)}"
-    # A part left by another mirror or an older version may not fit: then once more, from the first byte.
+    # A part left by another mirror or an older version may not fit: then try once more, from the first byte.
     for resumed in (part.is_file(), False):
         try:
             download(url, part, file.size)
@@ -223,22 +220,14 @@ def _from_mirror(job: _Job, file: RemoteFile, mirror: str, part: Path) -> str:
     return f"{url}: {problem}"
 
 
-def _unpack_all(job: _Job, files: Iterable[RemoteFile]) -> None:
-    """Unpack every archive whose folder is not there yet, also one that was put in place by hand."""
-    for file in files:
-        if file.unpack and not (job.root / file.unpack).is_dir():
-            unpack(job.place(file), job.root / file.unpack)
-
-
 def _put_by_hand(job: _Job, missing: list[RemoteFile], reasons: list[str]) -> UserError:
-    """Build the message that lets somebody without this network do the work by hand; it names every file."""
+    """Build the error that tells how to put every missing file in place by hand."""
     orders = [f"put file {f.source} with {f.identity} at {job.place(f).absolute()}" for f in missing]
-    different = list(dict.fromkeys(reasons))
-    more = [f"… and {len(different) - 5} more reasons"] if len(different) > 5 else []
-    why = "\n".join(f"  - {r}" for r in different[:5] + more)
-    source = f"the files are published below {job.dataset.mirrors[0]}" if job.dataset.mirrors else ""
-    hint = f"{source}; or name a copy with --mirror URL; what has arrived is kept, the same command goes on".lstrip(
-        "; "
-    )
+    distinct = list(dict.fromkeys(reasons))
+    more = [f"… and {len(distinct) - 5} more reasons"] if len(distinct) > 5 else []
+    why = "\n".join(f"  - {r}" for r in distinct[:5] + more)
+    source = [f"the files are published below {job.dataset.mirrors[0]}"] if job.dataset.mirrors else []
+    kept = "what has arrived is kept, the same command continues"
+    hint = "; ".join([*source, "or name a copy with --mirror URL", kept])
     listing = "\n".join(f"  {order}" for order in orders)
     return UserError(f"dataset {job.dataset.name!r} is not complete\n{why}\n{listing}", hint)

@@ -1,39 +1,21 @@
-"""sha256 and size of many files, streaming, on a thread pool (hashlib releases the GIL)."""
+"""Hashes of many files on a thread pool (hashlib releases the GIL)."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from cuebench.errors import all_problems
+from cuebench.files import FileFacts, hash_file
 
-CHUNK = 1 << 20
 T = TypeVar("T")
 
 
-class FileFacts(NamedTuple):
-    """What identifies a file's content."""
-
-    sha256: str
-    size: int
-
-
-def hash_file(path: Path) -> FileFacts:
-    """Return sha256 and size in bytes of one file, read in chunks of 1 MiB."""
-    digest, size = hashlib.sha256(), 0
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            digest.update(chunk)
-            size += len(chunk)
-    return FileFacts(digest.hexdigest(), size)
-
-
 def hash_files(paths: Sequence[Path], workers: int = 0) -> list[FileFacts]:
-    """Return the facts of many files, in the order given.
+    """Return sha256 and size of many files, in the order of the paths.
 
     Raises
     ------
@@ -44,7 +26,7 @@ def hash_files(paths: Sequence[Path], workers: int = 0) -> list[FileFacts]:
 
 
 def for_each_file(do: Callable[[Path], T], paths: Iterable[Path], workers: int = 0) -> list[T]:
-    """Apply ``do`` to files on a thread pool, keep the order, report all unreadable files at once."""
+    """Apply a function to files on a thread pool; keep the order and report all unreadable files at once."""
 
     def guarded(path: Path) -> tuple[T | None, str]:
         try:

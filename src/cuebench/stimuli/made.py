@@ -1,4 +1,4 @@
-"""``made.json``: how the stimuli of a folder were made, so that two sets never mix in one folder."""
+"""``made.json``: the record of how the stimuli of a folder were made, so that two sets never mix in one folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ELSEWHERE = "choose another --out, or remove the folder first"
 
 
 def read_made(home: Path) -> dict[str, Any]:
-    """Return how the stimuli of a folder were made; empty where nothing says so."""
+    """Return the record of a folder; empty where there is none."""
     path = home / MADE
     try:
         return dict(json.loads(path.read_text("utf-8"))) if path.is_file() else {}
@@ -24,14 +24,14 @@ def read_made(home: Path) -> dict[str, Any]:
 
 
 def claim(home: Path, record: Mapping[str, Any], there: Collection[Path]) -> dict[str, Any]:
-    """Return what is known of a folder; refuse it where it holds another set.
+    """Return the record of a folder; refuse a folder that holds another set.
 
     Parameters
     ----------
     home : Path
         The folder of the set.
     record : mapping
-        What must agree with ``made.json``; more may stand there.
+        What must agree with ``made.json``, which may hold more.
     there : collection of Path
         The stimuli that lie in the folder already. Where there are none, any record is replaced.
     """
@@ -44,24 +44,23 @@ def claim(home: Path, record: Mapping[str, Any], there: Collection[Path]) -> dic
 
 
 def refuse_surplus(home: Path, there: Collection[Path], wanted: Collection[Path]) -> None:
-    """Refuse a folder with stimuli that are not asked for: a reader would take them for part of the set."""
+    """Refuse a folder with stimuli that are not part of the set: a reader would take them for part of it."""
     if surplus := len(set(there) - set(wanted)):
         raise UserError(f"{home} holds {surplus} stimuli that are not among the {len(wanted)} asked for", ELSEWHERE)
 
 
 def changes(before: Mapping[str, Any], record: Mapping[str, Any]) -> str:
-    """Say what differs between an earlier record and what is wanted now; empty where nothing does."""
+    """Return in words what differs between an earlier record and a new one; empty where nothing does."""
     wanted = json.loads(json_text(record))
     return "; ".join(f"{k} was {before.get(k)!r}, now {v!r}" for k, v in wanted.items() if before.get(k) != v)
 
 
 def made_count(home: Path) -> int:
     """Return how many stimuli a set made by cuebench has when it is complete; 0 for a set from elsewhere."""
-    record = home / MADE
-    if not record.is_file():
+    if not (home / MADE).is_file():
         return 0
     try:
-        return int(json.loads(record.read_text("utf-8"))["count"])
+        return int(json.loads((home / MADE).read_text("utf-8"))["count"])
     except (ValueError, KeyError, TypeError) as error:
         hint = "remove it, or make the set again"
-        raise UserError(f"{record} is not a record of `cuebench make`: {error!r}", hint) from error
+        raise UserError(f"{home / MADE} is not a record of `cuebench make`: {error!r}", hint) from error

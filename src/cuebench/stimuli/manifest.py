@@ -10,14 +10,11 @@ from __future__ import annotations
 import json
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cuebench.errors import UserError, all_problems
 from cuebench.files import write_atomic
 from cuebench.types import Stimulus, StimulusSet
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 KEY = b"cuebench.stimulus_set"
 SCHEMA_VERSION = 1
@@ -47,8 +44,9 @@ def to_bytes(stimuli: StimulusSet) -> bytes:
     facts = {f: getattr(stimuli, f) for f in ("name", "root", "expected", "partial", "targets", "notes")}
     metadata = {KEY: json.dumps({"version": SCHEMA_VERSION, **facts}, sort_keys=True).encode()}
     columns = {c: [getattr(s, c) for s in stimuli] for c in COLUMNS}
+    schema = pa.schema([(c, pa.int64() if c in _INTEGERS else pa.string()) for c in COLUMNS], metadata)
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.table(columns, schema=_schema().with_metadata(metadata)), sink, compression="zstd")
+    pq.write_table(pa.table(columns, schema=schema), sink, compression="zstd")
     return bytes(sink.getvalue().to_pybytes())
 
 
@@ -71,7 +69,7 @@ def read_manifest(path: Path, root: Path | None = None) -> StimulusSet:
     if problems:
         raise all_problems(f"manifest {path}", problems, "write it again with this version of cuebench")
     rows = table.select(list(COLUMNS)).to_pylist()
-    found = StimulusSet(
+    stimuli = StimulusSet(
         name=facts["name"],
         stimuli=tuple(Stimulus(**row) for row in rows),
         root=facts["root"],
@@ -80,19 +78,13 @@ def read_manifest(path: Path, root: Path | None = None) -> StimulusSet:
         targets=facts["targets"],
         notes=tuple(facts.get("notes", ())),
     )
-    return replace(found, root=str(root)) if root is not None else found
+    return replace(stimuli, root=str(root)) if root is not None else stimuli
 
 
 def duplicates(ids: list[str]) -> list[str]:
     """Return each id that occurs more than once, sorted."""
     seen: set[str] = set()
     return sorted({i for i in ids if i in seen or seen.add(i)})  # type: ignore[func-returns-value]
-
-
-def _schema() -> pa.Schema:
-    import pyarrow as pa
-
-    return pa.schema([(c, pa.int64() if c in _INTEGERS else pa.string()) for c in COLUMNS])
 
 
 def _load(path: Path) -> Any:

@@ -1,9 +1,9 @@
-"""A contact sheet: all cues of one image, grouped and labelled."""
+"""Contact sheet: all cues of an image, grouped and labelled."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,9 +11,12 @@ import numpy as np
 from PIL import Image
 
 from cuebench.arrays import Array
+from cuebench.cues.base import CueInfo
+from cuebench.cues.by_name import call
 from cuebench.errors import MissingExtra, UserError
 from cuebench.registry import cues
 from cuebench.stimuli.cue_files import read_image, read_mask, write_image
+from cuebench.stimuli.masks import guess_mask
 from cuebench.stimuli.sheet_layout import Group, Tile, draw
 
 KINDS = {
@@ -70,15 +73,22 @@ def contact_sheet(scene: Scene, *, title: str = "", columns: int = 10) -> tuple[
         The sheet, and for each cue that could not be drawn the reason, which its tile shows too.
     """
     problems: dict[str, str] = {}
-    given = {"image": scene.image, "object mask": _as_picture(scene.mask), "second image": scene.other}
-    groups = [Group("Input", [Tile(name, "", picture) for name, picture in given.items()])]
+    mask = np.repeat(np.where(scene.mask, 255, 0).astype(np.uint8)[..., None], 3, axis=2)
+    inputs = {"image": scene.image, "object mask": mask, "second image": scene.other}
+    groups = [Group("Input", [Tile(name, "", picture) for name, picture in inputs.items()])]
+    known = dict(cues.usable())
     for kind, heading in KINDS.items():
         tiles = []
-        for name in cues:
-            if cues.get(name).info.kind == kind:
-                picture, reason = _drawn(name, scene)
-                problems.update({name: reason} if reason else {})
-                tiles.append(Tile(name, reason or _caption(name), picture))
+        for name in [name for name, function in known.items() if function.info.kind == kind]:
+            picture, reason = None, ""
+            try:
+                picture = _result(name, scene)
+            except MissingExtra as error:
+                reason = error.hint
+            except UserError as error:
+                reason = error.message
+            problems.update({name: reason} if reason else {})
+            tiles.append(Tile(name, reason or _caption(name), picture))
         groups.append(Group(heading, tiles))
     return draw(groups, title=title, columns=columns), problems
 
@@ -109,51 +119,34 @@ def save_sheet(
     return problems
 
 
-def _drawn(name: str, scene: Scene) -> tuple[Array | None, str]:
-    try:
-        return _result(name, scene), ""
-    except MissingExtra as error:
-        return None, error.hint
-    except UserError as error:
-        return None, error.message
-
-
 def _result(name: str, scene: Scene) -> Array:
-    function = cues.get(name)
-    info = function.info
-    given: dict[str, Any] = dict(OPTIONS.get(name, {}))
+    """Return a cue of the scene; a mixture joins the shape cue of the image with a texture cue of the second one."""
+    info: CueInfo = cues.get(name).info
+    keywords: dict[str, Any] = dict(OPTIONS.get(name, {}))
     if info.random:
-        given["rng"] = scene.seed
+        keywords["rng"] = scene.seed
     if "mask" in info.needs:
-        given["mask"] = scene.mask
+        keywords["mask"] = scene.mask
     if "other" not in info.needs:
-        return function(scene.image, **given)
-    # A mixture: the shape cue of the image with a texture cue of the second one.
-    shape = _function("eed")(scene.image, **EED)
+        result: Array = call(name, scene.image, **keywords)
+        return result
     texture = TEXTURES.get(name, "voronoi_shuffle")
-    return function(shape, _function(texture)(scene.other, rng=scene.seed, **OPTIONS.get(texture, {})), **given)
-
-
-def _function(name: str) -> Callable[..., Any]:
-    return cues.get(name)
+    second = call(texture, scene.other, rng=scene.seed, **OPTIONS.get(texture, {}))
+    result = call(name, call("eed", scene.image, **EED), second, **keywords)
+    return result
 
 
 def _caption(name: str) -> str:
     """Name the parameters that have published levels, and those the sheet changes."""
-    parameters = inspect.signature(_function(name)).parameters
+    parameters = inspect.signature(cues.get(name)).parameters
     shown = {key: parameters[key].default for key in cues.get(name).info.levels if key in parameters}
-    options = {key: value for key, value in {**shown, **OPTIONS.get(name, {})}.items() if value is not None}
-    return ", ".join(f"{key}={_short(value)}" for key, value in options.items())
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:g}"
-    return " + ".join(str(part) for part in value) if isinstance(value, tuple) else str(value)
-
-
-def _as_picture(mask: Array) -> Array:
-    return np.repeat(np.where(mask, 255, 0).astype(np.uint8)[..., None], 3, axis=2)
+    texts = []
+    for key, value in {**shown, **OPTIONS.get(name, {})}.items():
+        if isinstance(value, float):
+            texts.append(f"{key}={value:g}")
+        elif value is not None:
+            texts.append(f"{key}={' + '.join(map(str, value)) if isinstance(value, tuple) else value}")
+    return ", ".join(texts)
 
 
 def _colour(image: Array) -> Array:
@@ -164,36 +157,7 @@ def squared(image: Array, size: int) -> Array:
     """Resize the shorter side to `size` and cut out the middle; masks stay boolean."""
     picture = Image.fromarray(image)
     scale = size / min(picture.size)
-    wide = tuple(max(size, round(length * scale)) for length in picture.size)
-    how = Image.Resampling.NEAREST if image.dtype == np.bool_ else Image.Resampling.LANCZOS
-    left, top = (wide[0] - size) // 2, (wide[1] - size) // 2
-    return np.asarray(picture.resize((wide[0], wide[1]), how).crop((left, top, left + size, top + size)))
-
-
-def guess_mask(image: Array) -> Array:
-    """Guess the object in the middle of a colour image (GrabCut); a disc where that finds nothing."""
-    height, width = image.shape[:2]
-    y, x = np.mgrid[-1 : 1 : height * 1j, -1 : 1 : width * 1j]
-    disc = y**2 + x**2 < 0.6
-    try:
-        import cv2
-    except ImportError:
-        return disc
-    cv2.setRNGSeed(0)
-    labels = np.where(disc, cv2.GC_PR_FGD, cv2.GC_PR_BGD).astype(np.uint8)
-    labels[(np.abs(y) > 0.97) | (np.abs(x) > 0.97)] = cv2.GC_BGD
-    labels[y**2 + x**2 < 0.05] = cv2.GC_FGD
-    models = np.zeros((2, 1, 65))
-    cv2.grabCut(np.ascontiguousarray(image), labels, None, models[0], models[1], 5, cv2.GC_INIT_WITH_MASK)
-    return _largest((labels == cv2.GC_FGD) | (labels == cv2.GC_PR_FGD), disc)
-
-
-def _largest(found: Array, instead: Array) -> Array:
-    """Return the largest connected part, its holes filled; `instead` where it is tiny."""
-    from scipy.ndimage import binary_fill_holes, binary_opening, label
-
-    parts, count = label(binary_opening(found, iterations=2))
-    if not count:
-        return instead
-    largest = parts == 1 + np.bincount(parts.ravel())[1:].argmax()
-    return binary_fill_holes(largest) if largest.mean() > 0.05 else instead
+    width, height = (max(size, round(length * scale)) for length in picture.size)
+    resampling = Image.Resampling.NEAREST if image.dtype == np.bool_ else Image.Resampling.LANCZOS
+    left, top = (width - size) // 2, (height - size) // 2
+    return np.asarray(picture.resize((width, height), resampling).crop((left, top, left + size, top + size)))

@@ -1,4 +1,4 @@
-"""Layout of the contact sheet: headings, tiles, captions."""
+"""Layout of contact sheets: headings, tiles, captions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MARGIN, GAP, CAPTION, HEADING, TITLE = 28, 14, 42, 46, 58
 
 
 class Tile(NamedTuple):
-    """One picture with its name and a line below; without a picture, the line is the reason."""
+    """A picture with its name and a line below; without a picture, the line is the reason."""
 
     name: str
     note: str
@@ -31,21 +31,22 @@ class Group(NamedTuple):
 
 def draw(groups: list[Group], *, title: str, columns: int) -> Image.Image:
     """Draw groups of equally large tiles below each other."""
-    side = _tile_size(groups)
+    first = next(tile.picture for group in groups for tile in group.tiles if tile.picture is not None)
+    side = (first.shape[0], first.shape[1])
     bands = _bands(groups, columns)
     step_x, step_y = side[1] + GAP, side[0] + CAPTION + GAP
     width = 2 * MARGIN + columns * step_x - GAP
     height = TITLE + MARGIN + sum(HEADING + band.rows * step_y for band in bands)
     sheet = Image.new("RGB", (width, height), PAPER)
     pen = ImageDraw.Draw(sheet)
-    pen.text((MARGIN, 20), title, fill=INK, font=_font(24))
+    pen.text((MARGIN, 20), title, fill=INK, font=font(24))
     top = TITLE
     for band in bands:
         for group, first in band.groups:
             left = MARGIN + first * step_x
             right = left + min(len(group.tiles), columns) * step_x - GAP
             pen.line((left, top + 6, right, top + 6), fill=RULE, width=1)
-            pen.text((left, top + 15), group.heading, fill=INK, font=_font(18))
+            pen.text((left, top + 15), group.heading, fill=INK, font=font(18))
             for number, tile in enumerate(group.tiles):
                 at = (left + number % columns * step_x, top + HEADING + number // columns * step_y)
                 _draw_tile(sheet, pen, tile, at, side)
@@ -75,11 +76,6 @@ def _bands(groups: list[Group], columns: int) -> list[_Band]:
     return bands
 
 
-def _tile_size(groups: list[Group]) -> tuple[int, int]:
-    first = next(tile.picture for group in groups for tile in group.tiles if tile.picture is not None)
-    return first.shape[0], first.shape[1]
-
-
 def _draw_tile(
     sheet: Image.Image, pen: ImageDraw.ImageDraw, tile: Tile, at: tuple[int, int], side: tuple[int, int]
 ) -> None:
@@ -89,25 +85,26 @@ def _draw_tile(
     if tile.picture is None:
         pen.rectangle((x, y, x + width - 1, y + height - 1), fill=EMPTY)
         text = "\n".join(textwrap.wrap(tile.note, 28)[:8])
-        pen.multiline_text((x + 10, y + 10), text, fill=FAINT, font=_font(14), spacing=4)
+        pen.multiline_text((x + 10, y + 10), text, fill=FAINT, font=font(14), spacing=4)
         note = "not drawn"
     else:
         sheet.paste(Image.fromarray(tile.picture), (x, y))
         pen.rectangle((x, y, x + width - 1, y + height - 1), outline=RULE)
-    pen.text((x, y + height + 5), tile.name, fill=INK, font=_font(15))
-    pen.text((x, y + height + 23), _fitted(note, width), fill=FAINT, font=_font(12))
+    pen.text((x, y + height + 5), tile.name, fill=INK, font=font(15))
+    pen.text((x, y + height + 23), _fitted(note, width), fill=FAINT, font=font(12))
 
 
 def _fitted(text: str, width: int) -> str:
     """Shorten a text to a width in pixels."""
-    font = _font(12)
-    if font.getlength(text) <= width:
+    small = font(12)
+    if small.getlength(text) <= width:
         return text
-    while text and font.getlength(text + "…") > width:
+    while text and small.getlength(text + "…") > width:
         text = text[:-1]
     return text + "…"
 
 
 @lru_cache
-def _font(size: int) -> Any:
+def font(size: int) -> Any:
+    """Return Pillow's built-in font in a size."""
     return ImageFont.load_default(size)

@@ -1,4 +1,4 @@
-"""Is a file what its name says, where no hash is known? Each function returns a problem, or "" where there is none."""
+"""Checks of a file's structure, where its hash is not known: each returns a problem, or "" where there is none."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ def table(columns: Sequence[str], rows: int) -> Check:
     def check(path: Path) -> str:
         try:
             with path.open(newline="", encoding="utf-8") as file:
-                found = list(csv.reader(file))
+                lines = list(csv.reader(file))
         except (UnicodeDecodeError, csv.Error) as error:
             return f"not a CSV in UTF-8: {error}"
-        if not found or found[0] != list(columns):
-            return f"columns {found[0] if found else []}, expected {list(columns)}"
-        ragged = sum(len(row) != len(columns) for row in found)
+        if not lines or lines[0] != list(columns):
+            return f"columns {lines[0] if lines else []}, expected {list(columns)}"
+        ragged = sum(len(row) != len(columns) for row in lines)
         if ragged:
             return f"{ragged} rows have another number of columns than the header"
-        return "" if len(found) == rows + 1 else f"{len(found) - 1} rows, expected {rows}"
+        return "" if len(lines) == rows + 1 else f"{len(lines) - 1} rows, expected {rows}"
 
     return check
 
 
 def looks_like_html(start: bytes) -> bool:
-    """Say whether the first bytes of a file are those of a web page."""
+    """Tell whether the first bytes of a file are those of a web page."""
     head = start.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     return head.startswith((b"<!doctype", b"<html", b"<head", b"<?xml"))

@@ -1,8 +1,7 @@
-"""Which backend runs: one module each, imported on first use."""
+"""Choose the backend of the diffusion: a module for each, imported on first use."""
 
 from __future__ import annotations
 
-import importlib
 from importlib.util import find_spec
 from pathlib import Path
 from typing import cast
@@ -12,14 +11,24 @@ from cuebench.errors import MissingExtra
 
 DEVICES = ("cpu", "cuda")
 """Names that stand for the fastest backend on that device."""
-BACKENDS = {"numba": "numba_batch", "torch": "torch_batch", "triton": "triton_batch"}
+BACKENDS = ("numba", "torch", "triton")
 
 
 def backend_for(name: str, batch: Array, scheme: Scheme) -> Backend:
-    """Return the backend of that name; ``auto``, ``cpu``, ``cuda``: the fastest that is here (there) and can do it."""
+    """Return a backend by name; ``auto``, ``cpu``, ``cuda``: the fastest that can do the work here (on that device)."""
     if name in {"auto", *DEVICES}:
         name = _fastest(batch, scheme, name)
-    return cast(Backend, importlib.import_module(f"cuebench.cues._eed.{BACKENDS[name]}"))
+    if name == "numba":
+        from cuebench.cues._eed import numba_batch
+
+        return cast(Backend, numba_batch)
+    if name == "triton":
+        from cuebench.cues._eed import triton_batch
+
+        return cast(Backend, triton_batch)
+    from cuebench.cues._eed import torch_batch
+
+    return cast(Backend, torch_batch)
 
 
 def _fastest(batch: Array, scheme: Scheme, device: str) -> str:
@@ -39,7 +48,7 @@ def _fastest(batch: Array, scheme: Scheme, device: str) -> str:
 
 
 def _cuda_is_here() -> bool:
-    """Whether Triton has a device; the driver's folder is looked at first because importing torch takes seconds."""
+    """Tell whether Triton has a device; the driver's folder is checked first, as importing torch takes seconds."""
     if not (Path("/proc/driver/nvidia").exists() and find_spec("torch") and find_spec("triton")):
         return False
     import torch

@@ -81,7 +81,7 @@ def diffuse(batch: Array, scheme: Scheme, plan: Plan, report: Report, workers: i
 
 
 def supports(batch: Array) -> bool:
-    """Whether the scratch is wide enough."""
+    """Tell whether the work space is wide enough for the images."""
     return batch.shape[-1] <= kernels.WIDEST
 
 

@@ -84,7 +84,11 @@ def cycle_of(time: float, longest: float) -> Cycle:
 
 def explicit_plan(times: Sequence[float], step: float) -> Plan:
     """Return explicit steps of at most `step` to each of the rising `times`."""
-    return Plan(tuple(_explicit_part(span, step) for span in _spans(times)))
+    parts = []
+    for start, end in pairwise((0.0, *times)):
+        count = max(1, math.ceil((end - start) / step - 1e-6))
+        parts.append((Cycle(1, (end - start) / count),) * count)
+    return Plan(tuple(parts))
 
 
 def cycle_plan(times: Sequence[float], cycles: int, longest: float, horizon: float | None = None) -> Plan:
@@ -110,19 +114,10 @@ def stage_lengths(cycles: int, time: float) -> list[tuple[int, float]]:
     return [(count, first * g) for count, g in zip(counts, grown)]
 
 
-def _spans(times: Sequence[float]) -> Iterator[float]:
-    return (end - start for start, end in zip((0.0, *times), times))
-
-
-def _explicit_part(time: float, step: float) -> tuple[Cycle, ...]:
-    count = max(1, math.ceil(time / step - 1e-6))
-    return (Cycle(1, time / count),) * count
-
-
 def _cycle_part(
     start: float, end: float, lengths: Sequence[tuple[int, float]], ends: Sequence[float], longest: float
 ) -> Iterator[Cycle]:
-    """Yield the cycles between two times: in each stage as many equal ones as are needed, none longer than its own."""
+    """Yield the cycles between two times: in each stage the fewest equal ones, none longer than the stage's."""
     for (_, length), begin, finish in zip(lengths, (0.0, *ends), (*ends[:-1], math.inf)):
         time = min(end, finish) - max(start, begin)
         if time > 1e-9 * length:

@@ -48,7 +48,7 @@ class Tiles(NamedTuple):
 
 
 def supports(scheme: Scheme) -> bool:
-    """Whether the kernels' five taps are enough."""
+    """Tell whether the five taps of the kernels are enough."""
     return scheme.kernel_size <= TAPS
 
 
@@ -112,13 +112,13 @@ class Batch:
         )  # fmt: skip
         self.u, self.old = self.old, self.u
 
-    def two(self, one: tuple[float, float], other: tuple[float, float]) -> None:
+    def two(self, first: tuple[float, float], second: tuple[float, float]) -> None:
         """Two linear steps in one pass over memory."""
         tile = self.tiles.two
         self._launch(
             triton_linear.two_linear_kernel, tile, 0,
             self.u, self.old, self.x, self.y, self.tensor, self.h, self.w, tile.rows,
-            self.scheme.remainder / 2, *one, *other, **self._channels(tile),
+            self.scheme.remainder / 2, *first, *second, **self._channels(tile),
         )  # fmt: skip
         self.u, self.old, self.x, self.y = self.y, self.x, self.u, self.old
 
@@ -213,5 +213,5 @@ def diffuse(batch: Array, scheme: Scheme, plan: Plan, report: Report, workers: i
 def images_that_fit(batch: Array) -> int:
     """Images whose buffers (five states, two tensors) take at most half of the free device memory."""
     free, _ = torch.cuda.mem_get_info()
-    one = 4 * (6 * batch[0].size + 6 * (batch.shape[2] + 1) * (batch.shape[3] + 1))
-    return max(1, int(free / 2) // one)
+    bytes_of_image = 4 * (6 * batch[0].size + 6 * (batch.shape[2] + 1) * (batch.shape[3] + 1))
+    return max(1, int(free / 2) // bytes_of_image)

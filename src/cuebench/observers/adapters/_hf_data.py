@@ -14,7 +14,7 @@ from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.timm_data import with_background
 
 BACKEND = "pil"
-"""Named explicitly: the torchvision one resizes differently, and transformers chooses by what is installed."""
+"""Back end of image processors: torchvision's resizes differently, and transformers picks what is installed."""
 
 
 def preprocess_of(processor: Any, what: str) -> Preprocess:
@@ -26,22 +26,21 @@ def preprocess_of(processor: Any, what: str) -> Preprocess:
         resize=resize,
         crop=True,
         centre="down",
-        interpolation=_interpolation(processor),
+        interpolation=interpolation_of(processor),
         mean=tuple(processor.image_mean) if normalise else (0.0, 0.0, 0.0),
         std=tuple(processor.image_std) if normalise else (1.0, 1.0, 1.0),
         scale=float(processor.rescale_factor) if getattr(processor, "do_rescale", False) else 1.0,
         source=f"transformers' {type(processor).__name__}",
     )
-    return same_input(ours, lambda image: _apply(processor, image), what)
+    return same_input(
+        ours, lambda image: np.asarray(processor(images=image, return_tensors="np")["pixel_values"][0]), what
+    )
 
 
-def _interpolation(processor: Any) -> Any:
-    given = processor.resample if processor.resample is not None else Image.Resampling.BILINEAR
-    return Image.Resampling(given).name.lower()
-
-
-def _apply(processor: Any, image: Image.Image) -> Any:
-    return np.asarray(processor(images=image, return_tensors="np")["pixel_values"][0])
+def interpolation_of(processor: Any) -> Any:
+    """Return the name of an image processor's filter; bilinear where it names none."""
+    resample = getattr(processor, "resample", None)
+    return Image.Resampling(Image.Resampling.BILINEAR if resample is None else resample).name.lower()
 
 
 def _sizes(processor: Any, what: str) -> tuple[int | tuple[int, int], int | tuple[int, int] | None]:
@@ -60,9 +59,9 @@ def _sizes(processor: Any, what: str) -> tuple[int | tuple[int, int], int | tupl
 
 
 def _get(processor: Any, field: str, key: str) -> int | None:
-    value = getattr(processor, field, None)
-    found = value.get(key) if isinstance(value, dict) else getattr(value, key, None)
-    return int(found) if found else None
+    sizes = getattr(processor, field, None)
+    size = sizes.get(key) if isinstance(sizes, dict) else getattr(sizes, key, None)
+    return int(size) if size else None
 
 
 def _pair(processor: Any, field: str) -> tuple[int, int] | None:
@@ -85,6 +84,6 @@ def _is_imagenet(names: tuple[str, ...], known: LabelSpace) -> bool:
     # Names differ in wording between models, so most of the first words must be at their place.
     if all(name.startswith("LABEL_") for name in names):
         return True
-    first = [name.split(",")[0].strip().lower() for name in names]
-    same = sum(a in b.lower() or b.lower() in a for a, b in zip(first, known.names))
+    first_words = [name.split(",")[0].strip().lower() for name in names]
+    same = sum(a in b.lower() or b.lower() in a for a, b in zip(first_words, known.names))
     return same > len(names) // 2

@@ -1,8 +1,8 @@
-"""Weights from hubs: from the local cache first, then from the network, never with a minute of silence.
+"""Weights from hubs: from the local cache first, then from the network.
 
 A download that cannot reach its hub takes 20 to 50 seconds to fail. So: try with the cache alone; if that is not enough
 and the network may be used, probe the hub for at most three seconds; only then download. Offline is a guarantee: inside
-``no_network`` the hub library is told so, and Python's sockets refuse to connect.
+``no_network`` the hub library is switched to offline, and Python's sockets refuse to connect.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from cuebench.errors import UserError
@@ -99,6 +100,16 @@ def from_disk(make: Callable[[], T], wanted: str) -> T:
             return make()
     except _load_errors() as error:
         raise UserError(f"{wanted}: {_reason(error)}", "the folder must hold what its library saves there") from error
+
+
+def from_repository(body: str, wanted: str, offline: bool, load: Callable[[str], T]) -> T:
+    """Return ``load(source)`` of a local folder, or of a repository of the Hugging Face hub."""
+    folder = Path(body).expanduser()
+    if folder.is_dir():
+        return from_disk(lambda: load(str(folder)), wanted)
+    if body.startswith(("/", ".", "~")) or body.count("/") > 1:
+        raise UserError(f"there is no folder {body}", "a repository of the hub is written ORGANISATION/NAME")
+    return fetched(lambda: load(body), wanted, offline=offline)
 
 
 def reachable(url: str, seconds: float = PROBE_SECONDS) -> bool:

@@ -14,17 +14,15 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array, Floats
 from cuebench.types import Stimulus
 
 DIMENSIONS = 512
-OWN = 0.8
+NOISE = 0.8
 """ν: large, so that trials are nearly independent of each other."""
-
-Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def has_instances(stimuli: Sequence[Stimulus]) -> bool:
@@ -32,7 +30,7 @@ def has_instances(stimuli: Sequence[Stimulus]) -> bool:
     return bool(stimuli) and all(s.shape_source and s.texture_source for s in stimuli)
 
 
-def instance_features(stimuli: Sequence[Stimulus], share: float, seed: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+def instance_features(stimuli: Sequence[Stimulus], share: float, seed: int) -> Array:
     """Return embeddings in which ``share`` of all triplets are decided by shape; 0 and 1 hold exactly.
 
     Parameters
@@ -44,14 +42,14 @@ def instance_features(stimuli: Sequence[Stimulus], share: float, seed: int) -> n
     seed : int
         Of the directions.
     """
-    weight, own = planted(share)
-    shape, texture = math.sqrt((1 - own) * weight), math.sqrt((1 - own) * (1 - weight))
+    weight, noise = planted(share)
+    shape, texture = math.sqrt((1 - noise) * weight), math.sqrt((1 - noise) * (1 - weight))
     rows = [
         np.concatenate(
             [
                 shape * direction(f"{seed}|shape|{s.shape_source}"),
                 texture * direction(f"{seed}|texture|{s.texture_source}"),
-                math.sqrt(own) * _direction(f"{seed}|own|{s.key}"),
+                math.sqrt(noise) * _direction(f"{seed}|own|{s.key}"),
             ]
         )
         for s in stimuli
@@ -63,18 +61,18 @@ def planted(share: float) -> tuple[float, float]:
     """Return w and ν for a share."""
     if share in (0.0, 1.0):
         return share, 0.0
-    z, rest = NormalDist().inv_cdf(share), 1 - OWN
-    square = z * z * (2 * OWN**2 + rest**2 / 2) / (rest**2 * (DIMENSIONS - z * z / 2))
-    return (1 + math.copysign(min(1.0, math.sqrt(square)), z)) / 2, OWN
+    z, rest = NormalDist().inv_cdf(share), 1 - NOISE
+    square = z * z * (2 * NOISE**2 + rest**2 / 2) / (rest**2 * (DIMENSIONS - z * z / 2))
+    return (1 + math.copysign(min(1.0, math.sqrt(square)), z)) / 2, NOISE
 
 
 @lru_cache(maxsize=1024)
-def direction(text: str) -> Vector:
+def direction(text: str) -> Floats:
     """Return the unit vector of a name: the same in every process."""
     return _direction(text)
 
 
-def _direction(text: str) -> Vector:
+def _direction(text: str) -> Floats:
     digest = hashlib.sha256(text.encode()).digest()
     vector = np.random.default_rng(int.from_bytes(digest[:16], "big")).standard_normal(DIMENSIONS)
     return vector / math.sqrt(float(vector @ vector))

@@ -1,118 +1,143 @@
-"""The options that adapters share: ``?weights=random&seed=0&checkpoint=FILE&labels=…&preprocess.resize=256``."""
+"""The options that adapters share, declared once: ``?weights=random&seed=0&checkpoint=FILE&preprocess.resize=256``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
+from cuebench import options as option_parser
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, label_space
 from cuebench.observers.base import LoadOptions, Spec
-from cuebench.observers.preprocess import Preprocess
+from cuebench.observers.preprocess import Centre, Interpolation, Preprocess
 from cuebench.observers.torch.weights import built, fit_file
+from cuebench.options import Option
 
-PREPROCESS = ("size", "resize", "crop", "interpolation", "mean", "std", "scale", "centre")
-_NAMED = {f"preprocess.{key}": "" for key in PREPROCESS}
+NAME: Mapping[str, Option] = {"name": Option("", "name of the observer; default: the spec, or the name of its file")}
+LABELS: Mapping[str, Option] = {
+    "labels": Option("", "classes of the logits in their order: a built-in label space, or a JSON or CSV file")
+}
+PREPROCESS: Mapping[str, Option] = {
+    "size": Option((), "input size in pixels: SIDE or HEIGHTxWIDTH", item=int, lengths=(1, 2), low=1),
+    "resize": Option((), "resize before the crop: SHORTER_SIDE or HEIGHTxWIDTH", item=int, lengths=(1, 2), low=1),
+    "crop": Option(True, "crop the centre after resizing"),
+    "interpolation": Option("", "filter for resizing", choices=get_args(Interpolation)),
+    "mean": Option((), "mean that is subtracted, for all channels or for each", item=float, lengths=(1, 3)),
+    "std": Option((), "divisor after it, for all channels or for each", item=float, lengths=(1, 3)),
+    "scale": Option(1 / 255, "factor of the pixel values, before the mean is subtracted"),
+    "centre": Option("", "rounding of the crop's position where the border is odd", choices=get_args(Centre)),
+}
+"""Changes of the preprocessing; without them it is that of the weights."""
+PREPROCESS_PREFIXED: Mapping[str, Option] = {f"preprocess.{key}": option for key, option in PREPROCESS.items()}
+RANDOM = "random"
+CHECKPOINT: Mapping[str, Option] = {
+    "seed": Option(0, "seed of random weights; default: the seed of the run"),
+    "checkpoint": Option("", "file with weights of your own: safetensors, or a state dict saved by torch"),
+    "ema": Option(True, "of a checkpoint with both: the moving average of the weights, or the weights themselves"),
+}
+FEATURES: Mapping[str, Option] = {
+    "features": Option("", "layer whose output is the features; default: the input of the classifier")
+}
+TORCH: Mapping[str, Option] = {
+    **NAME,
+    "weights": Option("", "random: random weights instead of the published ones", choices=(RANDOM,)),
+    **CHECKPOINT,
+    **LABELS,
+    **FEATURES,
+    **PREPROCESS_PREFIXED,
+}
+"""What every adapter of torch models accepts."""
 
 
 class TorchOptions(NamedTuple):
-    """What every adapter of torch models accepts, parsed."""
+    """The parsed options of a torch model; ``values`` holds all of them by name."""
 
     name: str
     random: bool
     seed: int
     checkpoint: str
     ema: bool | None
-    labels: str
+    labels: LabelSpace | None
     features: str | None
-    own: Mapping[str, str]
+    values: Mapping[str, Any]
+
+    @property
+    def classes(self) -> dict[str, int]:
+        """``num_classes`` of the architecture where the user has named the classes; empty: the architecture's own."""
+        return {} if self.labels is None else {"num_classes": len(self.labels)}
 
 
-def torch_options(spec: Spec, options: LoadOptions, **own: str) -> TorchOptions:
-    """Parse the options of a spec; ``own`` are the adapter's further ones with their defaults."""
-    common = {"name": "", "weights": "", "seed": "", "checkpoint": "", "ema": "", "labels": "", "features": ""}
-    given = spec.take(**{**common, **own, **_NAMED})
-    random = given["weights"] == "random"
-    if random and given["checkpoint"]:
+def option_values(spec: Spec, declared: Mapping[str, Option]) -> dict[str, Any]:
+    """Return every declared option with its value; an empty text stands for the default.
+
+    Raises
+    ------
+    UserError
+        For unknown options and values that do not fit, with the spec in the message.
+    """
+    texts = {key: text for key, text in spec.options.items() if text or key not in declared}
+    return option_parser.parse(declared, texts, f"observer {spec.text!r}")
+
+
+def torch_options(spec: Spec, run: LoadOptions, declared: Mapping[str, Option] = TORCH) -> TorchOptions:
+    """Parse the options of a torch model.
+
+    Parameters
+    ----------
+    spec : Spec
+        The observer as the user wrote it.
+    run : LoadOptions
+        Its seed is the default.
+    declared : mapping of str to Option
+        The options of the adapter.
+    """
+    values = option_values(spec, declared)
+    checkpoint = values.get("checkpoint", "")
+    random = values.get("weights") == RANDOM
+    if random and checkpoint:
         raise UserError(f"observer {spec.text!r} has both weights=random and checkpoint=", "give one of the two")
-    seed = whole(spec, "seed", given["seed"]) if given["seed"] else options.seed
-    ema = _truth(spec, "ema", given["ema"]) if given["ema"] else None
-    if ema is not None and not given["checkpoint"] and spec.scheme != "checkpoint":
+    if spec.options.get("ema") and not checkpoint and spec.scheme != "checkpoint":
         raise UserError(
             f"observer {spec.text!r} has ema= but no checkpoint=", "ema= chooses among the weights of a file"
         )
-    features = given["features"] or None
     return TorchOptions(
-        given["name"] or spec.name, random, seed, given["checkpoint"], ema, given["labels"], features, given
+        name=values["name"] or spec.name,
+        random=random,
+        seed=values["seed"] if spec.options.get("seed") else run.seed,
+        checkpoint=checkpoint,
+        ema=values["ema"] if spec.options.get("ema") else None,
+        labels=label_space(values["labels"]) if values["labels"] else None,
+        features=values.get("features") or None,
+        values=values,
     )
 
 
-def initialised(make: Callable[[], Any], given: TorchOptions) -> tuple[Any, tuple[str, ...]]:
-    """Build a module with the random weights or the checkpoint that the options ask for, and say so."""
-    model = built(make, given.seed)
-    if given.random:
-        return model, (f"random weights, seed {given.seed}",)
-    return model, fit_file(model, given.checkpoint, given.ema)
+def initialised(make: Callable[[], Any], parsed: TorchOptions) -> tuple[Any, tuple[str, ...]]:
+    """Build a module with random weights or those of a checkpoint; return it with the notes for the record."""
+    model = built(make, parsed.seed)
+    if parsed.random:
+        return model, (f"random weights, seed {parsed.seed}",)
+    return model, fit_file(model, parsed.checkpoint, parsed.ema)
 
 
-def only_random(spec: Spec, weights: str) -> None:
-    """Refuse values of ``weights=`` that an adapter without named weights cannot know."""
-    if weights not in {"", "random"}:
-        raise UserError(f"observer {spec.text!r}: weights={weights!r} is not known", "only weights=random is")
-
-
-def overridden(base: Preprocess, spec: Spec, options: Mapping[str, str], prefix: str = "preprocess.") -> Preprocess:
-    """Return the preprocessing with what the user's options change; the record says that they did."""
-    given = {key: options[prefix + key] for key in PREPROCESS if options.get(prefix + key)}
-    if not given:
+def overridden(base: Preprocess, spec: Spec, values: Mapping[str, Any], prefix: str = "preprocess.") -> Preprocess:
+    """Return the preprocessing with the changes that the spec asks for; ``source`` names them."""
+    changes = {key: values[prefix + key] for key in PREPROCESS if spec.options.get(prefix + key)}
+    if not changes:
         return base
-    source = f"{base.source}; {', '.join(sorted(given))} by the user"
-    values = {key: _value(spec, prefix + key, key, text) for key, text in given.items()}
-    return replace(base, **values, source=source)
+    source = f"{base.source}; {', '.join(sorted(changes))} by the user"
+    for key in {"size", "resize", "mean", "std"} & set(changes):
+        if len(changes[key]) == 1:
+            changes[key] = changes[key] * 3 if key in {"mean", "std"} else changes[key][0]
+    return replace(base, **changes, source=source)
 
 
-def space_of(labels: str, default: str | LabelSpace = "imagenet1k") -> LabelSpace:
-    """Return the label space that the option names, or the default."""
-    return label_space(labels or default)
+def with_option(spec: Spec, option: str) -> str:
+    """Return the text of a spec with another option, for hints."""
+    return f"{spec.text}{'&' if '?' in spec.text else '?'}{option}"
 
 
-def whole(spec: Spec, key: str, text: str) -> int:
-    """Parse a whole number."""
-    try:
-        return int(text)
-    except ValueError:
-        raise UserError(f"observer {spec.text!r}: {key}={text!r} is not a whole number") from None
-
-
-def truth(spec: Spec, key: str, given: TorchOptions) -> bool:
-    """Parse a yes-or-no option of the adapter's own."""
-    return _truth(spec, key, given.own[key])
-
-
-def _value(spec: Spec, option: str, key: str, text: str) -> Any:
-    if key in {"interpolation", "centre"}:
-        return text
-    if key == "crop":
-        return _truth(spec, option, text)
-    if key in {"size", "resize"}:
-        sides = [whole(spec, option, t) for t in text.replace("x", ",").split(",")]
-        return sides[0] if len(sides) == 1 else tuple(sides[:2])
-    numbers = _numbers(spec, option, text)
-    return numbers[0] if key == "scale" else tuple(numbers * 3 if len(numbers) == 1 else numbers)
-
-
-def _truth(spec: Spec, option: str, text: str) -> bool:
-    known = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-    if text.lower() not in known:
-        raise UserError(f"observer {spec.text!r}: {option}={text!r}", "true or false")
-    return known[text.lower()]
-
-
-def _numbers(spec: Spec, option: str, text: str) -> list[float]:
-    try:
-        return [float(t) for t in text.split(",")]
-    except ValueError:
-        raise UserError(
-            f"observer {spec.text!r}: {option}={text!r} is not a list of numbers", "e.g. 0.485,0.456,0.406"
-        ) from None
+def imagenet() -> LabelSpace:
+    """Return the label space of models that do not name their classes."""
+    return label_space("imagenet1k")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from cuebench.errors import did_you_mean
 from cuebench.labels import LabelSpace, label_space
-from cuebench.observers.adapters import _hub
-from cuebench.observers.adapters._options import initialised, overridden, space_of, torch_options
-from cuebench.observers.adapters._segmentation import SEGMENTATION, windows
+from cuebench.observers.adapters._options import TorchOptions, overridden
+from cuebench.observers.adapters._segmentation import windows
 from cuebench.observers.base import LoadOptions, Observer, Spec
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch.segmentation import torch_masks
@@ -17,42 +15,29 @@ from cuebench.observers.torch.segmentation import torch_masks
 BACKGROUND = "__background__"
 
 
-def load(spec: Spec, options: LoadOptions) -> list[Observer]:
+def load(spec: Spec, options: LoadOptions, parsed: TorchOptions) -> list[Observer]:
     """Load one segmentation model of torchvision."""
-    import torch
     from torchvision import models
+
+    from cuebench.observers.adapters.torchvision import module_of
 
     known = models.list_models(module=models.segmentation)
     if spec.body not in known:
         raise did_you_mean("torchvision segmentation model", spec.body, known)
-    given = torch_options(spec, options, **SEGMENTATION)
-    kinds = models.get_model_weights(spec.body)
-    wanted = "" if given.random else given.own["weights"]
-    if wanted and wanted not in kinds.__members__:
-        raise did_you_mean(f"weights of torchvision model {spec.body!r}:", wanted, [*kinds.__members__, "random"])
-    weights = kinds[wanted or "DEFAULT"]
-    labels = space_of(given.labels) if given.labels else _labels(weights)
-    notes: tuple[str, ...]
-    if given.random or given.checkpoint:
-        # Without weights_backbone=None torchvision would download those of the backbone.
-        own = {"weights": None, "weights_backbone": None, "num_classes": len(labels)}
-        model, notes = initialised(lambda: models.get_model(spec.body, **own), given)
-    else:
-        file = Path(torch.hub.get_dir()) / "checkpoints" / Path(weights.url).name
-        model = _hub.fetched(
-            lambda: models.get_model(spec.body, weights=weights),
-            f"weights {weights.name} of torchvision:{spec.body} ({weights.url})",
-            offline=options.offline,
-            url=weights.url,
-            hint=f"put the file at {file}",
-            cached=file.is_file(),
-        )
-        notes = (f"weights {weights.name}",)
-    preprocess = overridden(_preprocess(weights), spec, given.own)
-    sliding: dict[str, Any] = windows(spec, given.own, preprocess)
+    published = models.get_model_weights(spec.body)
+    wanted = "" if parsed.random else parsed.values["weights"]
+    if wanted and wanted not in published.__members__:
+        raise did_you_mean(f"weights of torchvision model {spec.body!r}:", wanted, [*published.__members__, "random"])
+    weights = published[wanted or "DEFAULT"]
+    labels = parsed.labels or _labels(weights)
+    # Without weights_backbone=None torchvision would download those of the backbone.
+    architecture = {"weights_backbone": None, "num_classes": len(labels)}
+    model, notes = module_of(spec.body, parsed, weights, options.offline, **architecture)
+    preprocess = overridden(_preprocess(weights), spec, parsed.values)
+    sliding: dict[str, Any] = windows(spec, parsed.values, preprocess)
     observer = torch_masks(
         model,
-        name=given.name,
+        name=parsed.name,
         preprocess=preprocess,
         labels=labels,
         device=options.device,

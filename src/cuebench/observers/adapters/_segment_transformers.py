@@ -3,53 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-from PIL import Image
 
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
-from cuebench.observers.adapters import _hub
-from cuebench.observers.adapters._hf_data import BACKEND
-from cuebench.observers.adapters._options import (
-    TorchOptions,
-    initialised,
-    only_random,
-    overridden,
-    space_of,
-    torch_options,
-)
-from cuebench.observers.adapters._segmentation import SEGMENTATION, windows
+from cuebench.observers.adapters._hf_data import BACKEND, interpolation_of
+from cuebench.observers.adapters._hub import from_repository
+from cuebench.observers.adapters._options import TorchOptions, initialised, overridden
+from cuebench.observers.adapters._segmentation import windows
 from cuebench.observers.base import LoadOptions, Observer, Spec
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch.segmentation import torch_masks
 
 UNIVERSAL = ("maskformer", "mask2former", "oneformer")
 TASK = "the task is semantic"
-"""What OneFormer is told to do."""
+"""The task prompt of OneFormer."""
 
 
-def load(spec: Spec, options: LoadOptions) -> list[Observer]:
+def load(spec: Spec, options: LoadOptions, parsed: TorchOptions) -> list[Observer]:
     """Load one segmentation model from the hub or from a folder."""
-    given = torch_options(spec, options, **SEGMENTATION)
-    only_random(spec, given.own["weights"])
     wanted = f"segmentation model {spec.body!r} of transformers (config.json, preprocessor_config.json, weights)"
-    folder = Path(spec.body).expanduser()
-    if folder.is_dir():
-        parts = _hub.from_disk(lambda: _parts(str(folder), given), wanted)
-    elif spec.body.startswith(("/", ".", "~")) or spec.body.count("/") > 1:
-        raise UserError(f"there is no folder {folder}", "a repository of the hub is written ORGANISATION/NAME")
-    else:
-        parts = _hub.fetched(lambda: _parts(spec.body, given), wanted, offline=options.offline)
-    model, processor, notes, tokens = parts
-    preprocess = overridden(_preprocess(processor), spec, given.own)
-    sliding: dict[str, Any] = windows(spec, given.own, preprocess)
+    model, processor, notes, tokens = from_repository(spec.body, wanted, options.offline, lambda s: _parts(s, parsed))
+    preprocess = overridden(_preprocess(processor), spec, parsed.values)
+    sliding: dict[str, Any] = windows(spec, parsed.values, preprocess)
     observer = torch_masks(
         model,
-        name=given.name,
+        name=parsed.name,
         preprocess=preprocess,
-        labels=space_of(given.labels) if given.labels else _labels(model.config, spec.body),
+        labels=parsed.labels or _labels(model.config, spec.body),
         call=_call(model, tokens),
         device=options.device,
         precision=options.precision,
@@ -61,7 +42,7 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     return [observer]
 
 
-def _parts(source: str, given: TorchOptions) -> tuple[Any, Any, tuple[str, ...], Any]:
+def _parts(source: str, parsed: TorchOptions) -> tuple[Any, Any, tuple[str, ...], Any]:
     import torch
     import transformers
 
@@ -73,8 +54,10 @@ def _parts(source: str, given: TorchOptions) -> tuple[Any, Any, tuple[str, ...],
     )
     processor = transformers.AutoImageProcessor.from_pretrained(source, backend=BACKEND)
     tokens = _task_tokens(transformers, source, config) if config.model_type == "oneformer" else None
-    if given.random or given.checkpoint:
-        model, notes = initialised(lambda: kind.from_config(config, dtype=torch.float32), given)
+    if parsed.random or parsed.checkpoint:
+        if parsed.labels:
+            config.num_labels = len(parsed.labels)
+        model, notes = initialised(lambda: kind.from_config(config, dtype=torch.float32), parsed)
         return model, processor, notes, tokens
     # Weights that are stored in half precision are computed with as float32, unless the run asks for another one.
     model, report = kind.from_pretrained(source, dtype=torch.float32, output_loading_info=True)
@@ -104,12 +87,11 @@ def _preprocess(processor: Any) -> Preprocess:
     side = size.get("shortest_edge") or 512
     sides = (size.get("height") or side, size.get("width") or side)
     normalise = getattr(processor, "do_normalize", False)
-    given = getattr(processor, "resample", None)
     return Preprocess(
         size=sides,
         resize=sides,
         crop=False,
-        interpolation=Image.Resampling(Image.Resampling.BILINEAR if given is None else given).name.lower(),  # type: ignore[arg-type]
+        interpolation=interpolation_of(processor),
         mean=tuple(processor.image_mean) if normalise else (0.0, 0.0, 0.0),
         std=tuple(processor.image_std) if normalise else (1.0, 1.0, 1.0),
         scale=float(processor.rescale_factor) if getattr(processor, "do_rescale", False) else 1.0,

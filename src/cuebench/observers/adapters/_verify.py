@@ -1,4 +1,4 @@
-"""Proof that our ``Preprocess`` and a library's own transform make the same input of an image."""
+"""Check that our ``Preprocess`` and a library's transform turn an image into the same input."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def same_input(preprocess: Preprocess, theirs: Callable[[Image.Image], Any], wha
         Whose transform, for the message.
     """
     for image in _test_images(preprocess.hw):
-        own, other = preprocess.apply(image), np.asarray(theirs(image), dtype=np.float32)
-        if own.shape != other.shape:
-            raise _refusal(what, preprocess, f"its own gives {other.shape}, ours {own.shape}")
-        worst = float(np.abs(own - other).max())
-        if not worst <= TOLERANCE:
-            raise _refusal(what, preprocess, f"they differ by up to {worst:.3g} on a test image")
+        ours, expected = preprocess.apply(image), np.asarray(theirs(image), dtype=np.float32)
+        if ours.shape != expected.shape:
+            raise _refusal(what, preprocess, f"its transform gives {expected.shape}, ours {ours.shape}")
+        largest = float(np.abs(ours - expected).max())
+        if not largest <= TOLERANCE:
+            raise _refusal(what, preprocess, f"they differ by up to {largest:.3g} on a test image")
     return preprocess
 
 

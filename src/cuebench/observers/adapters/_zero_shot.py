@@ -7,15 +7,19 @@ computed once, when the observer is loaded. Features are the image embeddings be
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
 from cuebench.observers.torch.features import Outputs, Route
+from cuebench.options import Option
 
 TEMPLATE = "a photo of a {class}"
+TEMPLATES: Mapping[str, Option] = {
+    "templates": Option("", f"file with one prompt on each line, {{class}} in it; default: {TEMPLATE}")
+}
 
 
 def read_templates(file: str) -> tuple[str, ...]:
@@ -24,13 +28,13 @@ def read_templates(file: str) -> tuple[str, ...]:
         return (TEMPLATE,)
     path = Path(file).expanduser()
     if not path.is_file():
-        raise UserError(f"template file {path} does not exist")
+        raise UserError(f"template file {path} does not exist", f"one template on each line, e.g. {TEMPLATE}")
     lines = [line.strip() for line in path.read_text("utf-8").splitlines()]
     lines = [line for line in lines if line and not line.startswith("#")]
     bad = [line for line in lines if "{class}" not in line]
     if bad or not lines:
-        what = f"the line {bad[0]!r} does not contain {{class}}" if bad else "it has no template"
-        raise UserError(f"template file {path}: {what}", f"one template on each line, e.g. {TEMPLATE}")
+        problem = f"the line {bad[0]!r} does not contain {{class}}" if bad else "it has no template"
+        raise UserError(f"template file {path}: {problem}", f"one template on each line, e.g. {TEMPLATE}")
     return tuple(lines)
 
 

@@ -2,10 +2,10 @@
 
 ``checkpoint:FILE?arch=torchvision:mobilenet_v2``, ``?arch=timm:NAME`` or ``?arch=python:module:factory``. The file is
 safetensors or ``torch.save`` of a state dict; of one with several the moving average is taken, or with ``?ema=false``
-the weights themselves. The file does not say how its images are to be prepared. Assumed are, unless the options say
-otherwise: what timm has configured for the architecture; what the first weights that torchvision published for it want,
-with the centre of an odd border rounded down; and for a factory without a ``preprocess`` ImageNet's usual. The record
-lists all of it.
+the weights themselves. A head of your own classes needs their names, ``?labels=FILE``. The file does not say how its
+images are to be prepared. Assumed are, unless the options say otherwise: what timm has configured for the architecture;
+what the first weights that torchvision published for it want, with the centre of an odd border rounded down; and for a
+factory without a ``preprocess`` ImageNet's usual. The record lists all of it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,17 @@ from typing import Any
 
 from cuebench.errors import UserError, did_you_mean
 from cuebench.labels import LabelSpace
-from cuebench.observers.adapters._options import TorchOptions, initialised, overridden, space_of, torch_options
+from cuebench.observers.adapters._options import (
+    CHECKPOINT,
+    FEATURES,
+    LABELS,
+    NAME,
+    PREPROCESS_PREFIXED,
+    imagenet,
+    initialised,
+    overridden,
+    torch_options,
+)
 from cuebench.observers.adapters.python import factory_of, source_of
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.observers.load import require
@@ -23,30 +33,42 @@ from cuebench.observers.preprocess import Preprocess, imagenet_usual
 from cuebench.observers.torch.observer import TorchObserver
 from cuebench.observers.torch.torchvision_import import import_torchvision
 from cuebench.observers.torch.weights import existing_file
+from cuebench.options import Option
 
-_FORMS = "torchvision:NAME, timm:NAME or python:MODULE:FACTORY"
+SOURCES = "torchvision:NAME, timm:NAME or python:MODULE:FACTORY"
+OPTIONS = {
+    "arch": Option("", f"architecture of the weights: {SOURCES}"),
+    **NAME,
+    **{key: option for key, option in CHECKPOINT.items() if key != "checkpoint"},
+    **LABELS,
+    **FEATURES,
+    **PREPROCESS_PREFIXED,
+}
 
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     """Load one checkpoint."""
-    given = torch_options(spec, options, arch="")
-    if given.checkpoint or given.own["weights"]:
-        raise UserError(f"observer {spec.text!r}: the checkpoint is the weights", "leave checkpoint= and weights= out")
+    parsed = torch_options(spec, options, OPTIONS)._replace(checkpoint=spec.body)
     existing_file(spec.body, "checkpoint")
-    arch, classes = given.own["arch"], _classes(given)
-    model, notes = initialised(lambda: _architecture(spec, arch, classes), given._replace(checkpoint=spec.body))
+    arch = parsed.values["arch"]
+    classes = 1000 if parsed.labels is None else len(parsed.labels)
+    model, notes = initialised(lambda: _architecture(spec, arch, classes), parsed)
     base = _preprocess(arch, model)
-    assumed = () if base is getattr(model, "preprocess", None) else _assumed(base, given)
+    if base is not getattr(model, "preprocess", None):
+        assumed = {k: v for k, v in base.describe().items() if not spec.options.get(f"preprocess.{k}")}
+        listed = ", ".join(f"{key} {value}" for key, value in assumed.items())
+        notes += (f"assumed, because a checkpoint does not say ({base.source}): {listed}",) if listed else ()
+    model_labels = getattr(model, "labels", None)
     observer = TorchObserver(
         model,
-        name=given.name,
-        preprocess=overridden(base, spec, given.own),
-        labels=_labels(given, model),
+        name=parsed.name,
+        preprocess=overridden(base, spec, parsed.values),
+        labels=parsed.labels or (model_labels if isinstance(model_labels, LabelSpace) else imagenet()),
         device=options.device,
         precision=options.precision,
-        features=given.features,
+        features=parsed.features,
         settings=source_of(arch.removeprefix("python:")) if arch.startswith("python:") else {},
-        notes=(*notes, *assumed),
+        notes=notes,
         frozen=True,
     )
     return [observer]
@@ -55,40 +77,27 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
 def _architecture(spec: Spec, arch: str, classes: int) -> Any:
     source, _, name = arch.partition(":")
     if not name:
-        raise UserError(f"observer {spec.text!r} needs ?arch=", _FORMS)
+        raise UserError(f"observer {spec.text!r} needs ?arch=", f"one of {SOURCES}")
     if source == "torchvision":
-        return _from_torchvision(name, classes)
+        import_torchvision()
+        from torchvision import models
+
+        from cuebench.observers.adapters import torchvision
+
+        torchvision.check_name(name)
+        return models.get_model(name, weights=None, num_classes=classes)
     if source == "timm":
-        return _from_timm(name, classes)
+        require(f"arch=timm:{name}", "torch", ("timm",))
+        import_torchvision()
+        from timm import create_model
+
+        from cuebench.observers.adapters import timm
+
+        timm.check_name(name)
+        return create_model(name, pretrained=False, num_classes=classes)
     if source == "python":
         return factory_of(name)()
     raise did_you_mean("architecture source", source, ["torchvision", "timm", "python"])
-
-
-def _from_torchvision(name: str, classes: int) -> Any:
-    import_torchvision()
-    from torchvision import models
-
-    from cuebench.observers.adapters.torchvision import check_name
-
-    check_name(name)
-    return models.get_model(name, weights=None, num_classes=classes)
-
-
-def _from_timm(name: str, classes: int) -> Any:
-    require(f"arch=timm:{name}", "torch", ("timm",))
-    import_torchvision()
-    import timm
-
-    from cuebench.observers.adapters.timm import check_name
-
-    check_name(name)
-    return timm.create_model(name, pretrained=False, num_classes=classes)
-
-
-def _classes(given: TorchOptions) -> int:
-    # The user's label space says how many classes there are; without one it is ImageNet's thousand.
-    return len(space_of(given.labels)) if given.labels else 1000
 
 
 def _preprocess(arch: str, model: Any) -> Preprocess:
@@ -104,20 +113,8 @@ def _preprocess(arch: str, model: Any) -> Preprocess:
         # (docs/real_models.md); torchvision's own rule misses them by some tenths of a percent.
         published = torchvision.first_weights(arch.partition(":")[2])
         return replace(torchvision.preprocess_of(published), centre="down")
-    own = getattr(model, "preprocess", None)
-    return own if isinstance(own, Preprocess) else imagenet_usual()
-
-
-def _assumed(base: Preprocess, given: TorchOptions) -> tuple[str, ...]:
-    """Return the note of everything about the images that the user has not said."""
-    values = {k: v for k, v in base.describe().items() if not given.own[f"preprocess.{k}"]}
-    said = ", ".join(f"{key} {value}" for key, value in values.items())
-    return (f"assumed, because a checkpoint does not say ({base.source}): {said}",) if said else ()
-
-
-def _labels(given: TorchOptions, model: Any) -> LabelSpace:
-    own = getattr(model, "labels", None)
-    return own if isinstance(own, LabelSpace) and not given.labels else space_of(given.labels)
+    preprocess = getattr(model, "preprocess", None)
+    return preprocess if isinstance(preprocess, Preprocess) else imagenet_usual()
 
 
 ADAPTER = Adapter(
@@ -126,4 +123,5 @@ ADAPTER = Adapter(
     extra="torch",
     packages=("torch", "safetensors"),
     examples=("checkpoint:mobilenet_v2.safetensors?arch=torchvision:mobilenet_v2",),
+    options=OPTIONS,
 )

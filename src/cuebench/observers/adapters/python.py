@@ -9,38 +9,42 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError, did_you_mean
-from cuebench.observers.adapters._options import PREPROCESS, TorchOptions, only_random, overridden, torch_options
-from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
+from cuebench.files import hash_file
+from cuebench.observers.adapters._options import PREPROCESS_PREFIXED, TORCH, overridden, torch_options
+from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec, is_observer
 from cuebench.observers.preprocess import Preprocess, imagenet_usual
 from cuebench.observers.torch.observer import TorchObserver
-from cuebench.observers.torch.weights import hash_file
-from cuebench.observers.wrap import is_observer, own_preprocess, wrap
+from cuebench.observers.torch.weights import built, fit_file
+from cuebench.observers.wrap import own_preprocess, wrap
+from cuebench.options import Option
+
+OPTIONS = {
+    **TORCH,
+    "fingerprint": Option("", "identity of a function's answers in the cache; change it with the weights"),
+}
 
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     """Call the factory and wrap what it returns."""
-    given = torch_options(spec, options, fingerprint="")
-    only_random(spec, given.own["weights"])
-    model = _made(factory_of(spec.body), given)
+    parsed = torch_options(spec, options, OPTIONS)
+    factory = factory_of(spec.body)
+    # A factory that has not imported torch builds no torch module, and nothing needs a seed.
+    model = built(factory, parsed.seed) if "torch" in sys.modules else factory()
     if is_observer(model):
         return [model]
-    notes: tuple[str, ...] = ()
-    if given.checkpoint:
-        from cuebench.observers.torch.weights import fit_file
-
-        notes = fit_file(model, given.checkpoint, given.ema)
+    notes = fit_file(model, parsed.checkpoint, parsed.ema) if parsed.checkpoint else ()
     observer = wrap(
         model,
-        preprocess=_preprocess(spec, given, model),
-        labels=given.labels or getattr(model, "labels", None) or "imagenet1k",
-        name=given.name,
-        fingerprint=given.own["fingerprint"] or None,
-        features=given.features,
+        preprocess=_preprocess(spec, parsed.values, model),
+        labels=parsed.labels or getattr(model, "labels", None) or "imagenet1k",
+        name=parsed.name,
+        fingerprint=parsed.values["fingerprint"] or None,
+        features=parsed.features,
         device=options.device,
         precision=options.precision,
     )
@@ -52,7 +56,7 @@ def source_of(body: str) -> dict[str, str]:
     """Return the hash of the file that the factory is named in, for the fingerprint."""
     where = body.rpartition(":")[0]
     file = where if where.endswith(".py") else getattr(sys.modules.get(where), "__file__", None)
-    return {"source": hash_file(Path(file).expanduser())} if file else {}
+    return {"source": hash_file(Path(file).expanduser()).sha256} if file else {}
 
 
 def factory_of(body: str) -> Callable[[], Any]:
@@ -72,24 +76,16 @@ def factory_of(body: str) -> Callable[[], Any]:
     return factory
 
 
-def _made(factory: Callable[[], Any], given: TorchOptions) -> Any:
-    if "torch" not in sys.modules:
-        return factory()
-    from cuebench.observers.torch.weights import built
-
-    return built(factory, given.seed)
-
-
 def _from_file(path: Path) -> Any:
     if not path.is_file():
         raise UserError(f"Python file {path} does not exist")
     name = f"cuebench_user_{path.stem}"
-    found = importlib.util.spec_from_file_location(name, path)
-    if found is None or found.loader is None:
-        raise UserError(f"{path} cannot be imported")
-    module = importlib.util.module_from_spec(found)
+    import_spec = importlib.util.spec_from_file_location(name, path)
+    if import_spec is None or import_spec.loader is None:
+        raise UserError(f"{path} cannot be imported", "its name must end in .py")
+    module = importlib.util.module_from_spec(import_spec)
     sys.modules[name] = module  # so that classes defined there can be pickled
-    found.loader.exec_module(module)
+    import_spec.loader.exec_module(module)
     return module
 
 
@@ -104,19 +100,19 @@ def _from_module(name: str) -> Any:
         ) from None
 
 
-def _preprocess(spec: Spec, given: TorchOptions, model: Any) -> Preprocess:
-    said = any(given.own[f"preprocess.{key}"] for key in PREPROCESS)
+def _preprocess(spec: Spec, values: Mapping[str, Any], model: Any) -> Preprocess:
     try:
         base = own_preprocess(model)
     except UserError as error:
-        if not said:
+        if not any(spec.options.get(key) for key in PREPROCESS_PREFIXED):
             raise UserError(error.message, f"{error.hint}; or ?preprocess.size=224&preprocess.resize=256") from None
         base = imagenet_usual()
-    return overridden(base, spec, given.own)
+    return overridden(base, spec, values)
 
 
 ADAPTER = Adapter(
     load,
     form="python:MODULE:FACTORY | python:FILE.py:FACTORY[?labels=…][&preprocess.size=N…][&checkpoint=FILE]",
     examples=("python:my_models:resnet_on_sketches", "python:models.py:tiny?labels=classes.json&preprocess.size=64"),
+    options=OPTIONS,
 )

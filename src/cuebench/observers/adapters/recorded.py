@@ -15,13 +15,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Literal, NoReturn
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelMap, LabelSpace, label_space
-from cuebench.observers.base import Adapter, Answers, Batch, LoadOptions, Observer, Spec
+from cuebench.observers.adapters._options import LABELS, option_values, with_option
+from cuebench.observers.base import Adapter, Answers, Batch, LoadOptions, Observer, ObserverBase, Spec
 from cuebench.observers.recorded_files import (
     NO_ANSWER,
     Recording,
@@ -30,15 +32,22 @@ from cuebench.observers.recorded_files import (
     read_recording,
     stimulus_key,
 )
+from cuebench.options import Option
 from cuebench.types import Capability, ObserverKind, Stimulus
 
 POOLED = "people"
+OPTIONS = {
+    **LABELS,
+    "kind": Option("", "who answered; default: people where there are response times", choices=("person", "model")),
+    "values": Option("", "what columns of classes hold; default: by the numbers", choices=("logits", "probabilities")),
+    "name": Option("", "name of the observer, for a file of one subject"),
+}
 Naming = Literal["user", "columns", "order"]
 """What says which classes logits stand for: the user, the columns of the file, or their number and order."""
 
 
 @dataclass(frozen=True)
-class RecordedObserver:
+class RecordedObserver(ObserverBase):
     """Answers from the rows of a file; a stimulus that was not recorded has no answer."""
 
     name: str
@@ -46,7 +55,7 @@ class RecordedObserver:
     fingerprint: str
     labels: LabelSpace | None
     names: tuple[str, ...]
-    columns: Mapping[str, np.ndarray[Any, Any]]
+    columns: Mapping[str, Array]
     preprocess: None = None
     file: Path | None = None
     naming: Naming = "user"
@@ -55,8 +64,8 @@ class RecordedObserver:
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What the file holds."""
-        known: tuple[Capability, ...] = ("logits", "decisions")
-        return frozenset(c for c in known if c in self.columns)
+        possible: tuple[Capability, ...] = ("logits", "decisions")
+        return frozenset(c for c in possible if c in self.columns)
 
     @cached_property
     def _rows(self) -> dict[str, list[int]]:
@@ -70,7 +79,7 @@ class RecordedObserver:
         return {s: rows[keys[0]] for s, keys in short.items() if len(keys) == 1} | rows
 
     def among(self, targets: Sequence[str], members: LabelMap | None = None, space: str = "") -> RecordedObserver:
-        """Return the same observer; logits that nobody named stand for the classes of one protocol's stimuli.
+        """Return the same observer; logits without class names stand for the classes of one protocol's stimuli.
 
         Parameters
         ----------
@@ -92,8 +101,8 @@ class RecordedObserver:
             size = len(self.labels)
             return replace(self, labels=_guess(size, tuple(targets)) or _raise_unnamed(self.file, size))
         if members is None or members.resolve(self.labels).uncovered:
-            known = [n for n in targets if self.labels.find(n) is not None]
-            check_all_classes(self.file, LabelSpace("targets", tuple(targets)), known)
+            covered = [n for n in targets if self.labels.find(n) is not None]
+            check_all_classes(self.file, LabelSpace("targets", tuple(targets)), covered)
         return self
 
     def check_shown(self, stimuli: Sequence[Stimulus]) -> None:
@@ -111,13 +120,13 @@ class RecordedObserver:
 
     def respond(self, batch: Batch, needs: Sequence[Capability]) -> Answers:
         """Return the recorded rows of the batch; ``stimulus`` is the position of each in the batch."""
-        lacking = [n for n in needs if n not in self.capabilities]
-        if lacking:
-            has = ", ".join(sorted(self.capabilities))
-            raise UserError(f"observer {self.name!r} has no {lacking[0]}; the recorded file has {has}")
-        found = [self._find(s) for s in batch.stimuli]
-        rows = np.array([r for rs in found for r in rs], dtype=np.intp)
-        position = np.array([i for i, rs in enumerate(found) for _ in rs], dtype=np.intp)
+        missing = [n for n in needs if n not in self.capabilities]
+        if missing:
+            present = ", ".join(sorted(self.capabilities))
+            raise UserError(f"observer {self.name!r} has no {missing[0]}; the recorded file has {present}")
+        rows_of = [self._find(s) for s in batch.stimuli]
+        rows = np.array([r for rs in rows_of for r in rs], dtype=np.intp)
+        position = np.array([i for i, rs in enumerate(rows_of) for _ in rs], dtype=np.intp)
         return {"stimulus": position, **{name: values[rows] for name, values in self.columns.items()}}
 
     def _find(self, stimulus: Stimulus) -> list[int]:
@@ -130,23 +139,21 @@ class RecordedObserver:
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     """Read a file or folder: one observer for each subject, and the pooled people last."""
-    chosen = spec.take(labels="", kind="", values="", name="")
-    _check_choice(spec, "kind", chosen["kind"], ("person", "model"))
-    _check_choice(spec, "values", chosen["values"], ("logits", "probabilities"))
-    named = label_space(chosen["labels"]) if chosen["labels"] else None
+    values = option_values(spec, OPTIONS)
+    named = label_space(values["labels"]) if values["labels"] else None
     classes = named or (LabelSpace("targets", options.targets) if options.targets else None)
     # The targets are those of all protocols of the run; the file may be about one of them.
     files, whole = files_of(Path(spec.body).expanduser()), named is not None
-    recordings = [read_recording(f, classes, chosen["values"], whole=whole) for f in files]
+    recordings = [read_recording(f, classes, values["values"], whole=whole) for f in files]
     _check_one_format(spec, recordings)
     _check_repeats(recordings)
     if named is None:
         _check_known_responses(spec, recordings, options.targets)
     labels = _labels_of(recordings, named, options.targets)
     subjects = sorted({str(s) for r in recordings for s in r.subjects})
-    if chosen["name"] and len(subjects) > 1:
+    if values["name"] and len(subjects) > 1:
         raise UserError(f"observer {spec.text!r}: ?name= but {len(subjects)} subjects", "leave ?name= out")
-    observers = [_observer(s, recordings, labels, chosen, classes) for s in subjects]
+    observers = [_observer(s, recordings, labels, values, classes) for s in subjects]
     people = [o.name for o in observers if o.kind == "person"]
     pool = [_pooled(people, observers)] if len(people) > 1 else []
     return [*observers, *pool]
@@ -156,71 +163,71 @@ def _observer(
     subject: str,
     recordings: Sequence[Recording],
     labels: LabelSpace | None,
-    chosen: Mapping[str, str],
+    values: Mapping[str, str],
     classes: LabelSpace | None,
 ) -> RecordedObserver:
-    own = [(r, np.flatnonzero(r.subjects == subject)) for r in recordings if subject in r.subjects]
-    names = tuple(str(n) for r, rows in own for n in r.names[rows])
-    rt = np.concatenate([r.rt[rows] for r, rows in own])
-    seems_one = bool(np.isfinite(rt).any()) or all(r.people for r, _ in own)
-    is_person = chosen["kind"] == "person" or (not chosen["kind"] and seems_one)
-    columns: dict[str, np.ndarray[Any, Any]] = {"rt": rt} if is_person else {}
+    parts = [(r, np.flatnonzero(r.subjects == subject)) for r in recordings if subject in r.subjects]
+    names = tuple(str(n) for r, rows in parts for n in r.names[rows])
+    rt = np.concatenate([r.rt[rows] for r, rows in parts])
+    seems_person = bool(np.isfinite(rt).any()) or all(r.people for r, _ in parts)
+    is_person = values["kind"] == "person" or (not values["kind"] and seems_person)
+    columns: dict[str, Array] = {"rt": rt} if is_person else {}
     for name in ("logits", "decisions"):
-        parts = [getattr(r, name) for r, _ in own]
-        if all(p is not None for p in parts):
-            columns[name] = np.concatenate([p[rows] for p, (_, rows) in zip(parts, own)])
+        arrays = [getattr(r, name) for r, _ in parts]
+        if all(a is not None for a in arrays):
+            columns[name] = np.concatenate([a[rows] for a, (_, rows) in zip(arrays, parts)])
     # The raw bytes decide, and what the options make of them: the same folder read otherwise is another observer.
     space = (labels.name, labels.names, labels.ids) if labels else ()
-    options = {k: v for k, v in chosen.items() if k != "name"}
-    identity = repr(([r.digest for r, _ in own], subject, space, sorted(options.items())))
+    options = {k: v for k, v in values.items() if k != "name"}
+    identity = repr(([r.digest for r, _ in parts], subject, space, sorted(options.items())))
     return RecordedObserver(
-        name=chosen["name"] or subject,
+        name=values["name"] or subject,
         kind="person" if is_person else "model",
         fingerprint=hashlib.sha256(identity.encode()).hexdigest(),
         labels=labels,
         names=names,
         columns=columns,
-        file=own[0][0].file,
-        naming="user" if chosen["labels"] else "columns" if own[0][0].classes else "order",
-        notes=_unknown_words(columns, classes),
+        file=parts[0][0].file,
+        naming="user" if values["labels"] else "columns" if parts[0][0].classes else "order",
+        notes=_unknown_answers(columns, classes),
     )
 
 
-def _unknown_words(columns: Mapping[str, np.ndarray[Any, Any]], classes: LabelSpace | None) -> tuple[str, ...]:
-    """Say which answers are no class: they count as undecided, but may be slips of the pen."""
+def _unknown_answers(columns: Mapping[str, Array], classes: LabelSpace | None) -> tuple[str, ...]:
+    """Return a note of the answers that are no class: they count as undecided, but may be spelling mistakes."""
     if classes is None or "decisions" not in columns or "logits" in columns:
         return ()
     words, counts = np.unique(columns["decisions"].astype(np.str_), return_counts=True)
-    found = {str(w): int(n) for w, n in zip(words, counts) if w != NO_ANSWER and classes.find(str(w)) is None}
-    if not found:
+    unknown = {str(w): int(n) for w, n in zip(words, counts) if w != NO_ANSWER and classes.find(str(w)) is None}
+    if not unknown:
         return ()
-    shown = ", ".join(map(repr, list(found)[:3])) + (" …" if len(found) > 3 else "")
-    return (f"{sum(found.values()):,} answers are no class of the stimuli ({shown}): undecided",)
+    shown = ", ".join(map(repr, list(unknown)[:3])) + (" …" if len(unknown) > 3 else "")
+    return (f"{sum(unknown.values()):,} answers are no class of the stimuli ({shown}): undecided",)
 
 
 def _pooled(people: Sequence[str], observers: Sequence[RecordedObserver]) -> RecordedObserver:
-    """Put the trials of all people below each other; ``subject`` says whose each row is."""
-    own = [o for o in observers if o.name in set(people)]
-    shared = [c for c in own[0].columns if all(c in o.columns for o in own)]
-    columns = {c: np.concatenate([o.columns[c] for o in own]) for c in shared}
-    columns["subject"] = np.concatenate([np.full(len(o.names), o.name) for o in own])
+    """Return the trials of all people as one observer; the column ``subject`` names the person."""
+    persons = [o for o in observers if o.name in set(people)]
+    shared = [c for c in persons[0].columns if all(c in o.columns for o in persons)]
+    columns = {c: np.concatenate([o.columns[c] for o in persons]) for c in shared}
+    columns["subject"] = np.concatenate([np.full(len(o.names), o.name) for o in persons])
     taken = {o.name for o in observers}
     return RecordedObserver(
         name=POOLED if POOLED not in taken else f"{POOLED} (pooled)",
         kind="people",
-        fingerprint=hashlib.sha256("|".join(o.fingerprint for o in own).encode()).hexdigest(),
-        labels=own[0].labels,
-        names=tuple(n for o in own for n in o.names),
+        fingerprint=hashlib.sha256("|".join(o.fingerprint for o in persons).encode()).hexdigest(),
+        labels=persons[0].labels,
+        names=tuple(n for o in persons for n in o.names),
         columns=columns,
-        file=own[0].file,
-        naming=own[0].naming,
+        file=persons[0].file,
+        naming=persons[0].naming,
     )
 
 
 def _labels_of(
     recordings: Sequence[Recording], named: LabelSpace | None, targets: tuple[str, ...]
 ) -> LabelSpace | None:
-    """Return what the logits stand for: what the user says, the column names, or the one space of that size."""
+    """Return what the logits stand for: the user's label space, the column names, or the only space of that size."""
     kinds = {(r.logits.shape[1], r.classes): r for r in recordings if r.logits is not None}
     if not kinds:
         return named
@@ -256,29 +263,24 @@ def _raise_unnamed(file: Path, size: int) -> NoReturn:
     )
 
 
-def _check_choice(spec: Spec, option: str, value: str, accepted: Sequence[str]) -> None:
-    if value and value not in accepted:
-        raise UserError(f"observer {spec.text!r}: {option}={value!r}", f"accepted: {', '.join(accepted)}")
-
-
 def _check_one_format(spec: Spec, recordings: Sequence[Recording]) -> None:
     forms = {(r.format, r.logits is not None): r.file for r in recordings}
     if len(forms) > 1:
-        said = [f"{file.name}: {form}{' with logits' if logits else ''}" for (form, logits), file in forms.items()]
-        raise all_problems(f"{spec.body} mixes formats", said, "put each format in its own folder and name both")
+        listed = [f"{file.name}: {form}{' with logits' if logits else ''}" for (form, logits), file in forms.items()]
+        raise all_problems(f"{spec.body} mixes formats", listed, "put each format in its own folder and name both")
 
 
 def _check_repeats(recordings: Sequence[Recording]) -> None:
     seen: dict[tuple[str, str], str] = {}
-    twice = []
+    repeats = []
     for recording in recordings:
         for row, (subject, name) in enumerate(zip(recording.subjects, recording.names)):
             place, key = recording.where(row), (str(subject), stimulus_key(str(name)))
             if key in seen:
-                twice.append(f"{key[0]} answered {key[1]!r} at {seen[key]} and again at {place}")
+                repeats.append(f"{key[0]} answered {key[1]!r} at {seen[key]} and again at {place}")
             seen.setdefault(key, place)
-    if twice:
-        raise all_problems("repeated trials", twice, "keep one row for each subject and stimulus")
+    if repeats:
+        raise all_problems("repeated trials", repeats, "keep one row for each subject and stimulus")
 
 
 def _check_known_responses(spec: Spec, recordings: Sequence[Recording], targets: tuple[str, ...]) -> None:
@@ -295,7 +297,7 @@ def _check_known_responses(spec: Spec, recordings: Sequence[Recording], targets:
             raise UserError(
                 f"{recording.file}: no response is a class of the stimuli; found {', '.join(answers[:6])}",
                 f"the classes are {', '.join(targets)}; for decisions in another label space write "
-                f"{spec.text}?labels=NAME",
+                f"{with_option(spec, 'labels=NAME')}",
             )
 
 
@@ -303,4 +305,5 @@ ADAPTER = Adapter(
     load=load,
     form="recorded:PATH[?labels=SPACE][&kind=person|model][&values=logits|probabilities][&name=NAME]",
     examples=("recorded:humans/", "recorded:predictions.parquet?labels=imagenet1k"),
+    options=OPTIONS,
 )

@@ -1,10 +1,10 @@
 """The models of a paper as one name: ``suite:refined_bias/architectures`` loads all of its observers.
 
 The lists are reviewed files (``published/suites/*.csv``) that name the exact weights: an observer known by name
-(torchvision, timm, OpenCLIP, transformers), or a checkpoint file with its address. Files are sought in
+(torchvision, timm, OpenCLIP, transformers), or a checkpoint file with its address. Files are looked for in
 ``?weights_dir=DIR`` (default: the folder in CUEBENCH_WEIGHTS, or ~/.cache/cuebench/weights); those with a known hash
-are fetched where there is a network. Whatever is missing is listed at once, with what to put where; ``?missing=skip``
-goes on with those that are there.
+are downloaded where there is a network. Everything that is missing is listed at once, with the place where it belongs;
+``?missing=skip`` goes on with the models that are there.
 """
 
 from __future__ import annotations
@@ -14,26 +14,32 @@ import hashlib
 import os
 import shutil
 import urllib.request
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from cuebench.errors import UserError, all_problems, did_you_mean
-from cuebench.files import disk_errors, make_folder, write_atomic
+from cuebench.files import disk_errors, hash_file, make_folder, write_atomic
+from cuebench.observers.adapters._hub import reachable
+from cuebench.observers.adapters._options import option_values, with_option
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
+from cuebench.options import Option
 from cuebench.registry import ROOT
 
 FOLDER = ROOT / "published" / "suites"
 WEIGHTS = "CUEBENCH_WEIGHTS"
+OPTIONS = {
+    "weights_dir": Option("", f"folder of checkpoint files; default: that of {WEIGHTS}, or ~/.cache/cuebench/weights"),
+    "missing": Option("error", "what to do where models cannot be loaded", choices=("error", "skip")),
+    "only": Option((), "only these models of the suite"),
+}
 
 
 @dataclass(frozen=True)
 class Member:
-    """One model of a paper: the observer it is, the weights it has, and how sure that is.
+    """One model of a paper: its observer, its weights, and how certain the match is (``sure``).
 
-    ``file`` and ``address`` are given where the weights are a file that no library fetches by name; ``sha256`` is the
+    ``file`` and ``address`` are set where the weights are a file that no library fetches by name; ``sha256`` is the
     hash or its first digits; ``keep`` says which keys of the checkpoint are the model's (a prefix, or ``!part`` for
     all but those).
     """
@@ -64,33 +70,36 @@ def members(name: str) -> tuple[Member, ...]:
 
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
-    """Load all observers of a suite, or say at once everything that is missing."""
-    given = spec.take(weights_dir="", missing="error", only="")
-    if given["missing"] not in {"error", "skip"}:
-        raise UserError(f"observer {spec.text!r}: missing={given['missing']!r}", "missing=error or missing=skip")
-    folder = weights_folder(given["weights_dir"])
-    chosen = _chosen(spec, given["only"])
-    found: list[Observer] = []
+    """Load all observers of a suite; everything that is missing is reported at once."""
+    values = option_values(spec, OPTIONS)
+    folder = weights_folder(values["weights_dir"])
+    listed = members(spec.body)
+    unknown = [name for name in values["only"] if name not in {m.model for m in listed}]
+    if unknown:
+        raise did_you_mean(f"model of suite {spec.body}", unknown[0], [m.model for m in listed])
+    chosen = [m for m in listed if not values["only"] or m.model in values["only"]]
+    observers: list[Observer] = []
     problems: list[str] = []
     for member in chosen:
         try:
-            found += _loaded(member, folder, options)
+            observers += _loaded(member, folder, options)
         except UserError as error:
             problems.append(f"{member.model}: {error.message}" + (f" ({member.note})" if member.note else ""))
-    if problems and (given["missing"] == "error" or not found):
+    skip = values["missing"] == "skip"
+    if problems and not (skip and observers):
         raise all_problems(
             f"{spec.text}: {len(problems)} of {len(chosen)} observers cannot be loaded",
             problems,
             f"put the files into {folder} (or set {WEIGHTS}), fetch the others on a machine with a network and copy "
-            "its HF_HOME and TORCH_HOME; or go on without them: add ?missing=skip",
+            "its HF_HOME and TORCH_HOME" + ("" if skip else f"; or skip them: {with_option(spec, 'missing=skip')}"),
             most=60,
         )
-    return found
+    return observers
 
 
-def weights_folder(given: str = "") -> Path:
-    """Return the folder of checkpoint files: as given, else CUEBENCH_WEIGHTS, else the cache of the user."""
-    chosen = given or os.environ.get(WEIGHTS, "")
+def weights_folder(folder: str = "") -> Path:
+    """Return the folder of checkpoint files: the named one, else CUEBENCH_WEIGHTS, else the cache of the user."""
+    chosen = folder or os.environ.get(WEIGHTS, "")
     return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "cuebench" / "weights"
 
 
@@ -115,22 +124,13 @@ def overview(folder: Path | None = None) -> list[dict[str, str]]:
     place = weights_folder() if folder is None else folder
     rows = []
     for name in names():
-        own = members(name)
-        here = [m.model for m in own if present(m, place)]
-        files = sum(bool(m.file) for m in own)
+        listed = members(name)
+        here = [m.model for m in listed if present(m, place)]
+        files = sum(bool(m.file) for m in listed)
         shown = ", ".join(here[:4]) + (" …" if len(here) > 4 else "")
-        rows.append({"name": name, "models": str(len(own)), "present": str(len(here)), "by file": str(files),
+        rows.append({"name": name, "models": str(len(listed)), "present": str(len(here)), "by file": str(files),
                      "on this machine": shown})  # fmt: skip
     return rows
-
-
-def _chosen(spec: Spec, only: str) -> Sequence[Member]:
-    listed = members(spec.body)
-    wanted = [w for w in only.split(",") if w]
-    unknown = [w for w in wanted if w not in {m.model for m in listed}]
-    if unknown:
-        raise did_you_mean(f"model of suite {spec.body}", unknown[0], [m.model for m in listed])
-    return [m for m in listed if m.model in wanted] if wanted else listed
 
 
 def _loaded(member: Member, folder: Path, options: LoadOptions) -> list[Observer]:
@@ -139,8 +139,8 @@ def _loaded(member: Member, folder: Path, options: LoadOptions) -> list[Observer
     text = member.observer
     if member.file:
         text = text.replace("{file}", str(_usable(member, folder, offline=options.offline)))
-    mark = "&" if "?" in text else "?"
-    return load_one(f"{text}{mark}name={_plain(member.model)}", options)
+    separator = "&" if "?" in text else "?"
+    return [*load_one(f"{text}{separator}name={_plain(member.model)}", options)]
 
 
 def _plain(model: str) -> str:
@@ -152,15 +152,13 @@ def _usable(member: Member, folder: Path, *, offline: bool = True) -> Path:
     path = folder / member.file
     if not path.is_file():
         _fetch(member, path, offline=offline)
-    if member.sha256 and not _hash(path).startswith(member.sha256):
-        raise UserError(f"{path} has sha256 {_hash(path)[:12]}…, not {member.sha256}…: fetch it again")
+    if member.sha256 and not (digest := hash_file(path).sha256).startswith(member.sha256):
+        raise UserError(f"{path} has sha256 {digest[:12]}…, not {member.sha256}…: fetch it again")
     return _filtered(path, member.keep) if member.keep else path
 
 
 def _fetch(member: Member, path: Path, *, offline: bool) -> None:
-    """Download a file whose hash is known, or that the Hugging Face hub vouches for; else say where it comes from."""
-    from cuebench.observers.adapters._hub import reachable
-
+    """Download a file whose hash is known, or that lies on the Hugging Face hub; else raise with its address."""
     wanted = f"{path} is missing; its source is {member.address}"
     hub = member.address.startswith("https://huggingface.co/")
     if offline or not (member.sha256 or hub) or not member.address.startswith(("https://", "http://")):
@@ -169,40 +167,34 @@ def _fetch(member: Member, path: Path, *, offline: bool) -> None:
         raise UserError(f"{wanted}, which cannot be reached")
     make_folder(path.parent)
     try:
-        _from_hub(member, path) if hub else _from_web(member, path)
+        if hub:
+            from huggingface_hub import hf_hub_download
+
+            owner, name = member.address.removeprefix("https://huggingface.co/").split("/")[:2]
+            hf_hub_download(f"{owner}/{name}", path.name, local_dir=path.parent)
+        else:
+            _download(member, path)
     except OSError as error:
         raise UserError(f"{wanted}, which answered: {error}") from None
 
 
-def _from_hub(member: Member, path: Path) -> None:
-    from huggingface_hub import hf_hub_download
-
-    owner, name = member.address.removeprefix("https://huggingface.co/").split("/")[:2]
-    hf_hub_download(f"{owner}/{name}", path.name, local_dir=path.parent)
-
-
-def _from_web(member: Member, path: Path) -> None:
-    """Stream to a file aside, and let it have its name only when its hash is right."""
+def _download(member: Member, path: Path) -> None:
+    """Download to a temporary file, which gets its name only when its hash is right."""
     aside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with urllib.request.urlopen(member.address, timeout=60) as answer, disk_errors(path), aside.open("wb") as file:
             shutil.copyfileobj(answer, file)
-        if not _hash(aside).startswith(member.sha256):
-            raise OSError(f"a file with sha256 {_hash(aside)[:12]}…, not {member.sha256}…")
+        if not (digest := hash_file(aside).sha256).startswith(member.sha256):
+            raise OSError(f"a file with sha256 {digest[:12]}…, not {member.sha256}…")
         os.replace(aside, path)
     finally:
         aside.unlink(missing_ok=True)
 
 
-def _hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _filtered(path: Path, keep: str) -> Path:
     """Write the model's own tensors beside a checkpoint that holds more, once; return that file."""
     # Named by what went in, so that another checkpoint or another rule never finds it.
-    key = hashlib.sha256(f"{_hash(path)}|{keep}".encode()).hexdigest()[:12]
+    key = hashlib.sha256(f"{hash_file(path).sha256}|{keep}".encode()).hexdigest()[:12]
     target = path.with_name(f"{path.name}.{key}.safetensors")
     if target.is_file():
         return target
@@ -212,22 +204,19 @@ def _filtered(path: Path, keep: str) -> Path:
 
     state = read_weights(path).tensors
     if keep.startswith("!"):
-        own = {k: v for k, v in state.items() if keep[1:] not in k}
+        kept = {k: v for k, v in state.items() if keep[1:] not in k}
     else:
-        own = {k.removeprefix(keep): v for k, v in state.items() if k.startswith(keep)}
-    if not own:
+        kept = {k.removeprefix(keep): v for k, v in state.items() if k.startswith(keep)}
+    if not kept:
         raise UserError(f"{path} has no keys {keep!r}…; it has {', '.join(list(state)[:3])} …")
     with disk_errors(target):
-        write_atomic(target, save({k: _contiguous(v) for k, v in own.items()}))
+        write_atomic(target, save({k: v.detach().clone().contiguous() for k, v in kept.items()}))
     return target
-
-
-def _contiguous(tensor: Any) -> Any:
-    return tensor.detach().clone().contiguous()
 
 
 ADAPTER = Adapter(
     load,
     form="suite:PAPER/LIST[?weights_dir=DIR][&missing=skip][&only=MODEL,MODEL]",
     examples=("suite:refined_bias/architectures", "suite:texture_association?missing=skip"),
+    options=OPTIONS,
 )

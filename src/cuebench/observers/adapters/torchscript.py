@@ -10,34 +10,41 @@ from __future__ import annotations
 from typing import Any
 
 from cuebench.errors import UserError
-from cuebench.observers.adapters._options import overridden, space_of, torch_options
+from cuebench.files import hash_file
+from cuebench.labels import label_space
+from cuebench.observers.adapters._options import (
+    LABELS,
+    NAME,
+    PREPROCESS_PREFIXED,
+    imagenet,
+    option_values,
+    overridden,
+)
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.observers.preprocess import imagenet_usual
+from cuebench.observers.torch.features import script_route
 from cuebench.observers.torch.observer import TorchObserver
-from cuebench.observers.torch.script import script_route
-from cuebench.observers.torch.weights import existing_file, hash_file
+from cuebench.observers.torch.weights import existing_file
+
+OPTIONS = {**NAME, **LABELS, **PREPROCESS_PREFIXED}
 
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     """Load one TorchScript file."""
-    given = torch_options(spec, options)
-    if given.own["weights"] or given.checkpoint or given.features:
-        raise UserError(
-            f"observer {spec.text!r}: a TorchScript file fixes its weights", "accepted: name, labels, preprocess.*"
-        )
+    values = option_values(spec, OPTIONS)
     path = existing_file(spec.body, "TorchScript file")
-    model, labels = _module(str(path)), space_of(given.labels)
-    assumed = [k for k in ("size", "resize", "mean", "std") if not given.own[f"preprocess.{k}"]]
+    model = _module(str(path))
+    assumed = [k for k in ("size", "resize", "mean", "std") if not spec.options.get(f"preprocess.{k}")]
     note = (f"assumed, because a TorchScript file does not say: ImageNet's {', '.join(assumed)}",) if assumed else ()
     observer = TorchObserver(
         model,
-        name=given.name,
-        preprocess=overridden(imagenet_usual(), spec, given.own),
-        labels=labels,
+        name=values["name"] or spec.name,
+        preprocess=overridden(imagenet_usual(), spec, values),
+        labels=label_space(values["labels"]) if values["labels"] else imagenet(),
         device=options.device,
         precision=options.precision,
         way=script_route(model),
-        settings={"file": hash_file(path)},  # the program is in the file, and repr() does not show it
+        settings={"file": hash_file(path).sha256},  # the program is in the file, and repr() does not show it
         notes=note,
         frozen=True,
     )
@@ -62,4 +69,5 @@ ADAPTER = Adapter(
     extra="torch",
     packages=("torch",),
     examples=("torchscript:model.pt", "torchscript:model.pt?labels=classes.json&preprocess.size=64"),
+    options=OPTIONS,
 )

@@ -12,54 +12,80 @@ from typing import Any
 from cuebench.errors import did_you_mean
 from cuebench.labels import LabelSpace, label_space
 from cuebench.observers.adapters import _hub, _segment_torchvision
-from cuebench.observers.adapters._options import TorchOptions, initialised, overridden, space_of, torch_options
+from cuebench.observers.adapters._options import TORCH, TorchOptions, initialised, overridden, torch_options
 from cuebench.observers.adapters._segmentation import SEGMENTATION, is_segmentation
 from cuebench.observers.adapters._verify import same_input
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch.observer import TorchObserver
 from cuebench.observers.torch.torchvision_import import import_torchvision
+from cuebench.options import Option
+
+OPTIONS = {
+    **TORCH,
+    "weights": Option("", "name of published weights such as IMAGENET1K_V1 (default: the best), or random"),
+    **SEGMENTATION,
+}
 
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     """Load one classifier of torchvision."""
     import_torchvision()
-    if is_segmentation(spec, {**SEGMENTATION, **spec.options}):
-        return _segment_torchvision.load(spec, options)
-    given = torch_options(spec, options, task="")
-    weights = _weights(spec.body, given)
-    model, notes = module_of(spec.body, given, weights, options.offline)
+    parsed = torch_options(spec, options, OPTIONS)
+    if is_segmentation(spec, parsed.values):
+        return _segment_torchvision.load(spec, options, parsed)
+    check_name(spec.body)
+    weights = chosen_weights(spec.body, parsed)
+    model, notes = module_of(spec.body, parsed, weights, options.offline)
     observer = TorchObserver(
         model,
-        name=given.name,
-        preprocess=overridden(preprocess_of(weights), spec, given.own),
-        labels=space_of(given.labels) if given.labels else label_space_of(weights),
+        name=parsed.name,
+        preprocess=overridden(preprocess_of(weights), spec, parsed.values),
+        labels=parsed.labels or label_space_of(weights),
         device=options.device,
         precision=options.precision,
-        features=given.features,
+        features=parsed.features,
         notes=notes,
         frozen=True,
     )
     return [observer]
 
 
-def module_of(name: str, given: TorchOptions, weights: Any, offline: bool) -> tuple[Any, tuple[str, ...]]:
-    """Build a classifier and give it the weights that were asked for."""
+def module_of(
+    name: str, parsed: TorchOptions, weights: Any, offline: bool, **architecture: Any
+) -> tuple[Any, tuple[str, ...]]:
+    """Build a model with the weights that the options ask for; return it with the notes for the record.
+
+    Parameters
+    ----------
+    name : str
+        Name of the model.
+    parsed : TorchOptions
+        Random weights, a checkpoint, or neither.
+    weights : WeightsEnum
+        The published weights, used where it is neither.
+    offline : bool
+        Never use the network.
+    **architecture
+        Further arguments of the architecture, for random weights and checkpoints.
+    """
+    import torch
     from torchvision import models
 
-    check_name(name)
-    if given.random or given.checkpoint:
+    if parsed.random or parsed.checkpoint:
         # GoogLeNet and Inception have extra heads for training, which a published state dict may lack.
-        return initialised(lambda: models.get_model(name, weights=None), given)
-    file = _cache_folder() / Path(weights.url).name
-    return _hub.fetched(
+        arguments = {"weights": None, **parsed.classes, **architecture}
+        return initialised(lambda: models.get_model(name, **arguments), parsed)
+    file = Path(torch.hub.get_dir()) / "checkpoints" / Path(weights.url).name
+    model = _hub.fetched(
         lambda: models.get_model(name, weights=weights),
         f"weights {weights.name} of torchvision:{name} ({weights.url})",
         offline=offline,
         url=weights.url,
         hint=f"put the file at {file}",
         cached=file.is_file(),
-    ), (f"weights {weights.name}",)
+    )
+    return model, (f"weights {weights.name}",)
 
 
 def check_name(name: str) -> None:
@@ -105,23 +131,16 @@ def label_space_of(weights: Any) -> LabelSpace:
     return label_space("imagenet1k") if len(names) in {0, 1000} else LabelSpace(str(weights), tuple(names))
 
 
-def _weights(name: str, given: TorchOptions) -> Any:
+def chosen_weights(name: str, parsed: TorchOptions) -> Any:
+    """Return the published weights that the options name; for random weights and checkpoints the first ones."""
     from torchvision import models
 
-    check_name(name)
-    kinds = models.get_model_weights(name)
-    wanted = given.own["weights"]
-    if given.random or given.checkpoint:
-        return first_weights(name)
-    if wanted and wanted not in kinds.__members__:
-        raise did_you_mean(f"weights of torchvision model {name!r}:", wanted, [*kinds.__members__, "random"])
-    return kinds[wanted or "DEFAULT"]
-
-
-def _cache_folder() -> Path:
-    import torch
-
-    return Path(torch.hub.get_dir()) / "checkpoints"
+    published, wanted = models.get_model_weights(name), parsed.values["weights"]
+    if parsed.random or parsed.checkpoint:
+        return next(iter(published))
+    if wanted and wanted not in published.__members__:
+        raise did_you_mean(f"weights of torchvision model {name!r}:", wanted, [*published.__members__, "random"])
+    return published[wanted or "DEFAULT"]
 
 
 ADAPTER = Adapter(
@@ -135,4 +154,5 @@ ADAPTER = Adapter(
         "torchvision:alexnet?weights=random&seed=0",
         "torchvision:deeplabv3_resnet50?task=segmentation",
     ),
+    options=OPTIONS,
 )

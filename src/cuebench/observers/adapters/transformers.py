@@ -7,52 +7,62 @@ back end is used, by name; its configuration is translated to a ``Preprocess`` a
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelSpace
-from cuebench.observers.adapters import _hub, _segment_transformers
+from cuebench.observers.adapters import _segment_transformers
 from cuebench.observers.adapters._hf_data import BACKEND, label_space_of, preprocess_of
+from cuebench.observers.adapters._hub import from_repository
 from cuebench.observers.adapters._options import (
+    TORCH,
     TorchOptions,
+    imagenet,
     initialised,
-    only_random,
     overridden,
-    space_of,
     torch_options,
 )
 from cuebench.observers.adapters._segmentation import SEGMENTATION, is_segmentation
-from cuebench.observers.adapters._zero_shot import prompts, read_templates, text_features, token_hash, zero_shot_route
+from cuebench.observers.adapters._zero_shot import (
+    TEMPLATES,
+    prompts,
+    read_templates,
+    text_features,
+    token_hash,
+    zero_shot_route,
+)
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
-from cuebench.observers.torch.device import pick_device
 from cuebench.observers.torch.features import Route, route
 from cuebench.observers.torch.observer import TorchObserver
+from cuebench.observers.torch.placement import pick_device
 from cuebench.observers.torch.torchvision_import import import_torchvision
 
 DUAL_ENCODERS = ("clip", "siglip", "siglip2", "align", "flava", "chinese_clip", "altclip", "metaclip_2")
+OPTIONS = {**TORCH, **TEMPLATES, **SEGMENTATION}
 
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     """Load one model of transformers."""
     import_torchvision()
-    if is_segmentation(spec, {**SEGMENTATION, **spec.options}):
-        return _segment_transformers.load(spec, options)
-    given = torch_options(spec, options, templates="", task="")
-    only_random(spec, given.own["weights"])
-    model, processor, tokenizer, notes = _found(spec.body, given, options.offline)
+    parsed = torch_options(spec, options, OPTIONS)
+    if is_segmentation(spec, parsed.values):
+        return _segment_transformers.load(spec, options, parsed)
+    wanted = f"model {spec.body!r} of transformers (config.json, preprocessor_config.json, model.safetensors)"
+    model, processor, tokenizer, notes = from_repository(
+        spec.body, wanted, options.offline, lambda s: _parts(s, parsed)
+    )
     settings: dict[str, Any] = {"image_processor": f"{type(processor).__name__} ({BACKEND})"}
     if tokenizer is None:
-        labels = space_of(given.labels) if given.labels else label_space_of(model.config, spec.body)
-        way = route(model, len(labels), given.features, call=lambda x: model(pixel_values=x))
+        labels = parsed.labels or label_space_of(model.config, spec.body)
+        way = route(model, len(labels), parsed.features, call=lambda x: model(pixel_values=x))
     else:
-        labels = space_of(given.labels)
-        way, prompted = _dual(model, tokenizer, labels, given, options.device)
-        settings.update(prompted)
+        labels = parsed.labels or imagenet()
+        way, prompt_settings = _dual(model, tokenizer, labels, parsed, options.device)
+        settings.update(prompt_settings)
     observer = TorchObserver(
         model,
-        name=given.name,
-        preprocess=overridden(preprocess_of(processor, spec.body), spec, given.own),
+        name=parsed.name,
+        preprocess=overridden(preprocess_of(processor, spec.body), spec, parsed.values),
         labels=labels,
         device=options.device,
         precision=options.precision,
@@ -64,17 +74,7 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     return [observer]
 
 
-def _found(body: str, given: TorchOptions, offline: bool) -> tuple[Any, Any, Any, tuple[str, ...]]:
-    wanted = f"model {body!r} of transformers (config.json, preprocessor_config.json, model.safetensors)"
-    folder = Path(body).expanduser()
-    if folder.is_dir():
-        return _hub.from_disk(lambda: _parts(str(folder), given), wanted)
-    if body.startswith(("/", ".", "~")) or body.count("/") > 1:
-        raise UserError(f"there is no folder {body}", "a repository of the hub is written ORGANISATION/NAME")
-    return _hub.fetched(lambda: _parts(body, given), wanted, offline=offline)
-
-
-def _parts(source: str, given: TorchOptions) -> tuple[Any, Any, Any, tuple[str, ...]]:
+def _parts(source: str, parsed: TorchOptions) -> tuple[Any, Any, Any, tuple[str, ...]]:
     import transformers
 
     transformers.utils.logging.disable_progress_bar()  # of reading a file; a download still shows its own
@@ -83,31 +83,33 @@ def _parts(source: str, given: TorchOptions) -> tuple[Any, Any, Any, tuple[str, 
     kind = transformers.AutoModel if dual else transformers.AutoModelForImageClassification
     processor = transformers.AutoImageProcessor.from_pretrained(source, backend=BACKEND)
     tokenizer = transformers.AutoTokenizer.from_pretrained(source) if dual else None
-    model, notes = _model(kind, source, config, given)
+    model, notes = _model(kind, source, config, parsed)
     return model, processor, tokenizer, notes
 
 
-def _model(kind: Any, source: str, config: Any, given: TorchOptions) -> tuple[Any, tuple[str, ...]]:
+def _model(kind: Any, source: str, config: Any, parsed: TorchOptions) -> tuple[Any, tuple[str, ...]]:
     import torch
 
-    if given.random or given.checkpoint:
-        return initialised(lambda: kind.from_config(config, dtype=torch.float32), given)
+    if parsed.random or parsed.checkpoint:
+        if parsed.labels and config.model_type not in DUAL_ENCODERS:
+            config.num_labels = len(parsed.labels)
+        return initialised(lambda: kind.from_config(config, dtype=torch.float32), parsed)
     model, info = kind.from_pretrained(source, dtype=torch.float32, output_loading_info=True)
     # transformers fills what the file lacks with random numbers and only warns: a head that was never trained.
-    lacking = [*info["missing_keys"], *(str(m) for m in info.get("mismatched_keys", ()))]
-    if lacking:
+    missing = [*info["missing_keys"], *(str(m) for m in info.get("mismatched_keys", ()))]
+    if missing:
         raise all_problems(
             f"the weights of {source} do not fit {type(model).__name__}",
-            [f"missing {key}" for key in sorted(map(str, lacking))],
+            [f"missing {key}" for key in sorted(map(str, missing))],
             "choose a repository with a trained classifier head, e.g. one fine-tuned on ImageNet",
         )
     return model, ()
 
 
 def _dual(
-    model: Any, tokenizer: Any, labels: LabelSpace, given: TorchOptions, device: str
+    model: Any, tokenizer: Any, labels: LabelSpace, parsed: TorchOptions, device: str
 ) -> tuple[Route, dict[str, Any]]:
-    templates = read_templates(given.own["templates"])
+    templates = read_templates(parsed.values["templates"])
     model.to(pick_device(device)).eval()
     seen: list[Any] = []
 
@@ -157,4 +159,5 @@ ADAPTER = Adapter(
         "transformers:openai/clip-vit-base-patch32?labels=imagenet1k",
         "transformers:nvidia/segformer-b0-finetuned-ade-512-512?task=segmentation&labels=ade20k",
     ),
+    options=OPTIONS,
 )

@@ -1,4 +1,4 @@
-"""How logits and penultimate features come out of a torch module in one forward pass.
+"""How logits, penultimate features and the outputs of further layers come out of a torch module in one forward pass.
 
 Penultimate features are what the classifier reads: the library's own ``forward_head(pre_logits=True)`` where there is
 one (timm), else the input of the last Linear or 1×1-convolution that has as many outputs as there are classes, else the
@@ -8,10 +8,15 @@ output of a layer that the user names. Maps and token sequences are averaged ove
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from cuebench.errors import UserError, did_you_mean
+from cuebench.observers.base import ObserverBase
+
+ALL = "all"
+"""Instead of names of layers: every block."""
 
 
 class Outputs(NamedTuple):
@@ -30,6 +35,9 @@ class Route(NamedTuple):
 
     forward: Forward
     features: str
+
+
+# ------------------------------------------------------------------------------------------ penultimate features
 
 
 def route(
@@ -58,22 +66,22 @@ def route(
     name = find_classifier(module, classes)
     if name is not None:
         return Route(_hooked(module, run, name, before=True), f"input of {name}")
-    return Route(_plain(run), "")
+    return Route(lambda x, want: Outputs(first_tensor(run(x)), None), "")
 
 
 def find_classifier(module: Any, classes: int) -> str | None:
     """Return the name of the last Linear or 1×1-convolution with that many outputs."""
     import torch
 
-    found = None
+    classifier = None
     if isinstance(module, torch.jit.ScriptModule):
         return None  # hooks do not fire inside TorchScript
     for name, part in module.named_modules():
         linear = isinstance(part, torch.nn.Linear) and part.out_features == classes
         conv = isinstance(part, torch.nn.Conv2d) and part.out_channels == classes and set(part.kernel_size) == {1}
         if linear or conv:
-            found = name
-    return found
+            classifier = name
+    return classifier
 
 
 def first_tensor(output: Any, key: str = "logits") -> Any:
@@ -122,10 +130,6 @@ def _split(module: Any) -> Forward:
     return forward
 
 
-def _plain(run: Callable[[Any], Any]) -> Forward:
-    return lambda x, want: Outputs(first_tensor(run(x)), None)
-
-
 def _hooked(module: Any, run: Callable[[Any], Any], layer: str, *, before: bool) -> Forward:
     parts = dict(module.named_modules())
     if layer not in parts:
@@ -150,3 +154,88 @@ def _hooked(module: Any, run: Callable[[Any], Any], layer: str, *, before: bool)
         return Outputs(logits, as_rows(seen[-1]))
 
     return forward
+
+
+def script_route(module: Any) -> Route:
+    """Return the way through a TorchScript module, in which Python hooks do not fire.
+
+    Where the graph ends in a linear layer, a copy of the graph that also returns that layer's input gives the features.
+    Other graphs give logits only.
+    """
+    import torch
+
+    graph = module.graph.copy()
+    torch._C._jit_pass_inline(graph)
+    ends = [output.debugName() for output in graph.outputs()]
+    last = next((n for n in graph.findAllNodes("aten::linear") if ends == [n.outputsAt(0).debugName()]), None)
+    if last is None:
+        return Route(lambda x, want: Outputs(first_tensor(module(x)), None), "")
+    graph.registerOutput(next(iter(last.inputs())))
+    graph.makeMultiOutputIntoTuple()
+    both = torch._C._create_function_from_graph("forward_with_features", graph)
+
+    def forward(x: Any, want: bool) -> Outputs:
+        return Outputs(*both(module._c, x)) if want else Outputs(first_tensor(module(x)), None)
+
+    return Route(forward, "input of the last linear layer")
+
+
+# ------------------------------------------------------------------------------------------ further layers
+
+
+def suggested_layers(observer: ObserverBase, most: int = 5) -> str:
+    """Say which layer of an observer without features could be named, as the end of a sentence; empty: none."""
+    if observer.outputs():
+        return f"; name an output of the file with ?features=OUTPUT; it has {', '.join(observer.outputs())}"
+    names = observer.layers()
+    return f"; name a layer with ?features=LAYER, for example {', '.join(names[-most:])}" if names else ""
+
+
+def blocks(module: Any) -> list[str]:
+    """Return the building blocks of a module in order: its children; lists and sequences of blocks are opened.
+
+    For a ResNet these are ``conv1``, …, ``layer1.0``, …, ``avgpool``, ``fc``: every step that a reader of the
+    architecture would name, but not the parts inside a residual block.
+    """
+    from torch import nn
+
+    names: list[str] = []
+
+    def walk(part: Any, prefix: str) -> None:
+        for name, child in part.named_children():
+            if isinstance(child, nn.Sequential | nn.ModuleList | nn.ModuleDict) and len(child):
+                walk(child, f"{prefix}{name}.")
+            else:
+                names.append(prefix + name)
+
+    walk(module, "")
+    return names
+
+
+def check_layers(module: Any, names: Sequence[str]) -> None:
+    """Raise for a layer that the module does not have, with the nearest names."""
+    known = {name for name, _ in module.named_modules() if name}
+    for name in names:
+        if name not in known:
+            raise did_you_mean("layer", name, known)
+
+
+@contextmanager
+def watching(module: Any, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Collect what the named layers put out while the block runs; the module is left as it was."""
+    parts = dict(module.named_modules())
+    seen: dict[str, Any] = {}
+
+    def keep(name: str) -> Callable[[Any, Any, Any], None]:
+        def hook(_: Any, __: Any, output: Any) -> None:
+            seen.pop(name, None)  # a layer that is used several times stands where it was used last
+            seen[name] = first_tensor(output, "last_hidden_state")
+
+        return hook
+
+    hooks = [parts[name].register_forward_hook(keep(name)) for name in names]
+    try:
+        yield seen
+    finally:
+        for hook in hooks:
+            hook.remove()

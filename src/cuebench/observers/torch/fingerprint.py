@@ -13,7 +13,6 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from cuebench.observers.torch.content import Content
-from cuebench.observers.torch.weights import hash_tensors
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _MANGLED = re.compile(rb"___torch_mangle_\d+\.")
@@ -45,7 +44,12 @@ class Identity:
     def notes(self) -> tuple[str, ...]:
         """What the record says about parts that cannot be read; looked for when asked for: it takes a while."""
         opaque = [*hash_behaviour(self.module)[1], *hash_hooks(self.module)[1]] if self._token else []
-        return (_unreadable(opaque),) if opaque else ()
+        if not opaque:
+            return ()
+        return (
+            "answers are not found again later, because not all that decides them can be hashed: "
+            f"{'; '.join(opaque[:3])}{' …' * (len(opaque) > 3)}; name the model's content with fingerprint=",
+        )
 
     @property
     def weights(self) -> str:
@@ -56,19 +60,24 @@ class Identity:
         """Return the hash of all that decides the answers to the same pixels."""
         behaviour = self._frozen[1] if self._frozen else self._whole(*hash_behaviour(self.module))
         hooks = self._whole(*hash_hooks(self.module))
-        settled = json.dumps(settings, sort_keys=True, default=str)
-        return hashlib.sha256((self.weights + behaviour + hooks + settled).encode()).hexdigest()
+        settings_text = json.dumps(settings, sort_keys=True, default=str)
+        return hashlib.sha256((self.weights + behaviour + hooks + settings_text).encode()).hexdigest()
 
     def _whole(self, digest: str, opaque: list[str]) -> str:
         """Return a hash that can be trusted: one with holes holds for this object only."""
         return digest + self._token if opaque else digest
 
 
-def _unreadable(opaque: list[str]) -> str:
-    return (
-        f"answers are not found again later, because not all that decides them can be hashed: {'; '.join(opaque[:3])}"
-        f"{' …' * (len(opaque) > 3)}; name the model's content with fingerprint="
-    )
+def hash_tensors(tensors: Mapping[str, Any]) -> str:
+    """Return the sha256 of named tensors: name, dtype, shape and bytes, sorted by name."""
+    import torch
+
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        value = tensors[name].detach().cpu().contiguous()
+        digest.update(f"{name}|{value.dtype}|{tuple(value.shape)}|".encode())
+        digest.update(value.reshape(-1).view(torch.uint8).numpy().data if value.numel() else b"")
+    return digest.hexdigest()
 
 
 def hash_module(module: Any) -> str:
@@ -76,12 +85,12 @@ def hash_module(module: Any) -> str:
     state = dict(module.state_dict())
     state.update({f"buffer:{k}": v for k, v in module.named_buffers() if k not in state})
     plain = {k: v for k, v in state.items() if hasattr(v, "detach") and not v.is_quantized}
-    found = hash_tensors(plain)
+    digest = hash_tensors(plain)
     if len(plain) == len(state):
-        return found
+        return digest
     content = Content(feed_module)  # packed int8 weights are tuples; an extra state is anything
     content.items(((k, v) for k, v in state.items() if k not in plain), "state dict")
-    return hashlib.sha256((found + content.hexdigest()).encode()).hexdigest()
+    return hashlib.sha256((digest + content.hexdigest()).encode()).hexdigest()
 
 
 def hash_behaviour(module: Any) -> tuple[str, list[str]]:
@@ -95,15 +104,15 @@ def hash_behaviour(module: Any) -> tuple[str, list[str]]:
 
 
 def hash_hooks(module: Any) -> tuple[str, list[str]]:
-    """Return the hash of the functions that were hung on a module, and what of it cannot be read."""
+    """Return the hash of the forward hooks of a module, and what of it cannot be read."""
     parts = dict(module.named_modules())
-    hung = [(f"hook of {name or 'the model'}", list(getattr(part, kind).values()))
+    hooks_of_parts = [(f"hook of {name or 'the model'}", list(getattr(part, kind).values()))
             for name, part in parts.items() for kind in _HOOKS if getattr(part, kind, None)]  # fmt: skip
-    if not hung:
+    if not hooks_of_parts:
         return "", []
     content = Content(feed_module)
     content.skip(_names(module))
-    for where, hooks in hung:
+    for where, hooks in hooks_of_parts:
         content.note(where)
         content.feed(hooks, where)
     return content.hexdigest(), content.opaque

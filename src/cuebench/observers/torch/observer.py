@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array, Pixels
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
-from cuebench.observers.base import Answers, Batch
+from cuebench.observers.base import Answers, Batch, ObserverBase
 from cuebench.observers.preprocess import Preprocess
-from cuebench.observers.torch.features import Outputs, Route, as_rows, route
+from cuebench.observers.torch.features import ALL, Outputs, Route, as_rows, blocks, check_layers, route, watching
 from cuebench.observers.torch.fingerprint import Identity
-from cuebench.observers.torch.layers import ALL, blocks, check_layers, watching
 from cuebench.observers.torch.placement import Placed
 from cuebench.types import Capability, ObserverKind
 
 
-class TorchObserver:
+class TorchObserver(ObserverBase):
     """An ``nn.Module`` that answers with logits and penultimate features.
 
     Parameters
@@ -49,7 +49,10 @@ class TorchObserver:
         whenever it is asked for.
     """
 
+    name: str
     kind: ObserverKind = "model"
+    preprocess: Preprocess
+    labels: LabelSpace | None
 
     def __init__(
         self,
@@ -121,8 +124,8 @@ class TorchObserver:
     @property
     def capabilities(self) -> frozenset[Capability]:
         """``logits`` where there is a label space, ``features`` where they can be reached."""
-        able: list[Capability] = ["logits"] if self.labels is not None else []
-        return frozenset([*able, "features"] if self.way.features else able)
+        logits: list[Capability] = ["logits"] if self.labels is not None else []
+        return frozenset([*logits, "features"] if self.way.features else logits)
 
     def layers(self) -> list[str]:
         """Return the names of all layers, for ``features=LAYER``."""
@@ -142,8 +145,8 @@ class TorchObserver:
         idle = [name for name in wanted if name not in seen]
         if idle and list(names) != [ALL]:
             raise UserError(f"layers of {self.name!r} that take no part in the forward pass: {', '.join(idle)}")
-        note = (f"no part in the forward pass: {', '.join(idle)}",) if idle else ()
-        reader = self.told({"layers": list(seen)}, note)  # in the order of the forward pass
+        notes = (f"no part in the forward pass: {', '.join(idle)}",) if idle else ()
+        reader = self.told({"layers": list(seen)}, notes)  # in the order of the forward pass
         reader.read = tuple(seen)
         return reader
 
@@ -163,18 +166,20 @@ class TorchObserver:
         layers = self.read if "features" in needs else ()
         with watching(self.module, layers) as seen:
             logits, features = self._forward(batch.images, "features" in needs)
-        answers: dict[str, np.ndarray[Any, Any]] = {}
+        answers: dict[str, Array] = {}
         if "logits" in needs:
-            answers["logits"] = self._checked(_numpy(logits))
+            answers["logits"] = _numpy(logits)
+            if self.labels is not None:
+                check_logits(self.name, answers["logits"], self.labels)
         if "features" in needs:
             answers["features"] = _numpy(features)
             answers.update({f"features:{name}": _numpy(as_rows(seen[name])) for name in layers})
         return answers
 
-    def _forward(self, images: np.ndarray[Any, np.dtype[np.uint8]], features: bool) -> Outputs:
+    def _forward(self, images: Pixels, features: bool) -> Outputs:
         return self._placed.run(lambda x: self.way.forward(x, features), self.pixels(images))
 
-    def pixels(self, images: np.ndarray[Any, np.dtype[np.uint8]]) -> Any:
+    def pixels(self, images: Pixels) -> Any:
         """Return the normalised input N×3×H×W on the device: ``Preprocess.normalise``, step by step."""
         import torch
 
@@ -184,16 +189,11 @@ class TorchObserver:
         std = torch.tensor(self.preprocess.std, dtype=torch.float32, device=self.device).view(1, 3, 1, 1)
         return x.mul(self.preprocess.scale).sub(mean).div(std)
 
-    def _checked(self, logits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        if self.labels is not None:
-            check_logits(self.name, logits, self.labels)
-        return logits
-
     def __repr__(self) -> str:
         return f"TorchObserver({self.name!r}, {type(self.module).__name__}, {self.device}, {self.precision})"
 
 
-def check_logits(name: str, logits: np.ndarray[Any, Any], labels: LabelSpace) -> None:
+def check_logits(name: str, logits: Array, labels: LabelSpace) -> None:
     """Raise where logits do not fit the label space, or are not numbers."""
     if logits.ndim != 2:
         raise UserError(
@@ -214,7 +214,7 @@ def check_logits(name: str, logits: np.ndarray[Any, Any], labels: LabelSpace) ->
         )
 
 
-def _numpy(tensor: Any) -> np.ndarray[Any, Any]:
+def _numpy(tensor: Any) -> Array:
     array = tensor.float().cpu().numpy()
     while array.ndim > 2 and array.shape[-1] == 1:  # a convolutional head gives N×C×1×1
         array = array[..., 0]

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+import platform
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from typing import Any, TypeVar
 
-from cuebench.observers.torch.device import autocast, check_precision, keep_freed_memory, pick_device
+from cuebench.errors import UserError
 
 T = TypeVar("T")
+PRECISIONS = ("float32", "bfloat16", "float16")
+KEEP_MEMORY = "CUEBENCH_KEEP_MEMORY"
+"""Environment variable; ``0`` leaves the allocator as it is."""
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of malloc.h
+_LARGEST = (1 << 30, 32 << 20)  # older versions of glibc refuse more than 32 MiB
 
 
 class Placed:
@@ -30,13 +40,16 @@ class Placed:
     """
 
     def __init__(self, module: Any, device: str, precision: str, *, frozen: bool) -> None:
-        self.device, self._asked, self.frozen = pick_device(device), check_precision(precision), frozen
+        if precision not in PRECISIONS:
+            raise UserError(f"unknown precision {precision!r}", f"one of {', '.join(PRECISIONS)}")
+        self.device, self.frozen = pick_device(device), frozen
+        self._requested_precision = precision
         self.module = module.to(self.device).eval()
         self.dtype = next((p.dtype for p in module.parameters() if p.is_floating_point()), None)
-        own = str(self.dtype or "float32").removeprefix("torch.")
-        self.precision = own if precision == "float32" else precision
+        weights_precision = str(self.dtype or "float32").removeprefix("torch.")
+        self.precision = weights_precision if precision == "float32" else precision
         self.notes: tuple[str, ...] = ()
-        self._away = False
+        self._released = False
         if self.device.type == "cpu":
             keep_freed_memory()
         # Convolutions on the CPU are up to 1.4 times as fast; TorchScript has fixed its own format.
@@ -55,34 +68,32 @@ class Placed:
         """Go to the main memory; ``run`` comes back."""
         if self.device.type != "cpu":
             self.module.to("cpu")
-            self._away = True
-
-    def _come_back(self) -> None:
-        if self._away:
-            self.module.to(self.device)
-            self._away = False
+            self._released = True
 
     def run(self, call: Callable[[Any], T], pixels: Any) -> T:
         """Return ``call(pixels)``, pixels being float32 N×3×H×W on any device."""
         import torch
 
-        self._come_back()
+        if self._released:
+            self.module.to(self.device)
+            self._released = False
         self.module.eval()  # the caller may have trained it since
-        quiet = torch.inference_mode() if self.frozen else torch.no_grad()
-        with quiet, autocast(self.device, self._asked):
+        no_gradients = torch.inference_mode() if self.frozen else torch.no_grad()
+        with no_gradients, autocast(self.device, self._requested_precision):
             try:
-                return call(self._ready(pixels))
+                return call(self._prepared(pixels))
             except RuntimeError as error:
-                if not self.channels_last or not _is_about_strides(error):
+                about_strides = "view" in str(error) and "stride" in str(error)
+                if not self.channels_last or not about_strides:
                     raise
             self.channels_last = False
             self._set_format()
             self.notes = ("contiguous memory format: the model does not work with channels last, which is faster",)
-            return call(self._ready(pixels))
+            return call(self._prepared(pixels))
 
-    def _ready(self, pixels: Any) -> Any:
+    def _prepared(self, pixels: Any) -> Any:
         x = pixels.to(self.device)
-        x = x if self.dtype is None or self._asked != "float32" else x.to(self.dtype)
+        x = x if self.dtype is None or self._requested_precision != "float32" else x.to(self.dtype)
         return x.contiguous(memory_format=self._format())
 
     def _set_format(self) -> None:
@@ -95,6 +106,52 @@ class Placed:
         return torch.channels_last if self.channels_last else torch.contiguous_format
 
 
-def _is_about_strides(error: RuntimeError) -> bool:
-    text = str(error)
-    return "view" in text and "stride" in text
+def pick_device(name: str = "auto") -> Any:
+    """Return the torch device of that name; ``auto`` takes cuda, else mps, else cpu."""
+    import torch
+
+    if name == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise UserError(f"unknown device {name!r}", "one of auto, cpu, cuda, cuda:N, mps") from None
+    available = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}.get(device.type)
+    if available is not None and not available():
+        raise UserError(f"device {name!r} is not available here", "use device 'auto' or 'cpu'")
+    return device
+
+
+def autocast(device: Any, precision: str) -> AbstractContextManager[Any]:
+    """Return the context of the forward pass: torch's autocast for the half precisions, and float32 that is float32.
+
+    On CUDA, cuDNN computes float32 convolutions with 10-bit mantissas (TF32) unless it is told not to: logits of
+    MobileNetV2 then differ from the CPU's by up to .009.
+    """
+    import torch
+
+    if precision == "float32":
+        if device.type != "cuda":
+            return nullcontext()
+        return torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False)
+    return torch.autocast(device.type, dtype=getattr(torch, precision))
+
+
+@cache
+def keep_freed_memory() -> bool:
+    """Tell glibc to keep freed memory for the next allocation; return whether it does. Done once for a process.
+
+    A forward pass on the CPU takes and frees tensors of many megabytes. glibc gives each of them back to the kernel and
+    asks for zeroed pages for the next one: a third to a half of the CPU time of EfficientNet-Lite0 was such faults.
+    The price: memory once taken is returned when the process ends (Lite0, 32 images: 1.03 instead of 0.88 GB).
+    """
+    if os.environ.get(KEEP_MEMORY, "1") == "0" or platform.libc_ver()[0] != "glibc":
+        return False
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return False
+    kept = bool(mallopt(_TRIM_THRESHOLD, (1 << 31) - 1))
+    return any(mallopt(_MMAP_THRESHOLD, size) for size in _LARGEST) and kept

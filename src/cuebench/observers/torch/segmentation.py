@@ -50,8 +50,8 @@ def torch_masks(
     """
     import torch
 
-    own = {"precision": precision, **(settings or {})}
-    identity = Identity(module, frozen=frozen, named="fingerprint" in own)
+    identifying = {"precision": precision, **(settings or {})}
+    identity = Identity(module, frozen=frozen, named="fingerprint" in identifying)
     placed = Placed(module, device, precision, frozen=frozen)
     run = call or module
 
@@ -61,7 +61,7 @@ def torch_masks(
     return MaskObserver(
         forward,
         name=name,
-        fingerprint=lambda: identity.fingerprint(own),
+        fingerprint=lambda: identity.fingerprint(identifying),
         preprocess=preprocess,
         labels=labels,
         window=window,

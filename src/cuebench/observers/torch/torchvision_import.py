@@ -34,16 +34,16 @@ class Status(NamedTuple):
 
 
 def import_torchvision() -> ModuleType:
-    """Return torchvision, mending the one known import error; any other error is raised as it is."""
+    """Return torchvision, repairing the one known import error; any other error is raised as it is."""
     if importlib.util.find_spec("torchvision") is None:
         raise MissingExtra("torchvision", "torch", "torchvision")
     try:
         return importlib.import_module("torchvision")
     except RuntimeError as error:
-        found = _ERROR.search(str(error))
-        if found is None:
+        operator = _ERROR.search(str(error))
+        if operator is None:
             raise
-        if found[1] not in _SCHEMAS or _library:
+        if operator[1] not in _SCHEMAS or _library:
             raise UserError(
                 f"torchvision and torch do not fit each other: {error}",
                 "install versions that were released together, see https://github.com/pytorch/vision#installation",

@@ -1,8 +1,7 @@
-"""Weights as data: hashed, read without running code, fitted into a module, or drawn at random from a seed."""
+"""Weights as data: read without running code, fitted into a module, or drawn at random from a seed."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,24 +14,6 @@ _TRAINED = ("state_dict", "model_state_dict", "model", "net", "network", "module
 _AVERAGING_STEPS = "n_averaged"
 """What torch's AveragedModel adds to the weights; it decides no answer."""
 _PREFIXES = ("module.", "_orig_mod.", "model.", "net.", "network.", "backbone.")
-
-
-def hash_tensors(tensors: Mapping[str, Any]) -> str:
-    """Return the sha256 of named tensors: name, dtype, shape and bytes, sorted by name."""
-    import torch
-
-    digest = hashlib.sha256()
-    for name in sorted(tensors):
-        value = tensors[name].detach().cpu().contiguous()
-        digest.update(f"{name}|{value.dtype}|{tuple(value.shape)}|".encode())
-        digest.update(value.reshape(-1).view(torch.uint8).numpy().data if value.numel() else b"")
-    return digest.hexdigest()
-
-
-def hash_file(path: Path) -> str:
-    """Return the sha256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def existing_file(name: str | Path, what: str) -> Path:
@@ -91,11 +72,28 @@ def _read_torch(path: Path) -> Any:
         raise UserError(
             f"{path} holds more than tensors: loading it would run code from the file, which cuebench refuses "
             f"({_first_reason(str(error))})",
-            "if you trust the file, convert it once: "
-            "torch.save(torch.load(FILE, weights_only=False).state_dict(), 'tensors.pt'), and load tensors.pt",
+            "only if you trust the file, because this runs the code in it, keep its tensors: "
+            f"{_conversion(path)}; then load {_converted(path)}",
         ) from None
     except (RuntimeError, EOFError) as error:
         raise UserError(f"{path} cannot be read as a torch checkpoint: {_first_reason(str(error))}") from None
+
+
+def _converted(path: Path) -> Path:
+    return path.with_name(f"{path.stem}.tensors.pt")
+
+
+def _conversion(path: Path) -> str:
+    """Return a command that keeps the tensors and state dicts of a checkpoint, at any place in its first level."""
+    return (
+        'python -c "import torch; '
+        f"d = torch.load('{path}', map_location='cpu', weights_only=False); "
+        "d = d if isinstance(d, dict) else dict(model=d); "
+        "d = {k: v.state_dict() if hasattr(v, 'state_dict') else v for k, v in d.items()}; "
+        "d = {k: v for k, v in d.items() if hasattr(v, 'detach') or "
+        "isinstance(v, dict) and v and all(hasattr(t, 'detach') for t in v.values())}; "
+        f"torch.save(d, '{_converted(path)}')\""
+    )
 
 
 def _first_reason(text: str) -> str:
@@ -142,39 +140,40 @@ def fit(module: Any, state: Mapping[str, Any], what: str) -> tuple[str, ...]:
     Prefixes that training wrappers add (``module.``, ``model.`` …) are taken off when that makes the keys fit. Missing,
     unexpected and misshapen keys are reported all at once.
     """
-    own = module.state_dict()
-    state, notes = _strip(own, state)
-    problems = _key_problems(own, state)
+    expected = module.state_dict()
+    state, notes = _without_prefix(expected, state)
+    # A counter of training steps does not change an answer, and old checkpoints do not have it.
+    missing = [k for k in expected if k not in state and not k.endswith("num_batches_tracked")]
+    unexpected = [k for k in state if k not in expected]
+    misfits = [k for k in expected if k in state and tuple(state[k].shape) != tuple(expected[k].shape)]
+    problems = [f"missing key {k}" for k in missing] + [f"unexpected key {k}" for k in unexpected]
+    problems += [f"{k}: shape {tuple(state[k].shape)}, the model has {tuple(expected[k].shape)}" for k in misfits]
     if problems:
-        raise all_problems(
-            f"checkpoint {what} does not fit {type(module).__name__}", problems, "check the architecture (arch=…)"
-        )
+        hint = "name the architecture that the weights were trained with: arch=…"
+        # Weights and biases of the last layers differ in the number of outputs only, and all alike.
+        heads = [k for k in misfits if state[k].ndim and state[k].shape[1:] == expected[k].shape[1:]]
+        outputs = {int(state[k].shape[0]) for k in heads}
+        if len(outputs) == 1 and len(heads) == len(problems):
+            classes = outputs.pop()
+            hint = (
+                f"its head has {classes} classes: give labels=FILE with their {classes} names (a JSON list); "
+                f"a model of your own code must be built with {classes} classes"
+            )
+        raise all_problems(f"checkpoint {what} does not fit {type(module).__name__}", problems, hint)
     module.load_state_dict(dict(state), strict=False)
     return notes
 
 
-def _strip(own: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    taken: list[str] = []
+def _without_prefix(expected: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    removed: list[str] = []
     state = {k: v for k, v in state.items() if k != _AVERAGING_STEPS}
-    while not set(own) & set(state):
+    while not set(expected) & set(state):
         prefix = next((p for p in _PREFIXES if any(k.startswith(p) for k in state)), None)
         if prefix is None:
             break
         state = {k.removeprefix(prefix): v for k, v in state.items()}
-        taken.append(prefix)
-    return state, (f"prefix {''.join(taken)!r} taken off the checkpoint's keys",) if taken else ()
-
-
-def _key_problems(own: Mapping[str, Any], state: Mapping[str, Any]) -> list[str]:
-    # A counter of training steps does not change an answer, and old checkpoints do not have it.
-    missing = [k for k in own if k not in state and not k.endswith("num_batches_tracked")]
-    unexpected = [k for k in state if k not in own]
-    misfits = [
-        f"{k}: shape {tuple(state[k].shape)}, the model has {tuple(own[k].shape)}"
-        for k in own
-        if k in state and tuple(state[k].shape) != tuple(own[k].shape)
-    ]
-    return [f"missing key {k}" for k in missing] + [f"unexpected key {k}" for k in unexpected] + misfits
+        removed.append(prefix)
+    return state, (f"prefix {''.join(removed)!r} taken off the checkpoint's keys",) if removed else ()
 
 
 @contextmanager

@@ -6,26 +6,28 @@ and nothing but the answers is written to disk. Used by the cue-decomposition pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
-from cuebench.metrics.quality import Quality
-from cuebench.metrics.relative_robustness import by_type, mean_quality, over
+from cuebench.metrics.relative_robustness import relative_robustness
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols import correctness, imagenet_accuracy, masks
 from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
-from cuebench.protocols.corruption_robustness.corruptions import CLEAN, CORRECTED, TYPES, Corruption, corruptions
-from cuebench.protocols.cue_decomposition.scores import Measured
+from cuebench.protocols.correctness import Qualities
+from cuebench.protocols.corruption_robustness.corruptions import CLEAN, CORRECTED, TYPES, corruptions
 from cuebench.responses.table import Reduce, Responses
+from cuebench.statistics.estimates import derived
+from cuebench.statistics.resampled import mean_estimate
 from cuebench.stimuli.decomposition.cue_list import ORIGINAL
 from cuebench.stimuli.decomposition.folder import CLASSIFICATION, MANIFEST, SEGMENTATION, read_set
-from cuebench.types import Citation, Reference, Score, StimulusSet
+from cuebench.types import Citation, Estimate, Headline, Reference, StimulusSet
 
 NAME, VERSION = "corruption_robustness", 1
 SQUARE = "square?size=224&resize=256"
+"""Recipe that cuts photographs to the usual centre square."""
 
 
 def read(data_root: Path) -> StimulusSet:
@@ -33,20 +35,23 @@ def read(data_root: Path) -> StimulusSet:
 
     The originals of a decomposition go first, so that R_cd and robustness speak of the same images.
     """
-    made = [name for name in (CLASSIFICATION, SEGMENTATION) if (data_root / name / MANIFEST).is_file()]
-    if len(made) > 1:
-        raise UserError(f"{data_root} holds {made[0]} and {made[1]}: which images?", "give each a data root of its own")
-    before = ""
-    if made:
-        images = read_set(data_root / made[0], "")
+    sets = [name for name in (CLASSIFICATION, SEGMENTATION) if (data_root / name / MANIFEST).is_file()]
+    if len(sets) > 1:
+        raise UserError(
+            f"{data_root} holds {sets[0]} and {sets[1]}: which images?", "move one of them to another data root"
+        )
+    if sets:
+        images, before = read_set(data_root / sets[0], ""), ""
         images = images.only([s for s in images if s.condition == ORIGINAL])
     else:
         images, before = imagenet_accuracy.read(data_root), SQUARE
     planned = corruptions(keep_colour=_segmentation(images))
     stimuli = tuple(c.stimulus(s, before) for s in images for c in planned)
     partial = tuple(p.replace("stimuli", "images") for p in images.partial)
-    return replace(images, name=NAME, stimuli=stimuli, expected=images.expected * len(planned), partial=partial,
-                   notes=())  # fmt: skip  # how cues were made is nothing to originals
+    # The notes say how the cues were made, which does not concern the originals.
+    return replace(
+        images, name=NAME, stimuli=stimuli, expected=images.expected * len(planned), partial=partial, notes=()
+    )
 
 
 def _segmentation(stimuli: StimulusSet) -> bool:
@@ -67,65 +72,55 @@ def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
     """Return the relative robustness: mean, by type, by level; and the qualities it is made of."""
     if not responses:
         raise UserError(f"no answers to score for {NAME}")
-    return Result([row for one in responses for row in _rows(one, options)])
+    result = Result()
+    for answers in responses:
+        _add_observer(result, _qualities(answers, options))
+    return result
 
 
-def _rows(responses: Responses, options: ScoreOptions) -> Iterator[Score]:
-    segmentation = _segmentation(responses.stimuli)
-    one = _measured(responses, options, segmentation)
-    planned = {c.condition: c for c in corruptions(keep_colour=segmentation) if c.condition in one.qualities}
-    if CLEAN not in one.qualities:
-        raise UserError(f"{responses.observer} was shown no clean image", "run without --limit")
-    clean = one.qualities[CLEAN]
-    levels = {name: over(q, clean) for name, q in one.qualities.items() if name != CLEAN}
-    yield from _summary(one, levels, planned)
-    for name, found in levels.items():
-        yield _row(one, name, "relative_robustness", found)
-    metric = "mean_iou" if segmentation else "accuracy"
-    for name, found in one.qualities.items():
-        yield _row(one, name, metric, found)
+def _qualities(responses: Responses, options: ScoreOptions) -> Qualities:
+    conditions = list(dict.fromkeys(s.condition for s in responses.stimuli))
+    if _segmentation(responses.stimuli):
+        areas = correctness.table(responses, masks.areas(responses), conditions)
+        return Qualities(responses, masks.mean_ious(areas, options), f"mIoU on {len(areas.images):,} images")
+    correct = correctness.table(responses, correctness.correct_answers(responses), conditions)
+    accuracies = correctness.accuracies(correct, options)
+    return Qualities(responses, accuracies, f"accuracy on {len(correct.images):,} images")
 
 
-def _measured(responses: Responses, options: ScoreOptions, segmentation: bool) -> Measured:
-    if segmentation:
-        (found, own), measure = masks.qualities(responses, options), "mIoU"
-    else:
-        conditions = list(dict.fromkeys(s.condition for s in responses.stimuli))
-        (found, own), measure = correctness.qualities(responses, options, conditions), "accuracy"
-    return Measured(responses, own, f"{measure} on {len(found.images):,} images")
+def _add_observer(result: Result, observer: Qualities) -> None:
+    """Add the mean over types (with the published and with the corrected phase noise), types, levels and qualities."""
+    qualities = observer.by_condition
+    if CLEAN not in qualities:
+        raise UserError(f"{observer.responses.observer} was shown no clean image", "run without --limit")
+    levels: dict[str, list[str]] = {}
+    for condition in qualities:
+        if condition != CLEAN:
+            levels.setdefault(condition.partition("/")[0], []).append(condition)
+    by_type = {kind: _relative(observer, conditions) for kind, conditions in levels.items()}
+    corrected = [CORRECTED if kind == "phase_noise" else kind for kind in TYPES]
+    for name, kinds in (("mean", list(TYPES)), ("mean_corrected", corrected)):
+        if set(kinds) <= set(by_type):
+            mean = mean_estimate([by_type[kind] for kind in kinds])
+            observer.add(result, name, "relative_robustness", mean, [c for kind in kinds for c in levels[kind]])
+    for kind, estimate in by_type.items():
+        observer.add(result, kind, "relative_robustness", estimate, levels[kind])
+    for condition in (c for c in qualities if c != CLEAN):
+        observer.add(result, condition, "relative_robustness", _relative(observer, [condition]), [condition])
+    metric = "mean_iou" if _segmentation(observer.responses.stimuli) else "accuracy"
+    for condition, estimate in qualities.items():
+        observer.add(result, condition, metric, estimate, [condition])
 
 
-def _summary(one: Measured, levels: Mapping[str, Quality], planned: Mapping[str, Corruption]) -> Iterator[Score]:
-    """Yield the mean over types (with the published and with the corrected phase noise), then every type."""
-    kinds: dict[str, list[Quality]] = {}
-    for name, found in levels.items():
-        kinds.setdefault(planned[name].kind, []).append(found)
-    types = by_type(kinds)
-    if set(TYPES) <= set(types):
-        yield _row(one, "mean", "relative_robustness", mean_quality([types[t] for t in TYPES]))
-    corrected = [t if t != "phase_noise" else CORRECTED for t in TYPES]
-    if set(corrected) <= set(types):
-        yield _row(one, "mean_corrected", "relative_robustness", mean_quality([types[t] for t in corrected]))
-    for name, found in types.items():
-        yield _row(one, name, "relative_robustness", found)
-
-
-def _row(one: Measured, condition: str, metric: str, found: Quality) -> Score:
-    boot = found.interval()
-    stimuli = one.responses.stimuli
-    total = sum(_counts(s.condition, condition) for s in stimuli)
-    return Score(NAME, VERSION, one.name, condition, metric, found.value, boot.interval.low, boot.interval.high,
-                 boot.interval.kind, found.n, total - found.n, one.note(boot.note))  # fmt: skip
-
-
-def _counts(own: str, condition: str) -> bool:
-    """Tell whether a picture belongs to what a row speaks of."""
-    kind = own.partition("/")[0]
-    if condition == "mean":
-        return kind in TYPES
-    if condition == "mean_corrected":
-        return kind == CORRECTED or (kind in TYPES and kind != "phase_noise")
-    return condition in {own, kind}
+def _relative(observer: Qualities, conditions: Sequence[str]) -> Estimate:
+    """Return the relative robustness over some levels."""
+    levels = [observer.by_condition[c] for c in conditions]
+    return derived(
+        lambda clean, *corrupted: relative_robustness(corrupted, clean),
+        observer.by_condition[CLEAN],
+        *levels,
+        n=sum(level.n for level in levels),
+    )
 
 
 _TABLE = "Heinert et al. 2025, Table VIII; 1,200 images of 16 classes"
@@ -141,6 +136,7 @@ PROTOCOL = Protocol(
     check=check,
     reduce=reduce,
     metrics=("relative_robustness", "accuracy", "mean_iou"),
+    headline=Headline("relative_robustness", ("mean", "mean_corrected"), direction="correct"),
     reference=(
         Reference("ResNet101", "relative_robustness", "contrast", 0.826, _TABLE),
         Reference("ResNet101", "relative_robustness", "high_pass", 0.532, _TABLE),

@@ -1,4 +1,4 @@
-"""The corruptions and their published levels, as recipes. Private to ``corruption_robustness``."""
+"""The corruptions and their published levels, as recipes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TYPES: dict[str, str] = {
     "uniform_noise": "width",
     "phase_noise": "width",
 }
-"""Cue → the keyword that its published levels are of."""
+"""Cue → the keyword that its published levels belong to."""
 CORRECTED = "phase_noise_corrected"
 """Phase noise with mirrored shifts, so that the spectrum stays Hermitian; beside the published one, not in the mean."""
 
@@ -67,14 +67,14 @@ def corruptions(*, keep_colour: bool) -> tuple[Corruption, ...]:
     keep_colour : bool
         As published for segmentation; for classification images are grey.
     """
-    found = [Corruption(CLEAN, 0.0, "")]
+    planned = [Corruption(CLEAN, 0.0, "")]
     for name, keyword in TYPES.items():
         levels: Sequence[float] = cues.get(name).info.levels[keyword]
-        found += [Corruption(name, level, _step(name, keyword, level, keep_colour)) for level in levels]
+        planned += [Corruption(name, level, _step(name, keyword, level, keep_colour)) for level in levels]
     for level in cues.get("phase_noise").info.levels["width"]:
         step = _step("phase_noise", "width", level, keep_colour, mode="corrected")
-        found.append(Corruption(CORRECTED, level, step))
-    return tuple(found)
+        planned.append(Corruption(CORRECTED, level, step))
+    return tuple(planned)
 
 
 def _step(name: str, keyword: str, level: float, keep_colour: bool, **more: str) -> str:

@@ -1,150 +1,127 @@
-"""From qualities on originals, shape cues and texture cues to rows. Private to the cue-decomposition protocols."""
+"""S_cd, R_cd and the qualities behind them, for classification and segmentation."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
-from cuebench.metrics.cue_decomposition import Population
-from cuebench.metrics.quality import Quality
-from cuebench.metrics.robustness_cd import robustness_cd
-from cuebench.metrics.shape_bias_cd import shape_bias_cd
-from cuebench.protocols.base import Protocol, ScoreOptions, partial_notes
-from cuebench.protocols.cue_decomposition.populations import BOTH, check_name, populations
-from cuebench.responses.table import Responses
+import numpy as np
+
+from cuebench.metrics.cue_decomposition import robustness_cd, shape_bias_cd
+from cuebench.options import Option
+from cuebench.protocols.base import Protocol, Result, ScoreOptions
+from cuebench.protocols.correctness import Qualities
+from cuebench.protocols.cue_decomposition.populations import BOTH, Population, check_population, populations
+from cuebench.statistics.correlations import correlate
+from cuebench.statistics.estimates import derived
 from cuebench.stimuli.decomposition.cue_list import ORIGINAL, SHAPE, keeps
-from cuebench.types import Score
+from cuebench.types import Axis, Headline
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-OPTIONS = {"population": BOTH, "leave_out": ""}
-"""What ``--set cue_decomposition.NAME=VALUE`` can change: the population H, and models that are no members of it."""
+OPTIONS = {
+    "population": Option(BOTH, "population H of S_cd: run, heinert2025, both, or a file FILE.json"),
+    "leave_out": Option((), "models that are not members of H; they keep their own scores"),
+}
+HEADLINE = Headline(
+    metric="shape_bias_cd",
+    conditions=(
+        "eed+voronoi H=heinert2025",
+        "eed+voronoi H=run",
+        "eed+voronoi H=*",
+        "eed+* H=heinert2025",
+        "eed+* H=run",
+        "*",
+    ),
+    direction="shape",
+    plane=(Axis("quality_shape", ("eed", "*")), Axis("quality_texture", ("voronoi", "*"))),
+)
 
 
-def checked(protocol: Protocol, settings: Mapping[str, str]) -> Protocol:
-    """Return the protocol; a population that does not exist fails here, before anything is spent."""
-    check_name(ScoreOptions(settings=settings).of(protocol.name, **OPTIONS)["population"])
+def configured(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
+    """Return the protocol; a population that cannot be used fails here, before anything is spent."""
+    check_population(values["population"])
     return protocol
 
 
-@dataclass(frozen=True)
-class Measured:
-    """One observer: its qualities by condition, and what must stand beside them."""
+def add_decomposition(result: Result, observers: Sequence[Qualities], dataset: str, values: Mapping[str, Any]) -> None:
+    """Add Q_O, Q_S, Q_T, S_cd and R_cd of every observer, for each texture cue and population, and the table of H.
 
-    responses: Responses
-    qualities: Mapping[str, Quality]
-    measure: str
-
-    @property
-    def name(self) -> str:
-        """Public name."""
-        return self.responses.observer
-
-    def note(self, *more: str) -> str:
-        """Return the measure, what is partial or excluded, and further notes."""
-        stimuli = self.responses.stimuli
-        unreadable = f"{len(self.responses.excluded):,} unreadable" if self.responses.excluded else ""
-        partial = "".join(partial_notes(stimuli.partial))
-        found = (self.measure, *more, unreadable, partial, *stimuli.notes, *self.responses.notes)
-        return "; ".join(n for n in found if n)
-
-
-@dataclass(frozen=True)
-class Decomposition:
-    """All observers of a run on one decomposed data set."""
-
-    protocol: str
-    version: int
-    dataset: str
-    observers: Sequence[Measured]
-    options: ScoreOptions
-
-    def rows(self) -> list[Score]:
-        """Return for each observer Q_O, Q_S, Q_T, S_cd and R_cd, for each texture cue and each population."""
-        return [row for one in self.observers for row in self._rows(one)]
-
-    @property
-    def textures(self) -> list[str]:
-        """Texture cues that were shown, in the order in which they occur."""
-        found = (c for one in self.observers for c in one.qualities if keeps(c) == "texture" and "/" not in c)
-        return list(dict.fromkeys(found))
-
-    def populations(self, texture: str) -> list[Population]:
-        """Return the populations of one pair of cues, as the options want them."""
-        given = self.options.of(self.protocol, **OPTIONS)
-        models = [one for one in self.observers if one.responses.kind == "model"] or list(self.observers)
-        run = {one.name: one.qualities for one in models}
-        left = [name.strip() for name in given["leave_out"].split(",") if name.strip()]
-        return populations(given["population"], self.dataset, SHAPE, texture, run, left)
-
-    def _rows(self, one: Measured) -> list[Score]:
-        own = one.qualities
-        rows = [self._row(one, ORIGINAL, "quality_original", own[ORIGINAL])] if ORIGINAL in own else []
-        rows += [self._row(one, SHAPE, "quality_shape", own[SHAPE])] if SHAPE in own else []
-        rows += [self._row(one, t, "quality_texture", own[t]) for t in self.textures if t in own]
-        if SHAPE not in own:
-            return rows
-        for texture in (t for t in self.textures if t in own):
-            rows += self._pair(one, texture)
-        return rows
-
-    def _pair(self, one: Measured, texture: str) -> list[Score]:
-        shape, other, original = one.qualities[SHAPE], one.qualities[texture], one.qualities.get(ORIGINAL)
-        rows, pair = [], f"{SHAPE}+{texture}"
-        n = shape.n + other.n
-        for h in self.populations(texture):
-            s, t = h.draws(len(shape.draws))
-            value = shape_bias_cd(shape.value, other.value, h.s, h.t)
-            draws = shape_bias_cd(shape.draws, other.draws, s, t)
-            found = Quality(value, draws, n)
-            rows.append(self._row(one, f"{pair} H={h.name}", "shape_bias_cd", found, h.described()))
-        if original is not None:
-            value = robustness_cd(shape.value, other.value, original.value)
-            draws = robustness_cd(shape.draws, other.draws, original.draws)
-            rows.append(self._row(one, pair, "robustness_cd", Quality(value, draws, n + original.n)))
-        return rows
-
-    def _row(self, one: Measured, condition: str, metric: str, found: Quality, *notes: str) -> Score:
-        boot = found.interval()
-        asked = {"quality_original": {ORIGINAL}, "quality_shape": {SHAPE}}.get(
-            metric, set(condition.split()[0].split("+"))
-        )
-        if metric == "robustness_cd":
-            asked = asked | {ORIGINAL}
-        total = sum(s.condition in asked for s in one.responses.stimuli)
-        return Score(
-            self.protocol,
-            self.version,
-            one.name,
-            condition,
-            metric,
-            found.value,
-            boot.interval.low,
-            boot.interval.high,
-            boot.interval.kind,
-            found.n,
-            total - found.n,
-            one.note(*notes, boot.note),
-        )
-
-    def population_table(self) -> pa.Table:
-        """Return every H with its members, s and t: S_cd means nothing without them."""
-        import pyarrow as pa
-
-        rows = [
-            {"population": p.name, "source": p.source, "cues": f"{SHAPE}+{texture}", "model": m,
-             "quality_shape": p.shape[m].value, "quality_texture": p.texture[m].value, "s": p.s, "t": p.t}
-            for texture in self.textures
-            for p in self.populations(texture)
-            for m in p.shape
-        ]  # fmt: skip
-        return pa.Table.from_pylist(rows, schema=_schema())
+    Parameters
+    ----------
+    result : Result
+        To be added to.
+    observers : sequence of Qualities
+        Every observer's quality in every condition.
+    dataset : str
+        Which of the published sets the populations are taken from.
+    values : mapping
+        The options: ``population`` and ``leave_out``.
+    """
+    shown = dict.fromkeys(c for o in observers for c in o.by_condition if keeps(c) == "texture" and "/" not in c)
+    models = [o for o in observers if o.responses.kind == "model"] or observers
+    run = {o.responses.observer: o.by_condition for o in models}
+    choice, left_out = values.get("population", BOTH), values.get("leave_out", ())
+    by_texture = {t: populations(choice, dataset, SHAPE, t, run, left_out) for t in shown}
+    for observer in observers:
+        _add_observer(result, observer, by_texture)
+    result.tables["population"] = _population_table(by_texture)
 
 
-def _schema() -> pa.Schema:
+def _add_observer(result: Result, observer: Qualities, by_texture: Mapping[str, Sequence[Population]]) -> None:
+    qualities = observer.by_condition
+    textures = [t for t in by_texture if t in qualities]
+    metrics = {ORIGINAL: "quality_original", SHAPE: "quality_shape", **dict.fromkeys(textures, "quality_texture")}
+    for condition, metric in metrics.items():
+        if condition in qualities:
+            observer.add(result, condition, metric, qualities[condition], {condition})
+    for texture in textures if SHAPE in qualities else ():
+        pair, cues = f"{SHAPE}+{texture}", {SHAPE, texture}
+        q_s, q_t, q_o = qualities[SHAPE], qualities[texture], qualities.get(ORIGINAL)
+        for h in by_texture[texture]:
+            bias = derived(shape_bias_cd, q_s, q_t, h.mean_shape, h.mean_texture, n=q_s.n + q_t.n)
+            observer.add(result, f"{pair} H={h.name}", "shape_bias_cd", bias, cues, h.description)
+        if q_o is not None:
+            observer.add(result, pair, "robustness_cd", derived(robustness_cd, q_s, q_t, q_o), {*cues, ORIGINAL})
+
+
+def _population_table(by_texture: Mapping[str, Sequence[Population]]) -> pa.Table:
+    """Return every H with its members, s and t: S_cd means nothing without them."""
     import pyarrow as pa
 
-    words, numbers = ("population", "source", "cues", "model"), ("quality_shape", "quality_texture", "s", "t")
-    return pa.schema([*((w, pa.string()) for w in words), *((n, pa.float64()) for n in numbers)])
+    rows = [
+        {"population": h.name, "source": h.source, "cues": f"{SHAPE}+{texture}", "model": model,
+         "quality_shape": h.shape[model].value, "quality_texture": h.texture[model].value, "s": h.s, "t": h.t}
+        for texture, chosen in by_texture.items()
+        for h in chosen
+        for model in h.shape
+    ]  # fmt: skip
+    texts, numbers = ("population", "source", "cues", "model"), ("quality_shape", "quality_texture", "s", "t")
+    schema = pa.schema([*((name, pa.string()) for name in texts), *((name, pa.float64()) for name in numbers)])
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def correlations(result: Result, options: ScoreOptions) -> pa.Table:
+    """Return Spearman's rank correlation of every two columns over the models that have both; empty below four models.
+
+    A column is a metric in a condition. Tables II and X of the paper are such correlations.
+    """
+    import pyarrow as pa
+
+    columns: dict[str, dict[str, float]] = {}
+    for m in result.measurements:
+        columns.setdefault(f"{m.metric} {m.condition}", {})[m.responses.observer] = m.estimate.value
+    rows = []
+    for x, y in combinations(columns, 2):
+        first, second = columns[x], columns[y]
+        both = [m for m in first if m in second and np.isfinite([first[m], second[m]]).all()]
+        if len(both) < 4:
+            continue
+        r = correlate([first[m] for m in both], [second[m] for m in both], how="fisher", seed=options.seed,
+                      resamples=options.resamples)  # fmt: skip
+        rows.append({"x": x, "y": y, "spearman": r.value, "low": r.low, "high": r.high, "p": r.p, "n": r.n})
+    texts, numbers = ("x", "y"), ("spearman", "low", "high", "p")
+    schema = pa.schema([*((t, pa.string()) for t in texts), *((n, pa.float64()) for n in numbers), ("n", pa.int64())])
+    return pa.Table.from_pylist(rows, schema=schema)

@@ -16,12 +16,14 @@ from cuebench.errors import UserError
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols import correctness, imagenet_accuracy
 from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
-from cuebench.protocols.feature_suppression.scores import NAME, VERSION, Table
+from cuebench.protocols.feature_suppression.scores import add_scores
 from cuebench.protocols.feature_suppression.suppressions import suppressions
 from cuebench.responses.table import Responses
-from cuebench.types import Citation, StimulusSet
+from cuebench.types import Axis, Citation, Headline, StimulusSet
 
+NAME, VERSION = "feature_suppression", 1
 QUALITY_IMAGES = 20
+"""Number of photographs that the quality of the suppressions is measured on."""
 
 
 def read(data_root: Path) -> StimulusSet:
@@ -38,18 +40,21 @@ def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
     """Return relative accuracies for every level, suppression and kind, and the shape reliance."""
     if not responses:
         raise UserError(f"no answers to score for {NAME}")
-    return Result([row for one in responses for row in Table.of(one, options).rows()])
+    result = Result()
+    for answers in responses:
+        add_scores(result, answers, options)
+    return result
 
 
 def data_report(data_root: Path, images: int = QUALITY_IMAGES) -> tuple[str, list[dict[str, Any]]]:
-    """Return the quality of every suppression, averaged over some photographs spread over the set.
+    """Return the quality of every suppression, averaged over photographs that are spread evenly over the set.
 
     Parameters
     ----------
     data_root : Path
         Holds ``imagenet_val``.
     images : int
-        How many photographs.
+        Number of photographs.
     """
     import numpy as np
 
@@ -59,17 +64,17 @@ def data_report(data_root: Path, images: int = QUALITY_IMAGES) -> tuple[str, lis
     photographs = imagenet_accuracy.read(data_root)
     chosen = list(islice(photographs, 0, None, max(1, len(photographs) // images)))[:images]
     original, *others = suppressions()
-    found: dict[str, list[SuppressionQuality]] = {c.condition: [] for c in others}
+    qualities: dict[str, list[SuppressionQuality]] = {c.condition: [] for c in others}
     for photograph in chosen:
         file = decode(photographs.root, photograph)
         plain = np.asarray(render(photographs.root, file, original.stimulus(photograph)))
         for c in others:
-            made = np.asarray(render(photographs.root, file, c.stimulus(photograph)))
-            found[c.condition].append(suppression_quality(plain, made))
+            suppressed = np.asarray(render(photographs.root, file, c.stimulus(photograph)))
+            qualities[c.condition].append(suppression_quality(plain, suppressed))
     fields = SuppressionQuality._fields
     rows = [
-        {"suppression": name, **{f: float(np.nanmean([getattr(q, f) for q in all_of])) for f in fields}}
-        for name, all_of in found.items()
+        {"suppression": name, **{f: float(np.nanmean([getattr(q, f) for q in measured])) for f in fields}}
+        for name, measured in qualities.items()
     ]
     return f"quality of {len(others)} suppressions, mean of {len(chosen)} photographs; 1 = as the original", rows
 
@@ -85,6 +90,12 @@ PROTOCOL = Protocol(
     check=imagenet_accuracy.check,
     reduce=correctness.reduce,
     metrics=("relative_accuracy", "shape_reliance", "accuracy"),
+    headline=Headline(
+        metric="shape_reliance",
+        conditions=("all",),
+        direction="shape",
+        plane=(Axis("relative_accuracy", ("suppress=texture",)), Axis("relative_accuracy", ("suppress=shape",))),
+    ),
     citation=Citation(
         text="Burgert, Stoll, Rota & Demir (2025). ImageNet-trained CNNs are not biased towards texture: revisiting "
         "feature reliance through controlled suppression. arXiv:2509.20234.",

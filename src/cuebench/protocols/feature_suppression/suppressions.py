@@ -1,4 +1,4 @@
-"""The suppressions of Burgert et al. and their levels, as recipes. Private to ``feature_suppression``."""
+"""The suppressions of Burgert et al. and their levels, as recipes."""
 
 from __future__ import annotations
 
@@ -80,11 +80,11 @@ def _single() -> Iterator[Suppression]:
 
 
 def _pairs() -> Iterator[Suppression]:
-    for (first, ones), (second, others) in combinations(LEVELS.items(), 2):
-        for one, other in product(ones, others):
+    for (first, first_names), (second, second_names) in combinations(LEVELS.items(), 2):
+        for pair in product(first_names, second_names):
             # Patches are moved last, so that no filter smooths the seams between them.
-            steps = [_step(n, MIDDLE[n]) for n in sorted((one, other), key=lambda n: n in LEVELS["shape"])]
-            yield Suppression(f"{one}+{other}", (first, second), "", ";".join([SQUARE, *steps]))
+            steps = [_step(name, MIDDLE[name]) for name in sorted(pair, key=lambda name: name in LEVELS["shape"])]
+            yield Suppression("+".join(pair), (first, second), "", ";".join([SQUARE, *steps]))
 
 
 def _step(name: str, options: str) -> str:

@@ -2,7 +2,7 @@
 
 3,000 shape cues (white contours) of ten classes, 3,000 texture cues (re-ordered patches in four sizes) of ten others.
 No image is in conflict: each cue has its own sensitivity, and the preference is a function of both. Two views: the
-authors' preprocessing (``faithful``: resize to 256, cut 224, for every model) and ``native`` (nothing is cut off).
+authors' preprocessing (``faithful``: resize to 256, crop 224, for every model) and ``native`` (nothing is cropped).
 """
 
 from __future__ import annotations
@@ -13,21 +13,23 @@ from pathlib import Path
 
 from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelSpace, coverage_problems, label_map
+from cuebench.metrics.refined_bias import CUES, METRICS
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.recorded_files import stimulus_key
 from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
-from cuebench.protocols.refined_bias.scores import METRICS, NAME, VERSION, Scorer, defect_table, rank_table
+from cuebench.protocols.refined_bias.scores import Scorer, defect_table, rank_table
 from cuebench.protocols.refined_bias.trials import TARGETS, targets_of
 from cuebench.responses.table import Responses
 from cuebench.stimuli.readers import refined_bias as folder_reader
 from cuebench.stimuli.refined_bias.check import defects, summary
-from cuebench.types import Citation, Reference, Score, StimulusSet
+from cuebench.types import Axis, Citation, Headline, Reference, StimulusSet
 
+NAME, VERSION = "refined_bias", 1
 EXPECTED = folder_reader.EXPECTED
 
 
 def read(data_root: Path) -> StimulusSet:
-    """Read ``data_root/refined_bias``; own classes come with a label map ``labels.json`` in that folder."""
+    """Read ``data_root/refined_bias``; other classes than the published ones need a ``labels.json`` in that folder."""
     return _with_targets(folder_reader.read(Path(data_root) / NAME))
 
 
@@ -35,23 +37,21 @@ def stimuli_from_recordings(names: Sequence[str]) -> StimulusSet:
     """Build the set from recorded names such as ``refined_bias_shape/balloon/balloon_0.png`` or ``4x4_tiger_0``."""
     stems = sorted({stimulus_key(n).rpartition("/")[2] for n in names})
     parsed = {stem: folder_reader.parse(stem) for stem in stems}
-    bad = [
-        f"{stem!r} is neither <class>_<i> nor <G>x<G>_<class>_<i>" for stem, found in parsed.items() if found is None
-    ]
+    bad = [f"{stem!r} is neither <class>_<i> nor <G>x<G>_<class>_<i>" for stem, s in parsed.items() if s is None]
     if bad or not stems:
         raise all_problems("recorded image names", bad or ["none"], f"expected names: {folder_reader.LAYOUT}")
     return _with_targets(StimulusSet(NAME, tuple(s for s in parsed.values() if s is not None)))
 
 
 def _with_targets(stimuli: StimulusSet) -> StimulusSet:
-    """Add the label map; a set of published classes that nobody made himself is measured against all 6,000."""
+    """Add the label map; published classes that were not made with ``cuebench make`` are compared with all 6,000."""
     known = set(label_map(stimuli.targets or TARGETS).names)
     classes = {s.shape or s.texture for s in stimuli}
     if classes - known:
         raise all_problems(
             f"stimuli of {NAME}",
             [f"class {c!r} is not a target of {stimuli.targets or TARGETS}" for c in sorted(classes - known)],
-            f'own classes need a label map {NAME}/labels.json: {{"targets": {{"class": ["member", ...], ...}}}}',
+            f'your own classes need a label map {NAME}/labels.json: {{"targets": {{"class": ["member", ...], ...}}}}',
         )
     if stimuli.targets or stimuli.expected or len(stimuli) == EXPECTED:
         return replace(stimuli, targets=stimuli.targets or TARGETS, expected=stimuli.expected or len(stimuli))
@@ -67,25 +67,30 @@ def check(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
 
 
 def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
-    """Score all observers in both views; ``clean`` rows leave out what the data check found."""
+    """Score all observers in both views; ``clean`` conditions leave out the files that the data check rejects."""
     if not responses:
         raise UserError(f"no answers to score for {NAME}")
-    rows: list[Score] = [row for one in responses for row in Scorer(one, options).rows()]
-    return Result(rows, {"ranks": rank_table(responses), "defects": defect_table(responses)})
+    result = Result()
+    scorers = [Scorer(r, options, result) for r in responses]
+    for scorer in scorers:
+        scorer.add_all()
+    result.tables |= {"ranks": rank_table(scorers), "defects": defect_table(responses)}
+    return result
 
 
 def data_report(data_root: Path) -> tuple[str, list[dict[str, str]]]:
     """Return the data check of the files below a data root: a summary, and one row for each defect."""
     stimuli = read(data_root)
-    found = defects(stimuli)
-    return "; ".join([summary(found, len(stimuli)), *stimuli.partial]), [d._asdict() for d in found]
+    problems = defects(stimuli)
+    return "; ".join([summary(problems, len(stimuli)), *stimuli.partial]), [d._asdict() for d in problems]
 
 
-def faithful(own: Preprocess) -> Preprocess:
+def faithful(preprocess: Preprocess) -> Preprocess:
     """Return the authors' geometry with the model's own normalisation: resize 256 (bilinear), centre crop 224."""
-    return replace(own, size=224, resize=256, crop=True, interpolation="bilinear")
+    return replace(preprocess, size=224, resize=256, crop=True, interpolation="bilinear")
 
 
+_VIEWS = ("faithful", "native")
 _TABLE_B = "Kim et al. 2026, Table B"
 _README = "example output in the README of PumjunKim/REFINED-BIAS"
 _PUBLISHED = {
@@ -114,7 +119,7 @@ _REFERENCES = (
     *(
         Reference(name, f"{cue}_sensitivity", "faithful", value, _TABLE_B)
         for name, pair in _PUBLISHED.items()
-        for cue, value in zip(folder_reader.CUES, pair)
+        for cue, value in zip(CUES, pair)
     ),
     # The README prints other digits than Table B for the same three models.
     Reference("BagNet-9", "shape_sensitivity", "faithful", 0.0518, _README),
@@ -129,12 +134,19 @@ PROTOCOL = Protocol(
     needs=(("logits",), ("decisions",)),
     read=read,
     stimuli_from_recordings=stimuli_from_recordings,
-    views=(View("faithful", faithful), View("native", Preprocess.whole_image)),
+    views=(View(_VIEWS[0], faithful), View(_VIEWS[1], Preprocess.whole_image)),
     score=score,
     check=check,
     targets=label_map(TARGETS).names,
     answers_in="imagenet1k",
-    metrics=(*METRICS, "distorted_prediction"),
+    metrics=tuple(m.name for m in METRICS),
+    # No human value: people give one answer for each image, and the rank of a class needs logits.
+    headline=Headline(
+        metric="shape_preference",
+        conditions=_VIEWS,
+        direction="shape",
+        plane=(Axis("shape_sensitivity", _VIEWS), Axis("texture_sensitivity", _VIEWS)),
+    ),
     reference=_REFERENCES,
     citation=Citation(
         text="Kim, Lee, Park, Han & Yoo (2026). On the Reliability of Cue Conflict and Beyond. arXiv:2603.10834.",

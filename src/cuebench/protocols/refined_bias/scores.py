@@ -1,189 +1,204 @@
-"""From trials to rows: every measure of every cue, overall, without defective files, by patch size, by class."""
+"""From trials to estimates: every measure of both cues, overall, without defective files, by patch size, by class."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cuebench.metrics.sensitivity import Draws, mean, mean_estimates, preference_estimate, resampled_means
-from cuebench.protocols.base import ScoreOptions, partial_notes
-from cuebench.protocols.refined_bias.trials import MEASURES, Bools, Trials, defects_of, trials_of
+from cuebench.arrays import Array, Bools
+from cuebench.metrics.refined_bias import (
+    CUES,
+    IMAGE_VALUES,
+    METRICS,
+    distorted_prediction,
+    shape_preference,
+    texture_preference,
+)
+from cuebench.protocols.base import Result, ScoreOptions
+from cuebench.protocols.refined_bias.trials import Trials, trials_of
 from cuebench.responses.table import Responses
-from cuebench.statistics.estimates import Estimate
+from cuebench.statistics.estimates import derived, missing
 from cuebench.statistics.intervals import undefined
-from cuebench.stimuli.readers.refined_bias import CUES
-from cuebench.stimuli.refined_bias.check import summary
-from cuebench.types import IntervalKind, Score
+from cuebench.statistics.means import mean_estimates
+from cuebench.stimuli.refined_bias.check import defects, summary
+from cuebench.types import Estimate, IntervalKind
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-NAME, VERSION = "refined_bias", 1
 KINDS: tuple[IntervalKind, ...] = ("images", "classes")
-METRICS = tuple(f"{cue}_{m}" for m in ("sensitivity", "preference", "top1", "top5") for cue in CUES)
-_FIELD = {"images": "ids", "classes": "classes"}
+_CLUSTER_FIELD: Mapping[IntervalKind, str] = {"images": "ids", "classes": "classes"}
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some of the stimuli of both cues: what one condition is about."""
+    """Some of the stimuli of one cue or of both: what one condition is about.
+
+    ``keep`` is cue → which stimuli belong to it, ``others`` names the stimuli that do not.
+    """
 
     condition: str
     keep: Mapping[str, Bools]
+    others: str = ""
     note: str = ""
 
 
 @dataclass(frozen=True)
 class Scorer:
-    """All rows of one observer under one view."""
+    """All numbers of one observer under one view."""
 
     responses: Responses
     options: ScoreOptions
+    result: Result
 
     @cached_property
     def trials(self) -> dict[str, Trials]:
         """Cue → answers."""
         return trials_of(self.responses)
 
-    def rows(self) -> list[Score]:
-        """Return the rows: both cues and the preference, then clean files, patch sizes, classes, distortion."""
-        view = self.responses.view
-        everything = {cue: np.ones(len(t.shown), bool) for cue, t in self.trials.items()}
-        rows = self._both(Part(view, everything))
-        rows += self._both(self._clean(view))
-        for part in self._patches(view):
-            rows += self._cue(self.trials["texture"], part, self._kinds)
-        for cue in CUES:
-            for part in self._classes(view, cue):
-                rows += self._cue(self.trials[cue], part, ("images",))
-        return rows + self._distorted(view, everything)
+    @cached_property
+    def kinds(self) -> tuple[IntervalKind, ...]:
+        """Kinds of interval of a measure of one cue."""
+        return KINDS if self.trials["shape"].subjects is None else (*KINDS, "subjects")
 
     @cached_property
-    def _kinds(self) -> tuple[IntervalKind, ...]:
-        people = self.trials["shape"].subjects is not None
-        return (*KINDS, "subjects") if people else KINDS
+    def answers_per_stimulus(self) -> int:
+        """How many answers each stimulus should have: one, or one of each person."""
+        pooled = [t.subjects for t in self.trials.values() if t.subjects is not None]
+        return len(np.unique(np.concatenate(pooled))) if pooled else 1
+
+    def add_all(self) -> None:
+        """Add both cues and the preferences, then clean files, patch sizes, classes, distorted predictions."""
+        view = self.responses.view
+        everything = {cue: np.ones(len(t.shown), bool) for cue, t in self.trials.items()}
+        clean = {cue: t.shown.clean for cue, t in self.trials.items()}
+        defective = summary(defects(self.responses.stimuli), len(self.responses.stimuli))
+        self._add_both(Part(view, everything))
+        self._add_both(Part(f"{view}/clean", clean, "defective", f"left out: {defective}"))
+        for part in self._patch_sizes(view):
+            self._add(part, self._measures("texture", part, self.kinds))
+        for cue in CUES:
+            for part in self._classes(view, cue):
+                self._add(part, self._measures(cue, part, ("images",)))
+        for cue, trials in self.trials.items():
+            if "distorted" in trials.values:
+                self._add_distorted(Part(f"{view}/cue={cue}", everything), trials)
 
     # ------------------------------------------------------------------------------------------ parts of the set
 
-    def _clean(self, view: str) -> Part:
-        keep = {cue: t.shown.clean for cue, t in self.trials.items()}
-        found = defects_of(self.responses.stimuli)
-        return Part(f"{view}/clean", keep, f"left out: {summary(found, len(self.responses.stimuli))}")
-
-    def _patches(self, view: str) -> Iterator[Part]:
+    def _patch_sizes(self, view: str) -> Iterator[Part]:
         patch = self.trials["texture"].shown.patch
         for size in sorted({int(p) for p in patch if p}):
-            yield Part(f"{view}/patch={size}", {"texture": patch == str(size)})
+            yield Part(f"{view}/patch={size}", {"texture": patch == str(size)}, "with other patch sizes")
 
     def _classes(self, view: str, cue: str) -> Iterator[Part]:
         classes = self.trials[cue].shown.classes
         for name in sorted(set(classes.tolist())):
-            yield Part(f"{view}/class={name}", {cue: classes == name})
+            yield Part(f"{view}/class={name}", {cue: classes == name}, "in other classes")
 
-    # ------------------------------------------------------------------------------------------------------ rows
+    # ------------------------------------------------------------------------------------------------- estimates
 
-    def _both(self, part: Part) -> list[Score]:
-        """Return the rows of both cues, then the two preferences."""
-        rows = [row for cue in CUES for row in self._cue(self.trials[cue], part, self._kinds)]
-        rows += [row for cue in CUES for row in self._preference(cue, part)]
-        return sorted(rows, key=lambda row: METRICS.index(row.metric))
+    def _add(self, part: Part, estimates: Mapping[str, Estimate]) -> None:
+        for metric, estimate in estimates.items():
+            self.result.add(self.responses, part.condition, metric, estimate.noting(part.note))
 
-    def _cue(self, trials: Trials, part: Part, kinds: Sequence[IntervalKind]) -> list[Score]:
-        shown = part.keep[trials.cue]
-        rows = shown[trials.stimulus]
-        columns = {m: trials.values[m][rows].astype(np.float64) for m in MEASURES if m in trials.values}
-        by_kind = {k: mean_estimates(columns, self._draws(trials, rows, k, columns), k) for k in kinds}
-        return [
-            self._row(
-                part, f"{trials.cue}_{measure}", by_kind[kind].get(measure) or _missing(kind, trials.reason), shown
-            )
-            for measure in MEASURES
-            for kind in (kinds if measure in columns else kinds[:1])
-        ]
+    def _add_both(self, part: Part) -> None:
+        """Add the measures of both cues and the two preferences, in the order of the metrics."""
+        estimates = {name: e for cue in CUES for name, e in self._measures(cue, part, self.kinds).items()}
+        estimates |= self._preferences(part, *(estimates[f"{cue}_sensitivity"] for cue in CUES))
+        self._add(part, {m.name: estimates[m.name] for m in METRICS if m.name in estimates})
 
-    def _draws(self, trials: Trials, rows: Bools, kind: IntervalKind, columns: Mapping[str, Any]) -> Draws:
-        clusters = trials.subjects if kind == "subjects" else trials.of(_FIELD[kind])
-        assert clusters is not None
-        table = np.column_stack(list(columns.values())) if columns else np.empty((int(rows.sum()), 0))
+    def _measures(self, cue: str, part: Part, kinds: Sequence[IntervalKind]) -> dict[str, Estimate]:
+        """Return metric → mean over the images of a part, or why it is missing."""
+        trials = self.trials[cue]
+        measured = self._means(trials, part, [m for m in IMAGE_VALUES if m in trials.values], kinds)
+        excluded = self._excluded(part, (cue,), 0, trials.reason)
+        absent = missing(trials.reason, kinds[0], excluded)
+        return {f"{cue}_{measure}": measured.get(measure, absent) for measure in IMAGE_VALUES}
+
+    def _means(
+        self, trials: Trials, part: Part, measures: Sequence[str], kinds: Sequence[IntervalKind]
+    ) -> dict[str, Estimate]:
+        rows = part.keep[trials.cue][trials.stimulus]
+        columns = {m: trials.values[m][rows] for m in measures}
+        clusters: dict[IntervalKind, Array] = {}
+        for kind in kinds:
+            every_row = trials.subjects if kind == "subjects" else trials.of(_CLUSTER_FIELD[kind])
+            assert every_row is not None
+            clusters[kind] = every_row[rows]
         # A stream for each cue: shape and texture images are drawn independently of each other.
-        stream = f"refined_bias/{trials.cue}/{kind}"
-        return resampled_means(table, clusters[rows], stream, seed=self.options.seed, resamples=self.options.resamples)
-
-    def _preference(self, cue: str, part: Part) -> list[Score]:
-        other = CUES[1 - CUES.index(cue)]
-        shown = np.concatenate([part.keep[c] for c in (cue, other)])
-        return [self._row(part, f"{cue}_preference", self._preferred(cue, other, part, kind), shown) for kind in KINDS]
-
-    def _preferred(self, cue: str, other: str, part: Part, kind: IntervalKind) -> Estimate:
-        values, draws, reasons = [], [], []
-        for name in (cue, other):
-            trials = self.trials[name]
-            if "sensitivity" not in trials.values:
-                return _missing(kind, trials.reason)
-            rows = part.keep[name][trials.stimulus]
-            column = trials.values["sensitivity"][rows]
-            drawn = self._draws(trials, rows, kind, {"sensitivity": column})
-            values.append(column)
-            draws.append(drawn.means[:, 0])
-            reasons += [f"{name} cues: {drawn.reason}"] if drawn.reason else []
-        return preference_estimate(values[0], values[1], draws[0], draws[1], kind, "; ".join(reasons))
-
-    def _distorted(self, view: str, keep: Mapping[str, Bools]) -> list[Score]:
-        rows = []
-        for cue, trials in self.trials.items():
-            if "distorted" in trials.values:
-                everything = np.ones(len(trials.stimulus), bool)
-                column = {"distorted": trials.values["distorted"].astype(np.float64)}
-                drawn = self._draws(trials, everything, "images", column)
-                made = mean_estimates(column, drawn, "images")["distorted"]
-                note = f"{int(column['distorted'].sum()):,} images"
-                part = Part(f"{view}/cue={cue}", keep, note)
-                rows.append(self._row(part, "distorted_prediction", made, keep[cue]))
-        return rows
-
-    def _row(self, part: Part, metric: str, made: Estimate, shown: Bools) -> Score:
-        stimuli, interval = self.responses.stimuli, made.bootstrap.interval
-        each = 1
-        if self.trials["shape"].subjects is not None:
-            each = len(np.unique(np.concatenate([t.subjects for t in self.trials.values() if t.subjects is not None])))
-        partial = partial_notes(stimuli.partial)
-        unreadable = [f"{len(self.responses.excluded):,} unreadable"] if self.responses.excluded else []
-        notes = [part.note, made.bootstrap.note, *unreadable, *partial, *self.responses.notes]
-        return Score(
-            protocol=NAME,
-            protocol_version=VERSION,
-            observer=self.responses.observer,
-            condition=part.condition,
-            metric=metric,
-            value=made.value,
-            ci_low=interval.low,
-            ci_high=interval.high,
-            ci_kind=interval.kind,
-            n=made.n,
-            n_excluded=len(shown) * each - made.n,
-            note="; ".join(n for n in notes if n),
+        estimates = mean_estimates(
+            columns,
+            clusters,
+            f"refined_bias/{trials.cue}",
+            seed=self.options.seed,
+            resamples=self.options.resamples,
         )
+        excluded = self._excluded(part, (trials.cue,), int(rows.sum()))
+        return {measure: estimate.excluding(excluded) for measure, estimate in estimates.items()}
+
+    def _preferences(self, part: Part, shape: Estimate, texture: Estimate) -> dict[str, Estimate]:
+        """Return the two preferences, with intervals from independent draws of both sensitivities."""
+        reasons: dict[IntervalKind, list[str]] = {kind: [] for kind in KINDS}
+        for cue, estimate in zip(CUES, (shape, texture)):
+            if "sensitivity" not in self.trials[cue].values:
+                reason = self.trials[cue].reason
+                absent = Estimate(float("nan"), 0, tuple(undefined(kind, reason) for kind in KINDS))
+                absent = absent.excluding(self._excluded(part, CUES, 0, reason))
+                return {m.name: absent for m in (shape_preference, texture_preference)}
+            for interval in estimate.intervals:
+                if interval.kind in reasons and not len(estimate.draws[interval.kind]):
+                    reasons[interval.kind].append(f"{cue} cues: {interval.note}")
+        # People are shown both cues: draws of subjects would not be independent.
+        arguments = [replace(e, draws={kind: e.draws[kind] for kind in KINDS}) for e in (shape, texture)]
+        excluded = self._excluded(part, CUES, shape.n + texture.n)
+        preferences = {}
+        for metric in (shape_preference, texture_preference):
+            assert metric.compute is not None
+            estimate = derived(metric.compute, *arguments).excluding(excluded)
+            intervals = tuple(
+                undefined(i.kind, "; ".join(reasons[i.kind])) if reasons[i.kind] else i for i in estimate.intervals
+            )
+            preferences[metric.name] = replace(estimate, intervals=intervals)
+        return preferences
+
+    def _add_distorted(self, part: Part, trials: Trials) -> None:
+        estimate = self._means(trials, part, ["distorted"], ("images",))["distorted"]
+        note = f"{int(trials.values['distorted'].sum()):,} images"
+        self.result.add(self.responses, part.condition, distorted_prediction.name, estimate.noting(note))
+
+    def _excluded(self, part: Part, cues: Sequence[str], n: int, reason: str = "") -> dict[str, int]:
+        """Return why answers to the stimuli of some cues are not among the n that a number rests on → how many."""
+        shown = [self.trials[cue].shown for cue in cues]
+        each = self.answers_per_stimulus
+        outside = sum(int((~part.keep[cue]).sum()) for cue in cues) * each
+        unreadable = sum(int((part.keep[cue] & ~s.readable).sum()) for cue, s in zip(cues, shown)) * each
+        rest = sum(map(len, shown)) * each - n - outside - unreadable
+        return {
+            part.others: outside,
+            "unreadable": unreadable,
+            "answered without logits" if reason else "unanswered": rest,
+        }
 
 
-def _missing(kind: IntervalKind, reason: str) -> Estimate:
-    return Estimate(mean(np.zeros(0)), 0, undefined(kind, reason))
+# ------------------------------------------------------------------------------------------------------- tables
 
 
-def rank_table(responses: Sequence[Responses]) -> pa.Table:
+def rank_table(scorers: Sequence[Scorer]) -> pa.Table:
     """Return the rank of every answer: observer, view, stimulus, cue, class, patch, rank (1: right)."""
     import pyarrow as pa
 
     names = ("observer", "view", "stimulus", "cue", "class", "patch", "rank")
     columns: dict[str, list[Any]] = {name: [] for name in names}
-    for one in responses:
-        for cue, trials in trials_of(one).items():
+    for scorer in scorers:
+        for cue, trials in scorer.trials.items():
             count = len(trials.ranks)
-            columns["observer"] += [one.observer] * count
-            columns["view"] += [one.view] * count
+            columns["observer"] += [scorer.responses.observer] * count
+            columns["view"] += [scorer.responses.view] * count
             columns["cue"] += [cue] * count
             for name, field in (("stimulus", "ids"), ("class", "classes"), ("patch", "patch")):
                 columns[name] += trials.of(field).tolist() if count else []
@@ -193,9 +208,9 @@ def rank_table(responses: Sequence[Responses]) -> pa.Table:
 
 
 def defect_table(responses: Sequence[Responses]) -> pa.Table:
-    """Return what the data check found: stimulus, path, kind, detail."""
+    """Return the defects of the files: stimulus, path, kind, detail."""
     import pyarrow as pa
 
-    seen = {d: None for one in responses for d in defects_of(one.stimuli)}
+    unique = dict.fromkeys(defect for r in responses for defect in defects(r.stimuli))
     names = ("stimulus", "path", "kind", "detail")
-    return pa.table({n: pa.array([getattr(d, n) for d in seen], pa.string()) for n in names})
+    return pa.table({n: pa.array([getattr(d, n) for d in unique], pa.string()) for n in names})

@@ -1,4 +1,4 @@
-"""The answers of one observer to REFINED-BIAS cues: what each image adds to each metric."""
+"""The answers of one observer to REFINED-BIAS cues: the values of each image that the metrics average."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from cuebench.errors import UserError
 from cuebench.labels import LabelMap, label_map
 from cuebench.labels.decisions import NONE, named, named_full
 from cuebench.labels.ranks import best_ranks
-from cuebench.metrics.distorted_prediction import distorted
-from cuebench.metrics.sensitivity import reciprocal
+from cuebench.metrics.refined_bias import CUES, IMAGE_VALUES, distorted
 from cuebench.responses.table import Responses
-from cuebench.stimuli.readers.refined_bias import CUES, facts
-from cuebench.stimuli.refined_bias.check import Defect, defects
+from cuebench.stimuli.readers.refined_bias import facts
+from cuebench.stimuli.refined_bias.check import defects
 from cuebench.types import StimulusSet
 
 TARGETS = "refined_bias"
-MEASURES = ("sensitivity", "top1", "top5")
 
 
 def targets_of(stimuli: StimulusSet) -> LabelMap:
@@ -30,7 +28,7 @@ def targets_of(stimuli: StimulusSet) -> LabelMap:
 
 @dataclass(frozen=True)
 class Shown:
-    """What was shown of one cue, answered or not: one value for each stimulus."""
+    """The stimuli of one cue, answered or not: one value for each stimulus."""
 
     ids: Array
     classes: Array
@@ -46,8 +44,20 @@ class Shown:
 class Trials:
     """The answers to one cue: one value for each answer.
 
-    ``stimulus`` points into ``shown``. ``values`` has what can be had of ``sensitivity``, ``top1``, ``top5``,
-    ``distorted``; ``reason`` says why the rest cannot. ``ranks`` is empty where only decisions were given.
+    Parameters
+    ----------
+    cue : str
+        ``shape`` or ``texture``.
+    shown : Shown
+        The stimuli; ``stimulus`` holds the position of each answer's stimulus in it.
+    values : mapping of str to array
+        What the metrics average: ``sensitivity``, ``top1``, ``top5`` and ``distorted``, as far as the answers allow.
+    ranks : int array
+        Rank of the right class; empty where only decisions were given.
+    subjects : array or None
+        The person behind each answer, for pooled people.
+    reason : str
+        Why some values are missing.
     """
 
     cue: str
@@ -65,45 +75,35 @@ class Trials:
 
 def trials_of(responses: Responses) -> dict[str, Trials]:
     """Return cue → the answers to it."""
-    targets = targets_of(responses.stimuli)
-    bad = {d.stimulus for d in defects_of(responses.stimuli)}
-    values, ranks, reason = _values(responses, targets)
+    values, ranks, reason = _values(responses)
+    defective = {d.stimulus for d in defects(responses.stimuli)}
     people = responses.columns.get("subject") if responses.kind == "people" else None
-    made = {}
+    trials = {}
     for cue in CUES:
-        own = np.array([bool(getattr(s, cue)) for s in responses.stimuli], bool)
-        rows = own[responses.stimulus] if len(own) else np.zeros(0, bool)
-        position = np.cumsum(own) - 1
-        made[cue] = Trials(
+        has_cue = np.array([bool(getattr(s, cue)) for s in responses.stimuli], bool)
+        rows = has_cue[responses.stimulus] if len(has_cue) else np.zeros(0, bool)
+        stimuli = [s for s, here in zip(responses.stimuli, has_cue) if here]
+        trials[cue] = Trials(
             cue=cue,
-            shown=_shown(responses, cue, own, bad),
-            stimulus=position[responses.stimulus[rows]],
+            shown=Shown(
+                ids=np.array([s.id for s in stimuli], np.str_),
+                classes=np.array([getattr(s, cue) for s in stimuli], np.str_),
+                patch=np.array([facts(s).get("patch", "") for s in stimuli], np.str_),
+                clean=np.array([s.id not in defective for s in stimuli], bool),
+                readable=np.array([s.id not in responses.excluded for s in stimuli], bool),
+            ),
+            stimulus=(np.cumsum(has_cue) - 1)[responses.stimulus[rows]],
             values={name: v[rows] for name, v in values.items()},
             ranks=ranks[rows] if len(ranks) else ranks,
             subjects=None if people is None else np.asarray(people, np.str_)[rows],
             reason=reason,
         )
-    return made
+    return trials
 
 
-def defects_of(stimuli: StimulusSet) -> list[Defect]:
-    """Return what the data check finds in a set."""
-    return defects(stimuli)
-
-
-def _shown(responses: Responses, cue: str, own: Bools, bad: set[str]) -> Shown:
-    stimuli = [s for s, here in zip(responses.stimuli, own) if here]
-    return Shown(
-        ids=np.array([s.id for s in stimuli], np.str_),
-        classes=np.array([getattr(s, cue) for s in stimuli], np.str_),
-        patch=np.array([facts(s).get("patch", "") for s in stimuli], np.str_),
-        clean=np.array([s.id not in bad for s in stimuli], bool),
-        readable=np.array([s.id not in responses.excluded for s in stimuli], bool),
-    )
-
-
-def _values(responses: Responses, targets: LabelMap) -> tuple[dict[str, Array], Array, str]:
-    """Return what each answer adds to each measure, the ranks, and why something cannot be had."""
+def _values(responses: Responses) -> tuple[dict[str, Array], Array, str]:
+    """Return measure → value of each answer, the ranks, and why a measure is missing."""
+    targets = targets_of(responses.stimuli)
     truth = np.where(responses.truth("shape") != "", responses.truth("shape"), responses.truth("texture"))
     target = named(truth, targets.names)
     if len(target) and target.min() == NONE:
@@ -112,9 +112,9 @@ def _values(responses: Responses, targets: LabelMap) -> tuple[dict[str, Array], 
     if "logits" in columns and space is not None:
         members = targets.resolve(space).members
         ranks = best_ranks(columns["logits"], target, members)
-        by_rank = {"sensitivity": reciprocal(ranks), "top1": ranks <= 1, "top5": ranks <= 5}
-        return {**by_rank, "distorted": distorted(columns["logits"], target, members)}, ranks, ""
-    given = columns.get("decisions", np.zeros(len(responses), np.str_))
-    codes = named(given, targets.names) if space is None else named_full(given, space, targets.resolve(space))
-    why = "one decision was given for each image: ranks need logits"
-    return {"top1": codes == target}, np.zeros(0, np.int32), why
+        values = {measure: of_ranks(ranks) for measure, of_ranks in IMAGE_VALUES.items()}
+        return {**values, "distorted": distorted(columns["logits"], target, members)}, ranks, ""
+    decisions = columns.get("decisions", np.zeros(len(responses), np.str_))
+    codes = named(decisions, targets.names) if space is None else named_full(decisions, space, targets.resolve(space))
+    reason = "one decision was given for each image: ranks need logits"
+    return {"top1": codes == target}, np.zeros(0, np.int32), reason

@@ -1,8 +1,8 @@
-"""Texture association (Hoak et al.): which textures a model ties to which classes, and what that does to real images.
+"""Texture association (Hoak et al.): the textures that a model associates with classes, and how they affect answers.
 
-Textures alone give the association matrix (TAV). With it every labelled photograph gets the texture that the model's
-own answer resembles most (TID). Then: is the model better on the photographs that show their class's usual texture,
-and do natural adversarial images show the texture of what they are mistaken for?
+Pictures of textures give the association matrix (TAV). With it every labelled photograph gets the texture that the
+model's answer resembles most (TID). Then: is the model better on photographs that show the usual texture of their
+class, and do natural adversarial images show the texture of the class that they are mistaken for?
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ from dataclasses import replace
 from pathlib import Path
 
 from cuebench.labels import LabelSpace
-from cuebench.protocols.base import Protocol, Result, ScoreOptions, View, partial_notes
-from cuebench.protocols.texture_association.measure import ADVERSARIAL, CLEAN, TEXTURE, Measured, measure
-from cuebench.protocols.texture_association.scores import Row, rows
+from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
+from cuebench.protocols.texture_association.measure import ADVERSARIAL, CLEAN, TEXTURE, measure
+from cuebench.protocols.texture_association.scores import Scorer
 from cuebench.protocols.texture_association.tables import tables
 from cuebench.responses.table import Responses
+from cuebench.stimuli.drawing.textures import names
 from cuebench.stimuli.readers import image_folder, texture_folder
 from cuebench.stimuli.sources.texture import recipe
-from cuebench.stimuli.textures import names
-from cuebench.types import Citation, Reference, Score, Stimulus, StimulusSet
+from cuebench.types import Citation, Headline, Reference, Stimulus, StimulusSet
 
 NAME, VERSION = "texture_association", 1
 FOLDERS = {"textures": 0, "ptd": 0, "dtd": 5640}
-"""Where textures are looked for, in this order, and how many the complete set has (0: it says so itself)."""
+"""Folders that may hold textures, best first → size of the complete set (0: unknown)."""
 PHOTOGRAPHS = {CLEAN: ("imagenet_val", 50_000), ADVERSARIAL: ("imagenet_a", 7_500)}
 VARIANTS = 100
-"""Procedural pictures of each texture, where no folder of textures is found."""
+"""Procedural pictures of each texture, where there is no folder of textures."""
 
 
 def read(data_root: Path) -> StimulusSet:
-    """Read textures, clean photographs and natural adversarial images, as far as they are there.
+    """Read textures, clean photographs and natural adversarial images, as far as they exist.
 
-    Textures: ``textures``, ``ptd`` or ``dtd`` below the data root, the first that is there; else procedural ones, for
-    which no file is needed. Photographs: ``imagenet_val`` and ``imagenet_a``, each optional.
+    Textures: ``textures``, ``ptd`` or ``dtd`` below the data root, the first that exists; else procedural ones, which
+    need no file. Photographs: ``imagenet_val`` and ``imagenet_a``, each optional.
     """
     root = Path(data_root)
     parts = [_textures(root)]
@@ -54,13 +54,13 @@ def _textures(root: Path) -> StimulusSet:
 
 
 def drawn() -> StimulusSet:
-    """Return what can be shown without any file: procedural textures."""
-    found = procedural()
-    return replace(found, name=f"{NAME} ({found.name})")
+    """Return the stimuli that need no file: procedural textures."""
+    textures = procedural()
+    return replace(textures, name=f"{NAME} ({textures.name})")
 
 
 def procedural(variants: int = VARIANTS) -> StimulusSet:
-    """Return the textures that cuebench draws itself, without files; every prefix of a class is the same set."""
+    """Return the textures that cuebench draws; fewer variants are a part of more."""
     stimuli = [
         Stimulus(f"texture/{name}_{i:04d}", texture=name, texture_source=f"{name}_{i:04d}", recipe=recipe(name), seed=i)
         for name in names()
@@ -69,15 +69,15 @@ def procedural(variants: int = VARIANTS) -> StimulusSet:
     return StimulusSet("procedural textures", tuple(replace(s, condition=TEXTURE) for s in stimuli))
 
 
-def _placed(found: StimulusSet, root: Path, part: str, name: str) -> StimulusSet:
-    """Make paths relative to the data root, ids unique over the parts, and say what part a stimulus belongs to."""
-    place = Path(found.root).relative_to(root)
-    moved = [replace(s, id=f"{part}/{s.id}", path=(place / s.path).as_posix(), condition=part) for s in found]
-    return replace(found, name=name, stimuli=tuple(moved), root=str(root))
+def _placed(stimuli: StimulusSet, root: Path, part: str, name: str) -> StimulusSet:
+    """Make paths relative to the data root and ids unique over the parts; the condition of a stimulus is its part."""
+    place = Path(stimuli.root).relative_to(root)
+    moved = [replace(s, id=f"{part}/{s.id}", path=(place / s.path).as_posix(), condition=part) for s in stimuli]
+    return replace(stimuli, name=name, stimuli=tuple(moved), root=str(root))
 
 
 def check(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
-    """Say which labels of the photographs are no class of the observer."""
+    """Report the labels of photographs that the observer has no class for."""
     missing = [s.label for s in stimuli if s.label and labels.find(s.label) is None]
     unknown = sorted(set(missing))
     if not unknown:
@@ -86,29 +86,12 @@ def check(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
 
 
 def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
-    """Score every observer; rows come in the order of the observers, then textures, photographs, adversarial images."""
+    """Score every observer: first textures, then photographs, then natural adversarial images."""
     everyone = [measure(r, options.seed) for r in responses]
-    return Result([_score(m, row) for m in everyone for row in rows(m, options)], tables(everyone))
-
-
-def _score(found: Measured, row: Row) -> Score:
-    stimuli = found.responses.stimuli
-    partial = partial_notes(stimuli.partial)
-    kind = "shuffles" if row.condition.endswith("shuffled") else row.interval.kind
-    return Score(
-        protocol=NAME,
-        protocol_version=VERSION,
-        observer=found.responses.observer,
-        condition=row.condition,
-        metric=row.metric,
-        value=row.value,
-        ci_low=float(row.interval.low),
-        ci_high=float(row.interval.high),
-        ci_kind=kind,
-        n=row.n,
-        n_excluded=row.excluded,
-        note="; ".join(filter(None, [row.note, *partial, *found.responses.notes])),
-    )
+    result = Result(tables=tables(everyone))
+    for measured in everyone:
+        Scorer(measured, options, result).add_all()
+    return result
 
 
 _PAPER = "Err on the Side of Texture: PTD textures, ImageNet validation"
@@ -138,7 +121,7 @@ PROTOCOL = Protocol(
     needs=(("logits",),),
     read=read,
     standalone=drawn,
-    views=(View("weights", lambda own: own),),
+    views=(View("weights", lambda preprocess: preprocess),),
     score=score,
     check=check,
     metrics=(
@@ -149,6 +132,9 @@ PROTOCOL = Protocol(
         "texture_agreement",
         "accuracy",
     ),
+    # The confidence needs textures only, which can always be drawn. The dominance gap needs photographs and would also
+    # be misleading: a wrong answer changes the texture that is read from it, so a gap arises with permuted TAVs too.
+    headline=Headline("texture_confidence", ("textures",), direction="texture"),
     reference=tuple(
         Reference(model, metric, condition, value, f"{_PAPER}, {table}")
         for model, values in _PUBLISHED.items()

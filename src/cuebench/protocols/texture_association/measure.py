@@ -1,20 +1,23 @@
-"""From stored answers to what texture association is scored from: counts on textures, a texture for each photograph.
+"""From stored answers to the numbers that are scored: counts on textures, and a texture for each photograph.
 
-Answers are walked through in pieces. Of the textures only counts and a histogram are kept, of the photographs a few
-numbers each, so the memory does not grow with the number of texture pictures.
+Answers are read in pieces. Counts and a histogram are kept of the textures, a few numbers of each photograph, so memory
+does not grow with the number of texture pictures.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from cuebench.arrays import Array
+from cuebench.arrays import Array, Bools, Counts
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, softmax
+from cuebench.metrics.accuracy import in_top_k
 from cuebench.metrics.texture_association import TAV, count, texture_association, texture_identity
 from cuebench.metrics.texture_confidence import ConfidenceHistogram, top1
 from cuebench.responses.table import Responses
@@ -22,13 +25,13 @@ from cuebench.statistics.intervals import child_generator
 
 TEXTURE, CLEAN, ADVERSARIAL = "texture", "clean", "adversarial"
 SHUFFLES = 10
-"""How often the classes of the TAV are permuted to see what the analyses give without any real association."""
+"""How often the classes of the TAV are permuted, to see the values that arise without any association."""
 _ROWS = 2048
 
 
 @dataclass
 class TextureAnswers:
-    """What a model answered to the textures; the answers to two halves of a set add up.
+    """The answers of a model to pictures of textures, counted.
 
     Parameters
     ----------
@@ -38,7 +41,7 @@ class TextureAnswers:
         One for each texture.
     """
 
-    counts: np.ndarray[Any, np.dtype[np.int64]]
+    counts: Counts
     confidence: list[ConfidenceHistogram] = field(default_factory=list)
 
     @classmethod
@@ -54,36 +57,27 @@ class TextureAnswers:
         for i in np.unique(textures):
             self.confidence[int(i)].add(confidence[textures == i])
 
-    def merge(self, other: TextureAnswers) -> TextureAnswers:
-        """Return the answers to both sets of pictures."""
-        pairs = zip(self.confidence, other.confidence, strict=True)
-        return TextureAnswers(self.counts + other.counts, [a.merge(b) for a, b in pairs])
-
     @property
     def overall(self) -> ConfidenceHistogram:
         """Confidence on all textures together."""
         total = ConfidenceHistogram.empty()
-        for one in self.confidence:
-            total = total.merge(one)
+        for histogram in self.confidence:
+            total = total.merge(histogram)
         return total
 
 
 class Photographs(NamedTuple):
-    """What a model answered to labelled images; one value for each, ``shuffled`` is images × SHUFFLES."""
+    """The answers of a model to labelled images: one value for each; ``shuffled…`` are images × SHUFFLES."""
 
     stimulus: Array
     label: Array
     prediction: Array
+    correct: Bools
     confidence: Array
     texture: Array
     similarity: Array
     shuffled: Array
     shuffled_similarity: Array
-
-    @property
-    def correct(self) -> Array:
-        """Whether the top-1 class is the label."""
-        return np.asarray(self.prediction == self.label)
 
 
 @dataclass(frozen=True)
@@ -98,9 +92,23 @@ class Measured:
     photographs: dict[str, Photographs]
     permutations: tuple[Array, ...] = ()
 
+    @cached_property
+    def _shown(self) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
+        """(part, texture) → number of stimuli, and how many of them could not be read."""
+        stimuli, unreadable = self.responses.stimuli, self.responses.excluded
+        names = [(s.condition, s.texture) for s in stimuli]
+        return Counter(names), Counter(name for name, s in zip(names, stimuli) if s.id in unreadable)
+
+    def excluded(self, part: str, n: int, texture: str = "") -> dict[str, int]:
+        """Return why stimuli of a part (or of one of its textures) are not among the n answers → how many."""
+        shown, unreadable = (
+            sum(count for (p, t), count in counts.items() if p == part and texture in ("", t)) for counts in self._shown
+        )
+        return {"unreadable": unreadable, "unanswered": shown - unreadable - n}
+
 
 def measure(responses: Responses, seed: int = 0) -> Measured:
-    """Count the answers to textures, derive the TAV, and find the texture of each photograph."""
+    """Count the answers to textures, compute the TAV, and find the texture of each photograph."""
     if responses.labels is None or "logits" not in responses.columns:
         raise UserError(f"{responses.observer} gave no logits", "texture association needs the scores of all classes")
     part = responses.truth("condition")
@@ -109,12 +117,12 @@ def measure(responses: Responses, seed: int = 0) -> Measured:
     tav = texture_association(answers.counts)
     rng = child_generator(seed, "texture_association/shuffled")
     permutations = tuple(rng.permutation(len(responses.labels)) for _ in range(SHUFFLES))
-    found = {
+    photographs = {
         name: _photographs(responses, part == name, tav, permutations)
         for name in (CLEAN, ADVERSARIAL)
         if any(s.condition == name for s in responses.stimuli)
     }
-    return Measured(responses, responses.labels, textures, answers, tav, found, permutations)
+    return Measured(responses, responses.labels, textures, answers, tav, photographs, permutations)
 
 
 def _texture_answers(responses: Responses, rows: Array, textures: tuple[str, ...]) -> TextureAnswers:
@@ -129,30 +137,41 @@ def _texture_answers(responses: Responses, rows: Array, textures: tuple[str, ...
 def _photographs(responses: Responses, rows: Array, tav: TAV, permutations: tuple[Array, ...]) -> Photographs:
     space = responses.labels
     assert space is not None
-    own = {name: space.find(name) for name in {s.label for s in responses.stimuli if s.label}}
-    label = np.array([own.get(s.label) if s.label else -1 for s in responses.stimuli], np.intp)[responses.stimulus]
-    parts: list[tuple[Array, ...]] = []
+    position = {name: space.find(name) for name in {s.label for s in responses.stimuli if s.label}}
+    labels = [position.get(s.label) if s.label else -1 for s in responses.stimuli]
+    label = np.array(labels, np.intp)[responses.stimulus]
+    parts: list[Photographs] = []
     for here, logits in _pieces(responses, rows):
         probabilities = softmax(logits)
         classes, confidence = top1(logits)
         texture, similarity = texture_identity(probabilities, tav)
         shuffled = [texture_identity(probabilities, tav[:, p]) for p in permutations]
-        index, size = (np.stack([getattr(s, name) for s in shuffled], 1) for name in ("texture", "similarity"))
-        stimulus = responses.stimulus[here]
-        parts.append((stimulus, label[here], classes, confidence, texture, similarity, index.astype(np.int32), size))
+        parts.append(
+            Photographs(
+                stimulus=responses.stimulus[here],
+                label=label[here],
+                prediction=classes,
+                correct=in_top_k(logits, label[here]),
+                confidence=confidence,
+                texture=texture,
+                similarity=similarity,
+                shuffled=np.stack([s.texture for s in shuffled], 1).astype(np.int32),
+                shuffled_similarity=np.stack([s.similarity for s in shuffled], 1),
+            )
+        )
     if not parts:
-        ints, floats = np.zeros(0, np.intp), np.zeros(0)
-        wide = np.zeros((0, len(permutations)))
-        return Photographs(ints, ints, ints, floats, ints, floats, wide.astype(np.int32), wide)
+        ints, floats, wide = np.zeros(0, np.intp), np.zeros(0), np.zeros((0, len(permutations)))
+        none = np.zeros(0, bool)
+        return Photographs(ints, ints, ints, none, floats, ints, floats, wide.astype(np.int32), wide)
     return Photographs(*(np.concatenate(column) for column in zip(*parts)))
 
 
 def _pieces(responses: Responses, rows: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield (row numbers, logits) of the rows that are asked for, a bounded number at once."""
+    """Yield (row numbers, logits) of the selected rows, a bounded number at once."""
     logits = responses.columns["logits"]
     for start in range(0, len(rows), _ROWS):
         here = start + np.flatnonzero(rows[start : start + _ROWS])
         if len(here):
-            # A piece that is asked for whole is a view, not a copy.
+            # A piece of which every row is selected is a view, not a copy.
             whole = len(here) == min(_ROWS, len(rows) - start)
             yield here, logits[start : start + len(here)] if whole else logits[here]

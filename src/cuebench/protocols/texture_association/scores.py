@@ -1,266 +1,216 @@
-"""The score rows of texture association: associations, confidence, dominance, agreement, texturedness."""
+"""The estimates of texture association: associations, confidence, texturedness, dominance, agreement."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
 from cuebench.arrays import Array
-from cuebench.metrics import texture_dominance as dominance
-from cuebench.metrics.texture_agreement import KINDS, by_label, texture_agreement
+from cuebench.metrics.texture_agreement import KINDS, Agreement, by_label, texture_agreement
 from cuebench.metrics.texture_association import associated_texture, association_intervals, resampled, top_pairs
 from cuebench.metrics.texture_confidence import ConfidenceHistogram
-from cuebench.protocols.base import ScoreOptions
+from cuebench.metrics.texture_dominance import STATISTICS, Groups, dominance_estimates, group, texture_dominance
+from cuebench.protocols.base import Result, ScoreOptions
 from cuebench.protocols.texture_association.measure import ADVERSARIAL, CLEAN, TEXTURE, Measured, Photographs
-from cuebench.statistics.intervals import Bootstrap
-from cuebench.types import Interval
+from cuebench.statistics.estimates import difference_of_means, mean, mean_of_sums, missing, share
+from cuebench.statistics.intervals import undefined
+from cuebench.types import Estimate, Interval
 
 TOP = 50
 FEW = 20
 """Fewer pictures of a texture than this: its interval is flagged."""
 MOST_RESAMPLES = 1000
-"""Associations and dominance are recomputed whole in each resample: more would cost minutes and change no digit."""
+"""Associations and dominance are recomputed in each resample: more would take minutes and change no digit."""
 BY = {"label": "accuracy", "prediction": "confidence"}
 
 
-class Row(NamedTuple):
-    """A score before it knows its protocol and observer."""
+@dataclass(frozen=True)
+class Scorer:
+    """All numbers of one observer."""
 
-    condition: str
-    metric: str
-    value: float
-    interval: Interval
-    n: int
-    excluded: int = 0
-    note: str = ""
+    measured: Measured
+    options: ScoreOptions
+    result: Result
+
+    @property
+    def resamples(self) -> int:
+        """Number of resamples where a whole analysis is repeated in each."""
+        return min(self.options.resamples, MOST_RESAMPLES)
+
+    def add_all(self) -> None:
+        """Add the numbers on textures, then on photographs, then on natural adversarial images."""
+        self._add_associations()
+        self._add_confidence()
+        for part, photos in self.measured.photographs.items():
+            self._add_photographs(part, photos)
+        if CLEAN in self.measured.photographs:
+            for by in BY:
+                self._add_dominance(by)
+            self._add_errors()
+        if ADVERSARIAL in self.measured.photographs:
+            self._add_adversarial()
+
+    def _add(self, condition: str, metric: str, estimate: Estimate) -> None:
+        self.result.add(self.measured.responses, condition, metric, estimate)
+
+    # ------------------------------------------------------------------------------------------------- textures
+
+    def _add_associations(self) -> None:
+        """Add the strongest pairs of texture and class."""
+        tav, counts = self.measured.tav, self.measured.answers.counts
+        pairs = top_pairs(tav, TOP)
+        if not pairs:
+            return
+        at = [p.texture for p in pairs], [p.label for p in pairs]
+        batches = resampled(counts, seed=self.options.seed, resamples=self.resamples)
+        draws = np.concatenate([batch[:, at[0], at[1]] for batch in batches])
+        for pair, interval in zip(pairs, association_intervals(tav[at], draws)):
+            texture, label = self.measured.textures[pair.texture], self.measured.labels.names[pair.label]
+            n = int(counts[pair.texture].sum())
+            note = f"{counts[pair.texture, pair.label] / n:.0%} of the pictures of {texture!r}"
+            estimate = Estimate(pair.value, n, (interval,)).excluding(self.measured.excluded(TEXTURE, n, texture))
+            condition = f"pair/texture={texture}/class={label}"
+            self._add(condition, "texture_association", estimate.noting(note, _few(texture, n)))
+
+    def _add_confidence(self) -> None:
+        """Add the mean confidence and the share of sure answers on all textures, then the mean on each texture."""
+        textures, answers = self.measured.textures, self.measured.answers
+        total = answers.overall
+        few = sum(histogram.n < FEW for histogram in answers.confidence)
+        note = f"{len(textures)} textures; fewer than {FEW} pictures of {few} of them" if few else ""
+        excluded = self.measured.excluded(TEXTURE, total.n)
+        for condition, estimate in (
+            ("textures", _mean_confidence(total)),
+            ("textures/sure", share(total.sure, total.n)),
+        ):
+            self._add(condition, "texture_confidence", estimate.excluding(excluded).noting(note))
+        for name, histogram in zip(textures, answers.confidence):
+            estimate = _mean_confidence(histogram).excluding(self.measured.excluded(TEXTURE, histogram.n, name))
+            self._add(f"textures/class={name}", "texture_confidence", estimate.noting(_few(name, histogram.n)))
+
+    # --------------------------------------------------------------------------------------------- photographs
+
+    def _add_photographs(self, part: str, photos: Photographs) -> None:
+        """Add accuracy and texturedness; of adversarial images also the difference to clean ones."""
+        n = len(photos.label)
+        excluded = self.measured.excluded(part, n)
+        self._add(part, "accuracy", share(int(photos.correct.sum()), n).excluding(excluded))
+        without = int((photos.texture < 0).sum())
+        note = f"{without:,} images share no class with any texture" if without else ""
+        self._add(part, "texturedness", mean(photos.similarity).excluding(excluded).noting(note))
+        shuffled = photos.shuffled_similarity.mean(0) if n else np.zeros(0)
+        self._add(f"{part}/shuffled", "texturedness", _null(shuffled, n).excluding(excluded))
+        if part == ADVERSARIAL and CLEAN in self.measured.photographs:
+            difference = difference_of_means(photos.similarity, self.measured.photographs[CLEAN].similarity)
+            note = "adversarial minus clean; Welch interval"
+            self._add("adversarial-clean", "texturedness", difference.excluding(excluded).noting(note))
+
+    def _add_dominance(self, by: str) -> None:
+        """Add the statistics of dominant textures, and those that arise with permuted classes."""
+        photos = self.measured.photographs[CLEAN]
+        classes, values = grouping(photos, by)
+        size = (len(self.measured.textures), len(self.measured.labels))
+        estimates = dominance_estimates(
+            classes, photos.texture, values, *size, seed=self.options.seed, resamples=self.resamples
+        )
+        groups = group(classes, photos.texture, values, *size)
+        note, excluded = _dominance_note(groups, by), {"without a texture": groups.lost}
+        for name in STATISTICS:
+            self._add(f"{by}/{name}", "texture_dominance", estimates[name].excluding(excluded).noting(note))
+        permuted = [texture_dominance(group(classes, textures, values, *size)) for textures in photos.shuffled.T]
+        for name in ("correlation", "textures", "gap"):
+            draws = np.array([getattr(statistics, name) for statistics in permuted])
+            null = _null(draws, len(classes) - groups.lost).excluding(excluded)
+            self._add(f"{by}/{name}/shuffled", "texture_dominance", null)
+
+    def _add_errors(self) -> None:
+        """Add, of wrong answers to clean images, how many show the texture of the class that was answered.
+
+        Not in the paper: dominant textures of the same images would be circular, so the usual texture of a class is
+        here the one that it is most associated with on textures alone. Works with one image of each class.
+        """
+        photos, tav = self.measured.photographs[CLEAN], self.measured.tav
+        wrong = ~photos.correct
+        answered = photos.prediction[wrong], photos.label[wrong]
+        agreement = texture_agreement(photos.texture[wrong], *answered, associated_texture(tav))
+        n = int(agreement.judged.sum())
+        excluded = {"not judged": int(wrong.sum()) - n}
+        note = "usual texture of a class: the one most associated with it (TAV); not in the paper"
+        for i, kind in enumerate(KINDS):
+            estimate = share(int(agreement.kinds[:, i].sum()), n).excluding(excluded).noting(note)
+            self._add(f"clean_errors/{kind}", "texture_agreement", estimate)
+        permuted = [
+            texture_agreement(textures[wrong], *answered, associated_texture(tav[:, order]))
+            for textures, order in zip(photos.shuffled.T, self.measured.permutations)
+        ]
+        for i, kind in enumerate(KINDS[:2]):
+            draws = [p.kinds[:, i].sum() / p.judged.sum() if p.judged.any() else math.nan for p in permuted]
+            null = _null(np.array(draws), n).excluding(excluded)
+            self._add(f"clean_errors/{kind}/shuffled", "texture_agreement", null)
+
+    def _add_adversarial(self) -> None:
+        """Add whose usual texture natural adversarial images show, by image and by class."""
+        photos = self.measured.photographs[ADVERSARIAL]
+        if CLEAN not in self.measured.photographs:
+            reason = "dominant textures come from clean images, and there are none: put them in imagenet_val"
+            shown = sum(s.condition == ADVERSARIAL for s in self.measured.responses.stimuli)
+            for kind in KINDS:
+                absent = missing(reason, "images", {"not judged": shown})
+                self._add(f"adversarial/{kind}", "texture_agreement", absent)
+            return
+        agreement = judge(self.measured, photos)
+        n = int(agreement.judged.sum())
+        excluded = {**self.measured.excluded(ADVERSARIAL, len(photos.label)), "not judged": len(photos.label) - n}
+        hits = dict(zip(KINDS, agreement.kinds.sum(0)))
+        hits["not_label"] = hits["prediction"] + hits["neither"]
+        for kind, count in hits.items():
+            self._add(f"adversarial/{kind}", "texture_agreement", share(int(count), n).excluding(excluded))
+        classes = by_label(agreement, photos.label, len(self.measured.labels))
+        note = "labels with an image that agrees with one of the two textures only"
+        more, only = int((classes.prediction > classes.own).sum()), int((classes.own == 0).sum())
+        for condition, count in (("more_prediction", more), ("only_prediction", only)):
+            estimate = share(count, len(classes.label)).noting(note)
+            self._add(f"adversarial/classes/{condition}", "texture_agreement", estimate)
 
 
-def rows(found: Measured, options: ScoreOptions) -> Iterator[Row]:
-    """Yield all rows of one observer, in a fixed order."""
-    yield from _association(found, options)
-    yield from _confidence(found)
-    for part, photos in found.photographs.items():
-        yield from _photographs(found, part, photos)
-    if CLEAN in found.photographs:
-        for by in BY:
-            yield from _dominance(found, by, options)
-        yield from _errors(found)
-    if ADVERSARIAL in found.photographs:
-        yield from _adversarial(found)
+def grouping(photos: Photographs, by: str) -> tuple[Array, Array]:
+    """Return the class and the value of each image: label and correctness, or prediction and confidence."""
+    return (photos.label, photos.correct) if by == "label" else (photos.prediction, photos.confidence)
 
 
-# ---------------------------------------------------------------------------------------------------- textures
-
-
-def _association(found: Measured, options: ScoreOptions) -> Iterator[Row]:
-    pairs = top_pairs(found.tav, TOP)
-    at = [p.texture for p in pairs], [p.label for p in pairs]
-    resamples = min(options.resamples, MOST_RESAMPLES)
-    batches = resampled(found.answers.counts, seed=options.seed, resamples=resamples) if pairs else ()
-    draws = np.concatenate([tav[:, at[0], at[1]] for tav in batches]) if pairs else np.zeros((0, 0))
-    intervals = association_intervals(found.tav[at], draws) if pairs else []
-    pictures = found.answers.counts.sum(1)
-    asked = _asked(found)
-    for i, pair in enumerate(pairs):
-        texture, n = found.textures[pair.texture], int(pictures[pair.texture])
-        share = found.answers.counts[pair.texture, pair.label] / n
-        note = f"{share:.0%} of the pictures of {texture!r}; {_few(texture, n)}".removesuffix("; ")
-        name = f"pair/texture={texture}/class={found.labels.names[pair.label]}"
-        yield Row(name, "texture_association", pair.value, intervals[i], n, asked[texture] - n, note)
-
-
-def _confidence(found: Measured) -> Iterator[Row]:
-    total = found.answers.overall
-    lost = sum(_asked(found).values()) - total.n
-    few = [t for t, h in zip(found.textures, found.answers.confidence) if h.n < FEW]
-    note = f"{len(found.textures)} textures; fewer than {FEW} pictures of {len(few)} of them" if few else ""
-    yield Row("textures", "texture_confidence", _mean(total), mean_interval(total), total.n, lost, note)
-    yield Row("textures/sure", "texture_confidence", *_share(total.sure, total.n), total.n, lost, note)
-    asked = _asked(found)
-    for name, one in zip(found.textures, found.answers.confidence):
-        condition = f"textures/class={name}"
-        missing, why = asked[name] - one.n, _few(name, one.n)
-        yield Row(condition, "texture_confidence", _mean(one), mean_interval(one), one.n, missing, why)
-
-
-def _asked(found: Measured) -> dict[str, int]:
-    asked = dict.fromkeys(found.textures, 0)
-    for s in found.responses.stimuli:
-        if s.condition == TEXTURE:
-            asked[s.texture] += 1
-    return asked
+def judge(measured: Measured, photos: Photographs) -> Agreement:
+    """Compare the texture of each image with the dominant textures of clean images, grouped by prediction."""
+    clean = measured.photographs[CLEAN]
+    size = (len(measured.textures), len(measured.labels))
+    groups = group(clean.prediction, clean.texture, clean.confidence, *size)
+    return texture_agreement(photos.texture, photos.prediction, photos.label, groups.dominant)
 
 
 def _few(texture: str, n: int) -> str:
     return "" if n >= FEW else f"only {n} pictures of {texture!r}: the interval is too narrow"
 
 
-# ------------------------------------------------------------------------------------------------- photographs
-
-
-def _photographs(found: Measured, part: str, photos: Photographs) -> Iterator[Row]:
-    n = len(photos.label)
-    lost = sum(s.condition == part for s in found.responses.stimuli) - n
-    right = int(photos.correct.sum())
-    yield Row(part, "accuracy", *_share(right, n), n, lost)
-    mean, interval = _mean_of(photos.similarity)
-    without = int((photos.texture < 0).sum())
-    note = f"{without:,} images share no class with any texture" if without else ""
-    yield Row(part, "texturedness", mean, interval, n, lost, note)
-    yield _null(f"{part}/shuffled", "texturedness", photos.shuffled_similarity.mean(0) if n else np.zeros(0), n, lost)
-    if part == ADVERSARIAL and CLEAN in found.photographs:
-        clean = found.photographs[CLEAN].similarity
-        value, interval = _difference(photos.similarity, clean)
-        note = "adversarial minus clean; Welch interval"
-        yield Row("adversarial-clean", "texturedness", value, interval, n + len(clean), lost, note)
-
-
-def _dominance(found: Measured, by: str, options: ScoreOptions) -> Iterator[Row]:
-    photos = found.photographs[CLEAN]
-    classes, values = grouping(photos, by)
-    size = (len(found.textures), len(found.labels))
-    groups = dominance.group(classes, photos.texture, values, *size)
-    stats = dominance.texture_dominance(groups)
-    resamples = min(options.resamples, MOST_RESAMPLES)
-    boots = dominance.dominance_intervals(
-        classes, photos.texture, values, *size, seed=options.seed, resamples=resamples
-    )
-    n, lost = len(classes) - groups.lost, groups.lost
-    note = _dominance_note(groups, by)
-    for name in dominance.STATISTICS:
-        boot: Bootstrap = boots[name]
-        value = getattr(stats, name)
-        why = "; ".join(filter(None, [note, boot.note, "undefined" if math.isnan(value) else ""]))
-        yield Row(f"{by}/{name}", "texture_dominance", value, boot.interval, n, lost, why)
-    null = [
-        dominance.texture_dominance(dominance.group(classes, shuffled, values, *size)) for shuffled in photos.shuffled.T
-    ]
-    for name in ("correlation", "textures", "gap"):
-        draws = np.array([getattr(one, name) for one in null])
-        yield _null(f"{by}/{name}/shuffled", "texture_dominance", draws, n, lost)
-
-
-def grouping(photos: Photographs, by: str) -> tuple[Array, Array]:
-    """Return the class and the value of each image: label and right answer, or prediction and confidence."""
-    return (photos.label, photos.correct) if by == "label" else (photos.prediction, photos.confidence)
-
-
-def _dominance_note(groups: dominance.Groups, by: str) -> str:
+def _dominance_note(groups: Groups, by: str) -> str:
     text = f"{BY[by]} by {by}; {groups.classes:,} classes"
     if groups.alone * 2 > groups.classes:
         text += f", {groups.alone:,} of them with a single image: shares of 1 by themselves, read with care"
     return text
 
 
-def _adversarial(found: Measured) -> Iterator[Row]:
-    photos = found.photographs[ADVERSARIAL]
-    total = sum(s.condition == ADVERSARIAL for s in found.responses.stimuli)
-    if CLEAN not in found.photographs:
-        why = "dominant textures come from clean images, and there are none: put them in imagenet_val"
-        nothing = Interval(math.nan, math.nan, "images")
-        for kind in KINDS:
-            yield Row(f"adversarial/{kind}", "texture_agreement", math.nan, nothing, 0, total, why)
-        return
-    judged = judge(found, photos)
-    n = int(judged.judged.sum())
-    for i, kind in enumerate(KINDS):
-        yield Row(f"adversarial/{kind}", "texture_agreement", *_share(int(judged.kinds[:, i].sum()), n), n, total - n)
-    against = int(judged.kinds[:, [0, 3]].sum())
-    yield Row("adversarial/not_label", "texture_agreement", *_share(against, n), n, total - n)
-    classes = by_label(judged, photos.label, len(found.labels))
-    size, note = len(classes.label), "labels with an image that agrees with one of the two textures only"
-    more, only = int((classes.prediction > classes.own).sum()), int((classes.own == 0).sum())
-    yield Row("adversarial/classes/more_prediction", "texture_agreement", *_share(more, size), size, 0, note)
-    yield Row("adversarial/classes/only_prediction", "texture_agreement", *_share(only, size), size, 0, note)
+def _mean_confidence(histogram: ConfidenceHistogram) -> Estimate:
+    """Return the mean confidence with Student's interval, from sums alone."""
+    if histogram.n < 2:
+        return Estimate(histogram.mean, histogram.n, (undefined("images", "fewer than two pictures"),))
+    return mean_of_sums(histogram.mean, histogram.variance_of_mean, histogram.n, histogram.n - 1)
 
 
-def _errors(found: Measured) -> Iterator[Row]:
-    """Ask of each wrong answer to a clean image: does it show the texture of what it is taken for?
-
-    Not in the paper: dominant textures of the same images would be circular, so the usual texture of a class is here
-    the one that it is most associated with on textures alone. Works with one image a class.
-    """
-    photos = found.photographs[CLEAN]
-    wrong = ~photos.correct
-    own = photos.prediction[wrong], photos.label[wrong]
-    judged = texture_agreement(photos.texture[wrong], *own, associated_texture(found.tav))
-    n, total = int(judged.judged.sum()), int(wrong.sum())
-    note = "usual texture of a class: the one most associated with it (TAV); not in the paper"
-    for i, kind in enumerate(KINDS):
-        value, interval = _share(int(judged.kinds[:, i].sum()), n)
-        yield Row(f"clean_errors/{kind}", "texture_agreement", value, interval, n, total - n, note)
-    for i, kind in enumerate(KINDS[:2]):
-        draws = []
-        for shuffled, order in zip(photos.shuffled.T, found.permutations):
-            null = texture_agreement(shuffled[wrong], *own, associated_texture(found.tav[:, order]))
-            draws.append(null.kinds[:, i].sum() / null.judged.sum() if null.judged.any() else math.nan)
-        yield _null(f"clean_errors/{kind}/shuffled", "texture_agreement", np.array(draws), n, total - n)
-
-
-def judge(found: Measured, photos: Photographs) -> Any:
-    """Compare the texture of each image with the dominant textures of clean images, grouped by prediction."""
-    clean = found.photographs[CLEAN]
-    size = (len(found.textures), len(found.labels))
-    groups = dominance.group(clean.prediction, clean.texture, clean.confidence, *size)
-    return texture_agreement(photos.texture, photos.prediction, photos.label, groups.dominant)
-
-
-# --------------------------------------------------------------------------------------------------- intervals
-
-
-def _share(hits: int, n: int) -> tuple[float, Interval]:
-    """Return a share and its Wilson interval, which stays inside [0, 1] and is right near its ends."""
-    if not n:
-        return math.nan, Interval(math.nan, math.nan, "images")
-    z, p = 1.959963984540054, hits / n
-    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return p, Interval(max(0.0, centre - half), min(1.0, centre + half), "images")
-
-
-def _mean_of(values: Array) -> tuple[float, Interval]:
-    n = len(values)
-    if n < 2:
-        return (float(values[0]) if n else math.nan), Interval(math.nan, math.nan, "images")
-    return float(values.mean()), _student(float(values.mean()), float(values.var(ddof=1)) / n, n - 1)
-
-
-def mean_interval(histogram: ConfidenceHistogram) -> Interval:
-    """Return Student's interval of the mean confidence, from sums alone."""
-    n = histogram.n
-    if n < 2:
-        return Interval(math.nan, math.nan, "images")
-    mean = histogram.total / n
-    return _student(mean, max(histogram.squares / n - mean**2, 0) / (n - 1), n - 1)
-
-
-def _mean(histogram: ConfidenceHistogram) -> float:
-    return histogram.total / histogram.n if histogram.n else math.nan
-
-
-def _difference(first: Array, second: Array) -> tuple[float, Interval]:
-    if min(len(first), len(second)) < 2:
-        return math.nan, Interval(math.nan, math.nan, "images")
-    a, b = first.var(ddof=1) / len(first), second.var(ddof=1) / len(second)
-    freedom = (a + b) ** 2 / max(a**2 / (len(first) - 1) + b**2 / (len(second) - 1), 1e-300)
-    value = float(first.mean() - second.mean())
-    return value, _student(value, float(a + b), float(freedom))
-
-
-def _student(mean: float, variance: float, freedom: float) -> Interval:
-    from scipy.special import stdtrit
-
-    half = float(stdtrit(freedom, 0.975)) * math.sqrt(variance)
-    return Interval(mean - half, mean + half, "images")
-
-
-def _null(condition: str, metric: str, draws: Array, n: int, lost: int) -> Row:
-    """Return the mean over TAVs whose classes were permuted, with their range."""
-    known = draws[~np.isnan(draws)] if len(draws) else draws
-    if not len(known):
-        return Row(condition, metric, math.nan, Interval(math.nan, math.nan, ""), n, lost, "undefined")
-    note = f"mean and range of {len(known)} TAVs with permuted classes: what arises without any association"
-    return Row(condition, metric, float(known.mean()), Interval(known.min(), known.max(), ""), n, lost, note)
+def _null(draws: Array, n: int) -> Estimate:
+    """Return the mean and the range over TAVs with permuted classes: what arises without any association."""
+    defined = draws[~np.isnan(draws)]
+    if not len(defined):
+        return Estimate(math.nan, n, (undefined("shuffles", "undefined"),))
+    note = f"mean and range of {len(defined)} TAVs with permuted classes: what arises without any association"
+    interval = Interval(float(defined.min()), float(defined.max()), "shuffles")
+    return Estimate(float(defined.mean()), n, (interval,)).noting(note)

@@ -11,77 +11,61 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from cuebench.errors import UserError, did_you_mean
-from cuebench.metrics.triplets import SIMILARITIES, Similarity
+from cuebench.metrics.triplets import SIMILARITIES
 from cuebench.observers.preprocess import Preprocess
+from cuebench.options import Option, parse
 from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
-from cuebench.protocols.triplets.scores import ALL_SIMILARITIES, NAME, VERSION, Scorer, class_table
-from cuebench.protocols.triplets.stimuli import EXPERIMENTS
+from cuebench.protocols.triplets.scores import add_biases, add_gains, class_table
+from cuebench.protocols.triplets.stimuli import EXPERIMENTS, NAME
 from cuebench.protocols.triplets.stimuli import read as read_experiments
-from cuebench.protocols.triplets.trials import Choice, Trials
+from cuebench.protocols.triplets.trials import Draw, Trials
 from cuebench.responses.table import Responses
 from cuebench.stimuli.sources.novel_object import BACKGROUNDS
-from cuebench.types import Citation, Reference, StimulusSet
+from cuebench.types import Citation, Headline, Reference, StimulusSet
 
-SETTINGS = {"experiments": "", "background": "white", "draw": "28", "replications": "3", "similarity": ALL_SIMILARITIES}
-"""What ``--set triplets.NAME=VALUE`` can change, and the defaults (experiments: all that there is data for)."""
+VERSION = 1
+OPTIONS: Mapping[str, Option] = {
+    "experiments": Option((), "which experiments; default: all that there is data for", choices=tuple(EXPERIMENTS)),
+    "background": Option("white", "background of the novel objects", choices=tuple(BACKGROUNDS)),
+    "draw": Option(28, "triplets of each anchor in experiments 1 and 2", low=1, words=("all",)),
+    "replications": Option(3, "how often they are drawn; the shares are averaged", low=1),
+    "similarity": Option(SIMILARITIES, "similarities of embeddings; cosine is always measured", choices=SIMILARITIES),
+    "layers": Option((), "further layers to measure, each averaged over positions, or all"),
+    "baselines": Option(0, "random initialisations of every network", low=0),
+}
 
 
-def configure(settings: Mapping[str, str]) -> Protocol:
-    """Return the protocol that shows what the settings ask for; wrong ones fail here, before anything is spent."""
-    given = ScoreOptions(settings=settings).of(NAME, **SETTINGS)
-    _choice(given, 0), _similarities(given)
-    chosen = [e.strip() for e in given["experiments"].split(",") if e.strip()]
-    for one in chosen:
-        if one not in EXPERIMENTS:
-            raise did_you_mean("experiment", one, EXPERIMENTS)
-    if given["background"] not in BACKGROUNDS:
-        raise did_you_mean("background", given["background"], BACKGROUNDS)
-    ask = partial(read_experiments, experiments=chosen or list(EXPERIMENTS), background=given["background"])
-    alone = partial(ask, None, explicit=bool(chosen))
-    return replace(PROTOCOL, read=partial(ask, explicit=bool(chosen)), standalone=alone)
+def configure(values: Mapping[str, Any]) -> Protocol:
+    """Return the protocol that shows the chosen experiments on the chosen background."""
+    chosen = values["experiments"]
+    ask = partial(read_experiments, experiments=chosen or EXPERIMENTS, background=values["background"])
+    return replace(
+        PROTOCOL,
+        read=partial(ask, explicit=bool(chosen)),
+        standalone=partial(ask, None, explicit=bool(chosen)),
+    )
 
 
 def read(data_root: Path) -> StimulusSet:
     """Read what the data root allows: experiments 1 and 2 need ``cue_conflict``, experiment 3 nothing."""
-    return read_experiments(data_root, list(EXPERIMENTS), explicit=False)
+    return read_experiments(data_root, EXPERIMENTS, explicit=False)
 
 
 def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
     """Score all observers: every condition, every layer, and what training added where there are baselines."""
-    given = options.of(NAME, **SETTINGS)
-    choice, similarities = _choice(given, options.seed), _similarities(given)
-    everyone = [Trials(r, choice) for r in responses]
-    rows = []
+    values = parse(OPTIONS, options.values, f"protocol {NAME!r}")
+    draw = Draw(0 if values["draw"] == "all" else values["draw"], values["replications"], options.seed)
+    everyone = [Trials(r, draw) for r in responses]
+    result = Result(tables={"by_class": class_table(everyone)})
+    similarities = [similarity for similarity in SIMILARITIES if similarity in values["similarity"]]
     for trials in everyone:
-        scorer = Scorer(trials, options, similarities)
-        rows += list(scorer.rows())
-        baselines = [t for t in everyone if t.responses.baseline_of == trials.responses.observer]
-        rows += list(scorer.against(baselines)) if baselines else []
-    return Result(rows, {"by_class": class_table(everyone)})
-
-
-def _choice(given: Mapping[str, str], seed: int) -> Choice:
-    numbers = {}
-    for key, text in (("draw", given["draw"]), ("replications", given["replications"])):
-        if key == "draw" and text == "all":
-            numbers[key] = 0
-        elif text.isdigit() and int(text) > 0:
-            numbers[key] = int(text)
-        else:
-            raise UserError(
-                f"triplets.{key}={text!r}", "a whole number above 0" + (", or all" if key == "draw" else "")
-            )
-    return Choice(numbers["draw"], numbers["replications"], seed)
-
-
-def _similarities(given: Mapping[str, str]) -> tuple[Similarity, ...]:
-    chosen = [s.strip() for s in given["similarity"].split(",") if s.strip()]
-    for one in chosen:
-        if one not in SIMILARITIES:
-            raise did_you_mean("similarity", one, SIMILARITIES)
-    return tuple(s for s in SIMILARITIES if s in chosen)
+        add_biases(result, trials, similarities, options)
+        baselines = [other for other in everyone if other.responses.baseline_of == trials.responses.observer]
+        if baselines:
+            add_gains(result, trials, baselines, options)
+    return result
 
 
 _PAPER = "Tartaglini et al. 2022, text of experiment 1"
@@ -95,11 +79,23 @@ PROTOCOL = Protocol(
     views=(View("native", Preprocess.whole_image),),
     score=score,
     metrics=("triplet_shape_bias", "triplet_bias_gain"),
+    headline=Headline(
+        metric="triplet_shape_bias",
+        conditions=(
+            "experiment1/alpha=1.0",
+            "experiment3/size=1.0/aligned",
+            "experiment1/*",
+            "experiment3/*",
+            "experiment2/*",
+        ),
+        direction="shape",
+    ),
     reference=(Reference("ResNet-50, ImageNet", "triplet_shape_bias", "experiment1/alpha=0.0", 0.02, _PAPER),),
-    options=SETTINGS,
+    options=OPTIONS,
     configure=configure,
-    standalone=partial(read_experiments, None, list(EXPERIMENTS), explicit=False),
+    standalone=partial(read_experiments, None, EXPERIMENTS, explicit=False),
     baselines=True,
+    layers=True,
     citation=Citation(
         text="Tartaglini, Vong & Lake (2022). A Developmentally-Inspired Examination of Shape versus Texture Bias in "
         "Machines. Proceedings of the Annual Meeting of the Cognitive Science Society, 44.",

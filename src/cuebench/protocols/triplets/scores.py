@@ -1,138 +1,126 @@
-"""From decisions to rows and tables. Private to ``triplets``."""
+"""From decisions to numbers and tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cuebench.metrics.triplet_bias_gain import gain_estimates, mean_of_seeds
-from cuebench.metrics.triplets import SIMILARITIES, Similarity
-from cuebench.protocols.base import ScoreOptions, partial_notes
-from cuebench.protocols.triplets.trials import COLUMN, Measured, Trials
-from cuebench.statistics.estimates import Estimate, ratio_estimates
-from cuebench.statistics.intervals import KINDS
-from cuebench.statistics.ratios import Terms
-from cuebench.types import IntervalKind, Score
+from cuebench.arrays import Array
+from cuebench.metrics.triplet_bias_gain import triplet_bias_gain
+from cuebench.metrics.triplet_shape_bias import terms
+from cuebench.metrics.triplets import Similarity, Tally
+from cuebench.protocols.base import Result, ScoreOptions
+from cuebench.protocols.triplets.trials import COLUMN, DEFAULT, Measured, Trials
+from cuebench.statistics.estimates import from_draws, ratio_estimates, resampled_mean
+from cuebench.statistics.intervals import KINDS, Clusters, resampled_sums, too_few, weights
+from cuebench.statistics.ratios import total
+from cuebench.types import Estimate, IntervalKind
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-NAME, VERSION = "triplets", 1
 BIAS, GAIN = "triplet_shape_bias", "triplet_bias_gain"
-DEFAULT: Similarity = "cosine"
+GAIN_KINDS: tuple[IntervalKind, ...] = ("images", "two_way")
 
 
-@dataclass(frozen=True)
-class Scorer:
-    """Rows of one observer."""
+def add_biases(result: Result, trials: Trials, similarities: Sequence[Similarity], options: ScoreOptions) -> None:
+    """Add the bias of every condition, then by other similarities, then of other layers.
 
-    trials: Trials
-    options: ScoreOptions
-    similarities: tuple[Similarity, ...]
+    The penultimate layer of a network by the default similarity has all kinds of interval, everything else the one over
+    images.
+    """
+    for column in trials.columns:
+        layer = column.removeprefix(COLUMN).removeprefix(":")
+        if layer or trials.responses.baseline_of:
+            _add_biases(result, trials, column, [DEFAULT], KINDS[:1], options)
+        else:
+            _add_biases(result, trials, column, [DEFAULT], KINDS, options)
+            others = [similarity for similarity in similarities if similarity != DEFAULT]
+            _add_biases(result, trials, column, others, KINDS[:1], options)
 
-    def rows(self) -> Iterator[Score]:
-        """Yield the bias of every condition, then other similarities, then other layers."""
-        quick = bool(self.trials.responses.baseline_of)
-        for column in self.trials.columns:
-            layer = column.removeprefix(COLUMN).removeprefix(":")
-            plain = not layer and not quick
-            kinds = KINDS if plain else KINDS[:1]
-            yield from self._bias(column, [DEFAULT], kinds, layer)
-            if plain:
-                others = [k for k in self.similarities if k != DEFAULT]
-                yield from self._bias(column, others, KINDS[:1], layer)
 
-    def _bias(
-        self, column: str, similarities: Sequence[Similarity], kinds: Sequence[IntervalKind], layer: str
-    ) -> Iterator[Score]:
-        found = list(self.trials.measured(column, similarities))
-        for (condition, similarity, measured), estimates in zip(found, self._estimates([m for *_, m in found], kinds)):
-            name = condition + (f"/layer={layer}" if layer else "")
-            name += f"/similarity={similarity}" if similarity != DEFAULT else ""
-            note = self._note(condition, measured)
-            for estimate in estimates:
-                yield self._row(name, BIAS, estimate, self._lost(condition, measured), note)
+def _add_biases(
+    result: Result,
+    trials: Trials,
+    column: str,
+    similarities: Sequence[Similarity],
+    kinds: Sequence[IntervalKind],
+    options: ScoreOptions,
+) -> None:
+    layer = column.removeprefix(COLUMN).removeprefix(":")
+    measured = list(trials.measured(column, similarities))
+    for (condition, similarity, found), estimate in zip(
+        measured, _estimates([m for *_, m in measured], kinds, options)
+    ):
+        name = condition + (f"/layer={layer}" if layer else "")
+        name += f"/similarity={similarity}" if similarity != DEFAULT else ""
+        estimate = estimate.excluding({"undecidable": found.undecidable}).noting(*found.notes())
+        result.add(trials.responses, name, BIAS, estimate, partial=_partial(trials, condition))
 
-    def _estimates(self, found: Sequence[Measured], kinds: Sequence[IntervalKind]) -> list[list[Estimate]]:
-        """Return the estimates of all conditions; those with the same anchors share their resamples and one product."""
-        made: dict[int, list[Estimate]] = {}
-        groups: dict[tuple[str, ...], list[int]] = {}
-        for i, one in enumerate(found):
-            groups.setdefault(one.images.ids, []).append(i)
-        for members in groups.values():
-            terms = [Terms(found[i].tally.shape, found[i].tally.trials) for i in members]  # type: ignore[arg-type]
-            clusters = found[members[0]].images.clusters
-            each = ratio_estimates(terms, clusters, kinds, seed=self.options.seed, resamples=self.options.resamples)
-            made.update(zip(members, each))
-        return [made[i] for i in range(len(found))]
 
-    def against(self, baselines: Sequence[Trials]) -> Iterator[Score]:
-        """Yield the mean of the random initialisations and the difference from them, for every condition."""
-        own = {c: m for c, _, m in self.trials.measured(COLUMN, [DEFAULT])}
-        theirs = [{c: m for c, _, m in b.measured(COLUMN, [DEFAULT])} for b in baselines]
-        seed, resamples = self.options.seed, self.options.resamples
-        for condition, measured in own.items():
-            same = [t[condition] for t in theirs if condition in t and t[condition].images.ids == measured.images.ids]
-            tallies = [m.tally for m in same]
-            note = f"{len(same)} random initialisations"
-            mean = mean_of_seeds(tallies, seed=seed, resamples=resamples)
-            yield self._row(f"{condition}/random_initialisation", BIAS, mean, len(baselines) - len(same), note)
-            if tallies:
-                kinds: tuple[IntervalKind, ...] = ("images", "two_way")
-                clusters = measured.images.clusters
-                for e in gain_estimates(measured.tally, tallies, clusters, kinds, seed=seed, resamples=resamples):
-                    yield self._row(condition, GAIN, e, self._lost(condition, measured), f"against {note}")
+def _estimates(measured: Sequence[Measured], kinds: Sequence[IntervalKind], options: ScoreOptions) -> list[Estimate]:
+    """Return one estimate for each condition; those with the same anchors share their resamples and one product."""
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for position, condition in enumerate(measured):
+        groups.setdefault(condition.images.ids, []).append(position)
+    estimates: dict[int, Estimate] = {}
+    for positions in groups.values():
+        added = [terms(measured[position].tally) for position in positions]
+        clusters = measured[positions[0]].images.clusters
+        each = ratio_estimates(added, clusters, kinds, seed=options.seed, resamples=options.resamples)
+        estimates.update(zip(positions, each))
+    return [estimates[position] for position in range(len(measured))]
 
-    def _lost(self, condition: str, measured: Measured) -> int:
-        """Return how many of the chosen trials could not be decided."""
-        return max(0, self._chosen(condition, measured) - round(float(measured.tally.trials.sum())))
 
-    def _chosen(self, condition: str, measured: Measured) -> int:
-        k = self.trials.choice_of(condition).k
-        per_anchor = measured.images.triplets.per_anchor
-        return int((np.minimum(per_anchor, k) if k else per_anchor).sum())
+def _partial(trials: Trials, condition: str) -> list[str]:
+    """Return why the images of a condition are incomplete: novel objects do not come from the cue-conflict set."""
+    reasons = trials.responses.stimuli.partial
+    return [why for why in reasons if not (condition.startswith("experiment3") and "cue-conflict" in why)]
 
-    def _note(self, condition: str, measured: Measured) -> str:
-        choice, per_anchor = self.trials.choice_of(condition), measured.images.triplets.per_anchor
-        fewer = int(((per_anchor > 0) & (per_anchor < choice.k)).sum())
-        ties = float(measured.tally.ties.sum())
-        parts = [
-            f"{choice.k} triplets of each anchor, mean of {choice.replications} draws" if choice.k else "all triplets",
-            f"{fewer:,} anchors have fewer and give all theirs" if fewer else "",
-            f"{measured.alone:,} of {len(per_anchor):,} anchors have no match and are left out"
-            if measured.alone
-            else "",
-            f"{measured.zero:,} images with a zero vector" if measured.zero else "",
-            f"{measured.unusable:,} images with NaN or infinite features" if measured.unusable else "",
-            f"{ties:,.0f} ties count against shape" if ties else "no ties",
-        ]
-        return "; ".join(p for p in parts if p)
 
-    def _row(self, condition: str, metric: str, estimate: Estimate, lost: int, note: str) -> Score:
-        responses, interval = self.trials.responses, estimate.bootstrap.interval
-        reasons = [
-            why for why in responses.stimuli.partial if not (condition[:11] == "experiment3" and "cue-conflict" in why)
-        ]
-        partial = partial_notes(reasons)
-        unreadable = [f"{len(responses.excluded):,} unreadable"] if responses.excluded else []
-        notes = [note, estimate.bootstrap.note, *unreadable, *partial, *responses.notes]
-        return Score(
-            protocol=NAME,
-            protocol_version=VERSION,
-            observer=responses.observer,
-            condition=condition,
-            metric=metric,
-            value=estimate.value,
-            ci_low=interval.low,
-            ci_high=interval.high,
-            ci_kind=interval.kind,
-            n=estimate.n,
-            n_excluded=lost,
-            note="; ".join(n for n in notes if n),
-        )
+# ------------------------------------------------------------------------------------------- what training added
+
+
+def add_gains(result: Result, trials: Trials, baselines: Sequence[Trials], options: ScoreOptions) -> None:
+    """Add the mean bias of the random initialisations and the gain over them, for every condition."""
+    for condition, trained in trials.default.items():
+        others = [b.default[condition] for b in baselines if condition in b.default]
+        tallies = [other.tally for other in others if other.images.ids == trained.images.ids]
+        partial, note = _partial(trials, condition), f"{len(tallies)} random initialisations"
+        biases = np.array([total(terms(tally)).value for tally in tallies])
+        mean = resampled_mean(biases, "seeds", seed=options.seed, resamples=options.resamples)
+        mean = mean.excluding({"initialisations that saw other images": len(baselines) - len(tallies)}).noting(note)
+        name = f"{condition}/random_initialisation"
+        result.add(trials.responses, name, BIAS, mean, partial=partial)
+        if tallies:
+            gain = _gain(trained.tally, tallies, trained.images.clusters, options)
+            gain = gain.excluding({"undecidable": trained.undecidable}).noting(f"against {note}")
+            result.add(trials.responses, condition, GAIN, gain, partial=partial)
+
+
+def _gain(trained: Tally, baselines: Sequence[Tally], clusters: Clusters, options: ScoreOptions) -> Estimate:
+    """Return the gain; trained and untrained networks are resampled alike, together with the seeds."""
+    added = [terms(tally) for tally in (trained, *baselines)]
+    ratios = [total(t) for t in added]
+    value = float(triplet_bias_gain(ratios[0].value, [ratio.value for ratio in ratios[1:]]))
+    columns = np.column_stack([column for t in added for column in t])
+    draws: dict[IntervalKind, Array] = {}
+    reasons: dict[IntervalKind, str] = {}
+    for kind in GAIN_KINDS:
+        reasons[kind] = too_few(clusters, kind)
+        draws[kind] = np.empty(0)
+        if not reasons[kind]:
+            sums = resampled_sums(columns, clusters, kind, seed=options.seed, resamples=options.resamples)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                biases = sums[:, 0::2] / sums[:, 1::2]
+            drawn = weights("seeds", len(baselines), options.seed, options.resamples)
+            draws[kind] = np.asarray(triplet_bias_gain(biases[:, 0], biases[:, 1:], drawn))
+    return from_draws(value, int(ratios[0].denominator), draws, reasons)
+
+
+# ------------------------------------------------------------------------------------------- by class
 
 
 def class_table(everyone: Sequence[Trials]) -> pa.Table:
@@ -141,31 +129,23 @@ def class_table(everyone: Sequence[Trials]) -> pa.Table:
 
     rows: list[Mapping[str, Any]] = []
     for trials in everyone:
-        for condition, _, measured in trials.measured(COLUMN, [DEFAULT]):
+        for condition, measured in trials.default.items():
             stimuli = [trials.responses.stimuli.stimuli[i] for i in trials.responses.stimulus[measured.images.rows]]
             for cue in ("shape", "texture"):
+                head = {"observer": trials.responses.observer, "condition": condition, "cue": cue}
                 classes = np.array([getattr(s, cue) for s in stimuli])
-                rows += _by_class(trials.responses.observer, condition, cue, classes, measured)
+                rows += [{**head, **row} for row in _by_class(classes, measured.tally)]
     fields = [("observer", pa.string()), ("condition", pa.string()), ("cue", pa.string()), ("class", pa.string())]
     fields += [("value", pa.float64()), ("trials", pa.float64()), ("ties", pa.float64()), ("anchors", pa.int64())]
     return pa.Table.from_pylist(rows, schema=pa.schema(fields))
 
 
-def _by_class(
-    observer: str, condition: str, cue: str, classes: np.ndarray[Any, Any], measured: Measured
-) -> list[Mapping[str, Any]]:
+def _by_class(classes: Array, tally: Tally) -> list[Mapping[str, Any]]:
     names, code = np.unique(classes, return_inverse=True)
-    shape, trials, ties = (
-        np.bincount(code.ravel(), values, len(names))
-        for values in (measured.tally.shape, measured.tally.trials, measured.tally.ties)
-    )
-    anchors = np.bincount(code.ravel(), measured.tally.trials > 0, len(names)).astype(int)
-    value = np.divide(shape, trials, out=np.full(len(names), np.nan), where=trials > 0)
-    head = {"observer": observer, "condition": condition, "cue": cue}
-    return [
-        {**head, "class": str(n), "value": float(v), "trials": float(t), "ties": float(e), "anchors": int(a)}
-        for n, v, t, e, a in zip(names, value, trials, ties, anchors)
-    ]
-
-
-ALL_SIMILARITIES = ",".join(SIMILARITIES)
+    code = code.ravel()
+    top, bottom = (np.bincount(code, column, len(names)) for column in terms(tally))
+    value = np.divide(top, bottom, out=np.full(len(names), np.nan), where=bottom > 0)
+    ties = np.bincount(code, tally.ties, len(names))
+    anchors = np.bincount(code, tally.trials > 0, len(names)).astype(int)
+    columns = {"class": names, "value": value, "trials": bottom, "ties": ties, "anchors": anchors}
+    return [dict(zip(columns, row)) for row in zip(*(values.tolist() for values in columns.values()))]

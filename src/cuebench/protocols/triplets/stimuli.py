@@ -1,4 +1,4 @@
-"""What is shown in the three experiments. Private to ``triplets``.
+"""The stimuli of the three experiments.
 
 Experiments 1 and 2 are pictures made from the cue-conflict images and their silhouettes, experiment 3 is novel objects.
 Conditions that show the same pictures share them: an object at 100 % has only one place.
@@ -15,8 +15,9 @@ import numpy as np
 from PIL import Image
 
 from cuebench.errors import UserError, all_problems
+from cuebench.files import hash_file
 from cuebench.labels import label_map
-from cuebench.stimuli.hashing import for_each_file, hash_file
+from cuebench.stimuli.hashing import for_each_file
 from cuebench.stimuli.manifest import read_manifest
 from cuebench.stimuli.readers import cue_conflict as folder_reader
 from cuebench.stimuli.sources import novel_object
@@ -67,28 +68,25 @@ def read(
         Of the novel objects.
     """
     wanted = [c for e in sorted(experiments) for c in EXPERIMENTS[e]]
-    silhouettes = [c for c in dict.fromkeys(shown(c) for c in wanted) if not c.startswith("experiment3")]
+    pictures = [c for c in dict.fromkeys(shown(c) for c in wanted) if not c.startswith("experiment3")]
     parts: list[StimulusSet] = []
     reasons: list[str] = []
-    if silhouettes:
+    if pictures:
         missing = _missing(data_root)
         if missing and explicit:
             raise missing
         reasons += [f"experiments 1 and 2 left out: {missing.message}"] if missing else []
-        parts += [textured_silhouettes(Path(data_root), silhouettes)] if data_root and not missing else []
+        parts += [textured_silhouettes(Path(data_root), pictures)] if data_root and not missing else []
     if "3" in experiments:
         parts.append(_novel(data_root, background))
     stimuli = tuple(s for part in parts for s in part)
     reasons += [why for part in parts for why in part.partial]
-    expected = _complete(wanted) if reasons else sum(part.expected for part in parts)
+    expected = sum(part.expected for part in parts)
+    if reasons:
+        objects = len(novel_object.SHAPES) * len(novel_object.TEXTURES)
+        conditions = {shown(c) for c in wanted}
+        expected = sum(objects if c.startswith("experiment3") else PUBLISHED for c in conditions)
     return StimulusSet(NAME, stimuli, str(data_root or ""), expected, tuple(reasons))
-
-
-def _complete(wanted: Sequence[str]) -> int:
-    pictures = dict.fromkeys(shown(c) for c in wanted)
-    return sum(
-        len(novel_object.SHAPES) * len(novel_object.TEXTURES) if "experiment3" in c else PUBLISHED for c in pictures
-    )
 
 
 # ------------------------------------------------------------------------------------------- experiments 1 and 2
@@ -111,41 +109,48 @@ def textured_silhouettes(data_root: Path, conditions: Sequence[str]) -> Stimulus
     masks = silhouettes(data_root, {s.shape_source: s for s in conflict})
     stimuli = [_picture(s, c, masks[s.shape_source]) for s in conflict for c in conditions]
     published = {c for s in images for c in (s.shape, s.texture)} == set(label_map("in16").names)
-    lacking = published and len(conflict) != PUBLISHED
-    partial = (f"{len(conflict):,} of {PUBLISHED:,} cue-conflict images",) if lacking else ()
+    incomplete = published and len(conflict) != PUBLISHED
+    partial = (f"{len(conflict):,} of {PUBLISHED:,} cue-conflict images",) if incomplete else ()
     expected = (PUBLISHED if published else len(conflict)) * len(conditions)
     return StimulusSet(NAME, tuple(stimuli), str(data_root), expected, partial)
 
 
-def silhouettes(data_root: Path, of: Mapping[str, Stimulus]) -> dict[str, str]:
-    """Return shape source → ``PATH@HASH`` of its silhouette; all problems at once."""
-    paths = {source: f"cue_conflict/silhouettes/{s.shape}/{source}.png" for source, s in of.items()}
-    absent = [f"{p}: the file is missing" for p in paths.values() if not (data_root / p).is_file()]
-    there = {source: data_root / p for source, p in paths.items() if (data_root / p).is_file()}
-    checked = for_each_file(mask_problem, there.values())
-    sizes = [
-        f"{paths[source]}: {width}×{height} pixels, its images have {of[source].width}×{of[source].height}"
-        for source, (_, width, height) in zip(there, checked)
-        if (width, height) != (of[source].width, of[source].height)
-    ]
-    problems = absent + [f"{paths[source]}: {why}" for source, (why, _, _) in zip(there, checked) if why] + sizes
+def silhouettes(data_root: Path, images: Mapping[str, Stimulus]) -> dict[str, str]:
+    """Return shape source → ``PATH@HASH`` of its silhouette; all problems are reported at once.
+
+    Parameters
+    ----------
+    data_root : Path
+        Holds ``cue_conflict/silhouettes/<class>/<source>.png``.
+    images : mapping of shape source to Stimulus
+        An image with that shape: its silhouette must be as large.
+    """
+    paths = {source: f"cue_conflict/silhouettes/{image.shape}/{source}.png" for source, image in images.items()}
+    files = {source: data_root / path for source, path in paths.items() if (data_root / path).is_file()}
+    problems = [f"{path}: the file is missing" for source, path in paths.items() if source not in files]
+    checks = dict(zip(files, for_each_file(mask_problem, files.values())))
+    problems += [f"{paths[source]}: {problem}" for source, (problem, _, _) in checks.items() if problem]
+    for source, (_, width, height) in checks.items():
+        size = images[source].width, images[source].height
+        if (width, height) != size:
+            problems.append(f"{paths[source]}: {width}×{height} pixels, its images have {size[0]}×{size[1]}")
     if problems:
         raise all_problems("silhouettes of the cue-conflict images", problems, "a silhouette is black on white")
-    return {source: f"{paths[source]}@{hash_file(path).sha256[:12]}" for source, path in there.items()}
+    return {source: f"{paths[source]}@{hash_file(file).sha256[:12]}" for source, file in files.items()}
 
 
 def mask_problem(path: Path) -> tuple[str, int, int]:
-    """Say why a file is no black-on-white mask (empty: it is one), with its width and height."""
+    """Say why a file is not a black-on-white mask (empty: it is one), with its width and height."""
     with Image.open(path) as image:
         grey = np.asarray(image.convert("L"))
     soft = float(((grey > 0) & (grey < 255)).mean())
     black = float((grey == 0).mean())
-    why = ""
+    problem = ""
     if soft > MOST_GREY:
-        why = f"not binary: {soft:.0%} of its pixels are neither black nor white"
+        problem = f"not binary: {soft:.0%} of its pixels are neither black nor white"
     elif black in (0.0, 1.0):
-        why = "shows no object: " + ("no pixel is black" if black == 0 else "all pixels are black")
-    return why, grey.shape[1], grey.shape[0]
+        problem = "shows no object: " + ("no pixel is black" if black == 0 else "all pixels are black")
+    return problem, grey.shape[1], grey.shape[0]
 
 
 def _picture(image: Stimulus, condition: str, mask: str) -> Stimulus:
@@ -172,11 +177,11 @@ def _picture(image: Stimulus, condition: str, mask: str) -> Stimulus:
 
 
 def _novel(data_root: Path | None, background: str) -> StimulusSet:
-    made = Path(data_root) / "novel_objects" / "manifest.parquet" if data_root else None
-    if made is not None and made.is_file():
-        found = read_manifest(made)
-        stimuli = tuple(replace(s, path=f"novel_objects/{s.path}") for s in found)
-        return replace(found, stimuli=stimuli, root=str(data_root))
+    manifest = Path(data_root) / "novel_objects" / "manifest.parquet" if data_root else None
+    if manifest is not None and manifest.is_file():
+        objects = read_manifest(manifest)
+        stimuli = tuple(replace(s, path=f"novel_objects/{s.path}") for s in objects)
+        return replace(objects, stimuli=stimuli, root=str(data_root))
     return novel_objects(novel_object.SHAPES, novel_object.TEXTURES, background=background)
 
 

@@ -1,4 +1,4 @@
-"""From the answers of one observer to the decisions of its triplets. Private to ``triplets``."""
+"""From the answers of one observer to the decisions of its triplets."""
 
 from __future__ import annotations
 
@@ -9,29 +9,43 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cuebench.arrays import Positions
 from cuebench.errors import UserError
-from cuebench.metrics.triplet_shape_bias import Tally, count
-from cuebench.metrics.triplets import Gram, Ints, Similarity, Triplets, balanced_draw, decide, enumerate_triplets, gram
+from cuebench.metrics.triplets import (
+    Gram,
+    Similarity,
+    Tally,
+    Triplets,
+    balanced_draws,
+    count,
+    decide,
+    enumerate_triplets,
+    gram,
+)
 from cuebench.protocols.triplets.stimuli import EXPERIMENTS, shown
 from cuebench.responses.table import Responses
-from cuebench.statistics.intervals import Clusters, child_generator
+from cuebench.statistics.intervals import Clusters
 
 COLUMN = "features"
+DEFAULT: Similarity = "cosine"
 
 
-class Choice(NamedTuple):
-    """How triplets are chosen: ``k`` for each anchor (0: all), so many times, by this seed."""
+class Draw(NamedTuple):
+    """Which triplets are scored: ``k`` for each anchor (0: all), drawn so many times, by this seed."""
 
     k: int
     replications: int
     seed: int
 
 
+ALL = Draw(0, 1, 0)
+
+
 @dataclass(frozen=True)
 class Images:
     """The images of one condition that were answered, and their triplets."""
 
-    rows: Ints
+    rows: Positions
     ids: tuple[str, ...]
     shape_sources: tuple[str, ...]
     texture_sources: tuple[str, ...]
@@ -44,11 +58,14 @@ class Images:
     @cached_property
     def clusters(self) -> Clusters:
         """What the anchors share with each other."""
-        return Clusters(*(np.array(c) for c in (self.ids, self.shape_sources, self.texture_sources)))
+        return Clusters(*(np.array(names) for names in (self.ids, self.shape_sources, self.texture_sources)))
 
-    def draws(self, choice: Choice) -> tuple[Ints, ...] | None:
-        """Return the rows of the draws; None: all triplets."""
-        return _draws(self.shape_sources, self.texture_sources, choice) if choice.k else None
+    def draws(self, draw: Draw) -> tuple[Positions, ...] | None:
+        """Return the positions of the drawn triplets; None: all of them."""
+        return _draws(self.shape_sources, self.texture_sources, draw) if draw.k else None
+
+
+# Observers of a run and conditions of an experiment show the same images: their triplets are listed and drawn once.
 
 
 @lru_cache(maxsize=16)
@@ -57,24 +74,41 @@ def _triplets(shapes: tuple[str, ...], textures: tuple[str, ...]) -> Triplets:
 
 
 @lru_cache(maxsize=16)
-def _draws(shapes: tuple[str, ...], textures: tuple[str, ...], choice: Choice) -> tuple[Ints, ...]:
-    found = _triplets(shapes, textures)
-    streams = (child_generator(choice.seed, f"triplets/{r}") for r in range(choice.replications))
-    return tuple(balanced_draw(found, choice.k, rng) for rng in streams)
+def _draws(shapes: tuple[str, ...], textures: tuple[str, ...], draw: Draw) -> tuple[Positions, ...]:
+    return balanced_draws(_triplets(shapes, textures), draw.k, draw.replications, draw.seed)
 
 
 class Measured(NamedTuple):
-    """The decisions of one condition, by anchor."""
+    """The decisions of one condition, by anchor.
+
+    ``zero`` and ``unusable`` count the images whose features are all zero, and those with NaN or infinite ones.
+    """
 
     images: Images
+    draw: Draw
     tally: Tally
     zero: int
     unusable: int
 
     @property
-    def alone(self) -> int:
-        """Images that are the anchor of no triplet."""
-        return int((self.images.triplets.per_anchor == 0).sum())
+    def undecidable(self) -> int:
+        """Number of chosen triplets that could not be decided because an image has no usable features."""
+        per_anchor = self.images.triplets.per_anchor
+        chosen = int((np.minimum(per_anchor, self.draw.k) if self.draw.k else per_anchor).sum())
+        return max(0, chosen - round(float(self.tally.trials.sum())))
+
+    def notes(self) -> list[str]:
+        """Say which triplets were scored and what is unusual about them."""
+        draw, per_anchor = self.draw, self.images.triplets.per_anchor
+        fewer, lonely = int(((per_anchor > 0) & (per_anchor < draw.k)).sum()), int((per_anchor == 0).sum())
+        ties = float(self.tally.ties.sum())
+        chosen = f"{draw.k} triplets of each anchor, mean of {draw.replications} draws" if draw.k else "all triplets"
+        notes = [chosen]
+        notes += [f"{fewer:,} anchors have fewer and give all theirs"] if fewer else []
+        notes += [f"{lonely:,} of {len(per_anchor):,} anchors have no match and are left out"] if lonely else []
+        notes += [f"{self.zero:,} images with a zero vector"] if self.zero else []
+        notes += [f"{self.unusable:,} images with NaN or infinite features"] if self.unusable else []
+        return [*notes, f"{ties:,.0f} ties count against shape" if ties else "no ties"]
 
 
 @dataclass(frozen=True)
@@ -82,26 +116,25 @@ class Trials:
     """All conditions of one observer."""
 
     responses: Responses
-    choice: Choice
+    draw: Draw
 
     @cached_property
     def conditions(self) -> dict[str, Images]:
         """Condition → its images, in the order of the experiments; those that were not shown are left out."""
         stimuli = self.responses.stimuli.stimuli
-        found: dict[str, list[int]] = {}
+        rows_of: dict[str, list[int]] = {}
         for row, position in enumerate(self.responses.stimulus):
-            found.setdefault(stimuli[position].condition, []).append(row)
-        images = {name: self._images(rows) for name, rows in found.items()}
-        ordered = [c for own in EXPERIMENTS.values() for c in own]
-        own = [c for c in found if c not in ordered]
-        return {c: images[shown(c)] for c in (*ordered, *own) if shown(c) in images}
+            rows_of.setdefault(stimuli[position].condition, []).append(row)
+        images = {condition: self._images(rows) for condition, rows in rows_of.items()}
+        published = [condition for conditions in EXPERIMENTS.values() for condition in conditions]
+        others = [condition for condition in rows_of if condition not in published]
+        return {c: images[shown(c)] for c in (*published, *others) if shown(c) in images}
 
     def _images(self, rows: Sequence[int]) -> Images:
-        stimuli = [self.responses.stimuli.stimuli[self.responses.stimulus[r]] for r in rows]
-        names = tuple(s.id.partition("/")[0] for s in stimuli)
+        stimuli = [self.responses.stimuli.stimuli[self.responses.stimulus[row]] for row in rows]
         return Images(
             np.array(rows, np.intp),
-            names,
+            tuple(s.id.partition("/")[0] for s in stimuli),
             tuple(s.shape_source for s in stimuli),
             tuple(s.texture_source for s in stimuli),
         )
@@ -109,26 +142,30 @@ class Trials:
     @property
     def columns(self) -> list[str]:
         """The embeddings that were stored: the penultimate one first, then the named layers."""
-        found = [c for c in self.responses.columns if c == COLUMN or c.startswith(f"{COLUMN}:")]
-        if not found:
-            raise UserError(f"{self.responses.observer} answered without features")
-        return found
+        columns = [c for c in self.responses.columns if c == COLUMN or c.startswith(f"{COLUMN}:")]
+        if not columns:
+            raise UserError(
+                f"{self.responses.observer} answered without features", "name a layer: -o 'OBSERVER?features=LAYER'"
+            )
+        return columns
 
-    def choice_of(self, condition: str) -> Choice:
-        """Experiment 3 has as many triplets for every anchor: all of them are scored, once."""
-        return Choice(0, 1, 0) if condition.startswith("experiment3") else self.choice
-
-    def measured(self, column: str, kinds: Sequence[Similarity]) -> Iterator[tuple[str, Similarity, Measured]]:
+    def measured(self, column: str, similarities: Sequence[Similarity]) -> Iterator[tuple[str, Similarity, Measured]]:
         """Yield condition, similarity and decisions; pictures that two conditions share are compared once."""
         products: dict[int, Gram] = {}
         for condition, images in self.conditions.items():
             if id(images) not in products:
                 products[id(images)] = gram(self.responses.columns[column][images.rows], images.triplets)
-            found = products[id(images)]
-            for kind in kinds:
-                decisions = decide(found, images.triplets, kind)
-                tally = count(decisions, images.triplets, images.draws(self.choice_of(condition)))
-                compared = np.zeros(len(images.ids), bool)
-                compared[images.triplets.anchor] = True
-                bad = int((compared & ~found.usable & ~found.zero).sum())
-                yield condition, kind, Measured(images, tally, int(found.zero.sum()), bad)
+            product = products[id(images)]
+            compared = np.zeros(len(images.ids), bool)
+            compared[images.triplets.anchor] = True
+            unusable = int((compared & ~product.usable & ~product.zero).sum())
+            # Experiment 3 has as many triplets for every anchor: all of them are scored, once.
+            draw = ALL if condition.startswith("experiment3") else self.draw
+            for similarity in similarities:
+                tally = count(decide(product, similarity), images.triplets, images.draws(draw))
+                yield condition, similarity, Measured(images, draw, tally, int(product.zero.sum()), unusable)
+
+    @cached_property
+    def default(self) -> dict[str, Measured]:
+        """Condition → decisions of the penultimate layer by cosine similarity."""
+        return {condition: measured for condition, _, measured in self.measured(COLUMN, [DEFAULT])}

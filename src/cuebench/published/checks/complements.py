@@ -14,12 +14,12 @@ _WHY = {
 
 def complements() -> list[Finding]:
     """Recompute every texture bias from the shape bias beside it."""
-    found = []
+    findings = []
     for table in ("B", "C"):
         for space in ("cue_conflict/full", "cue_conflict/partial"):
             shape = column("refined_bias", table, space, "shape_bias")
             for model, entry in column("refined_bias", table, space, "texture_bias").items():
                 reach = corners(lambda s: 1 - s, [shape[model]])
                 note = _WHY.get((table, model, space), "")
-                found.append(judge(entry, 1 - shape[model].value, reach, note=note))
-    return found
+                findings.append(judge(entry, 1 - shape[model].value, reach, note=note))
+    return findings

@@ -17,8 +17,8 @@ def counts() -> list[Finding]:
     rules = {RB: _refined_bias(), CD: _cue_decomposition(), TA: _texture_association(), TR: _triplets()}
     return [
         judge(column(paper, "text", condition, metric)[model], float(value))
-        for paper, own in rules.items()
-        for (model, condition, metric), value in own.items()
+        for paper, expected in rules.items()
+        for (model, condition, metric), value in expected.items()
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,18 +39,17 @@ class Block:
 
 def blocks() -> list[Block]:
     """Return Voronoi and the four other texture cues on ImageNet, and the two sets of segmentation."""
-    found = [_imagenet("VIII", "voronoi"), *(_imagenet("IX", texture) for texture in TEXTURES)]
-    for data in ("cityscapes", "ade20k"):
-        found.append(Block(data, "XIII", *(column(PAPER, "XIII", data, m) for m in _FIVE)))
-    return found
+    imagenet = [_imagenet("VIII", "voronoi"), *(_imagenet("IX", texture) for texture in TEXTURES)]
+    segmentation = ("cityscapes", "ade20k")
+    return [*imagenet, *(Block(d, "XIII", *(column(PAPER, "XIII", d, m) for m in _FIVE)) for d in segmentation)]
 
 
 def decomposition() -> list[Finding]:
     """Recompute R_cd, S_cd, s/t, t and the means of robustness."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for block in blocks():
-        found += [*_robustness(block), *_bias(block)]
-    return [*found, *_means_of_texture(), *_means_of_robustness()]
+        findings += [*_robustness(block), *_bias(block)]
+    return [*findings, *_means_of_texture(), *_means_of_robustness()]
 
 
 def shape_bias(shape: float, texture: float, ratio: float) -> float:
@@ -71,12 +70,12 @@ def implied_ratios(block: Block) -> tuple[float, float]:
 
 
 def _robustness(block: Block) -> list[Finding]:
-    found = []
+    findings = []
     for model, entry in block.robustness.items():
         inputs = (block.shape[model], block.texture[model], block.original[model])
         value = _r_cd(*(e.value for e in inputs))
-        found.append(judge(entry, value, corners(_r_cd, inputs)))
-    return found
+        findings.append(judge(entry, value, corners(_r_cd, inputs)))
+    return findings
 
 
 def _r_cd(shape: float, texture: float, original: float) -> float:
@@ -88,7 +87,7 @@ def _bias(block: Block) -> list[Finding]:
     low, high = implied_ratios(block)
     middle = (low + high) / 2
     s, t = block.mean(block.shape), block.mean(block.texture)
-    found = [_ratio(block, low, high, s, t)]
+    findings = [_ratio(block, low, high, s, t)]
     for model, entry in block.bias.items():
         shape, texture = block.shape[model], block.texture[model]
         reach = corners(lambda q, r: shape_bias(q, r, middle), (shape, texture))
@@ -99,39 +98,40 @@ def _bias(block: Block) -> list[Finding]:
             if plain.agrees
             else f"with s/t = {middle:.4f}; the table's own s/t = {s / t:.4f} gives {plain.recomputed:.4f}"
         )
-        made = judge(entry, shape_bias(shape.value, texture.value, middle), reach, note=note)
-        found.append(Finding(**{**vars(made), "strict": plain.agrees}))
-    return found
+        finding = judge(entry, shape_bias(shape.value, texture.value, middle), reach, note=note)
+        findings.append(replace(finding, strict=plain.agrees))
+    return findings
 
 
 def _ratio(block: Block, low: float, high: float, s: float, t: float) -> Finding:
-    own, middle = s / t, (low + high) / 2
+    table_ratio, middle = s / t, (low + high) / 2
     # A mean of n rounded numbers is off by half/√(3n) in the standard deviation; five of them are beyond doubt.
     n = len(block.population)
     half = next(iter(block.shape.values())).half
-    reach = own * 5 * half / np.sqrt(3 * n) * (1 / s + 1 / t)
-    agrees = bool(low - reach <= own <= high + reach)
+    reach = table_ratio * 5 * half / np.sqrt(3 * n) * (1 / s + 1 / t)
+    agrees = bool(low - reach <= table_ratio <= high + reach)
     note = f"not printed; the one ratio that explains all {len(block.bias)} printed S_cd is {low:.4f} … {high:.4f}"
     if not agrees:
         note += f", that is s = {low * t:.4f} … {high * t:.4f}; the table's Q_S have the mean {s:.4f} (t = {t:.4f})"
-    return Finding(PAPER, block.table, f"s/t behind S_cd ({block.name})", middle, own, agrees, note, "derived", agrees)
+    name = f"s/t behind S_cd ({block.name})"
+    return Finding(PAPER, block.table, name, middle, table_ratio, agrees, note, "derived", agrees)
 
 
 def _means_of_texture() -> list[Finding]:
     """Recompute t of table II: the mean Q_T over the 43 models."""
-    own = {b.name: b for b in blocks()}
-    found = []
+    by_name = {b.name: b for b in blocks()}
+    findings = []
     for entry in (e for e in entries(PAPER, "II") if e.metric == "t"):
         data = entry.condition
-        block = own[data.removeprefix("EED, ").replace("Voronoi", "voronoi")]
+        block = by_name[data.removeprefix("EED, ").replace("Voronoi", "voronoi")]
         value = block.mean(block.texture)
         half = next(iter(block.texture.values())).half
-        found.append(judge(entry, value, (value - half, value + half), quantity=f"{entry.group} {data}: t"))
-    return found
+        findings.append(judge(entry, value, (value - half, value + half), quantity=f"{entry.group} {data}: t"))
+    return findings
 
 
 def _means_of_robustness() -> list[Finding]:
-    found = []
+    findings = []
     for table, condition in (
         ("VIII", "relative_robustness"),
         ("XIV", "cityscapes/relative_robustness"),
@@ -141,8 +141,8 @@ def _means_of_robustness() -> list[Finding]:
         for model, entry in column(PAPER, table, condition, "mean").items():
             inputs = [part[model] for part in parts]
             value = float(np.mean([e.value for e in inputs]))
-            found.append(judge(entry, value, corners(lambda *q: sum(q) / len(q), inputs)))
-    return found
+            findings.append(judge(entry, value, corners(lambda *q: sum(q) / len(q), inputs)))
+    return findings
 
 
 def _imagenet(table: str, texture: str) -> Block:

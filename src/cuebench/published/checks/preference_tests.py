@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.published.findings import Finding, Floats, jitter, judge
+from cuebench.arrays import Floats
+from cuebench.published.findings import Finding, jitter, judge
 from cuebench.published.tables import Entry, column
 from cuebench.statistics.significance import one_sample_t
 
@@ -17,27 +18,27 @@ A3_IN_TABLE_D = 0.7364
 
 def preference_tests() -> list[Finding]:
     """Recompute every p-value whose preferences are printed, and the direction that the shading claims."""
-    found = []
+    findings = []
     for table in ("2", "A"):
         for data in ("cue_conflict", "refined_bias"):
             for family, entry in column("refined_bias", table, data, "p").items():
-                found += _family(entry, data, family)
-    return found
+                findings += _family(entry, data, family)
+    return findings
 
 
 def _family(entry: Entry, data: str, family: str) -> list[Finding]:
-    own, base = _preferences(data)
-    rows = [model for model in own if _group(model) == family]
+    preferences, base = _preferences(data)
+    rows = [model for model in preferences if _group(model) == family]
     note = ""
-    values = {m: own[m][0] for m in rows}
+    values = {m: preferences[m][0] for m in rows}
     if data == "refined_bias" and family == "Mixed Aug":
         as_printed = one_sample_t(list(values.values()), base[0]).p
         values["A3"] = _with_a3()
         note = f"with table D's 0.7364 for A3; table C's 0.7737 gives {as_printed:.4f}"
     test = one_sample_t(list(values.values()), base[0])
-    draws = np.column_stack([own[m][1:] for m in rows])
+    draws = np.column_stack([preferences[m][1:] for m in rows])
     if "A3" in values:
-        draws[:, rows.index("A3")] += values["A3"] - own["A3"][0] if note else 0
+        draws[:, rows.index("A3")] += values["A3"] - preferences["A3"][0] if note else 0
     reach = _range(draws, base[1:])
     p = judge(entry, test.p, reach, quantity=f"{family}: p of {data}", note=note)
     claimed = entry.note.removeprefix("shading: ").partition(";")[0]
@@ -64,11 +65,11 @@ def _preferences(data: str) -> tuple[dict[str, Floats], Floats]:
     if data == "cue_conflict":
         bias = column("refined_bias", "C", "cue_conflict/partial", "shape_bias")
         drawn = jitter(list(bias.values()), "table C bias")
-        own = {m: np.r_[e.value, drawn[:, i]] for i, (m, e) in enumerate(bias.items())}
+        preferences = {m: np.r_[e.value, drawn[:, i]] for i, (m, e) in enumerate(bias.items())}
     else:
         shape, texture = (_with_draws(m) for m in ("shape_sens", "texture_sens"))
-        own = {m: shape[m] / (shape[m] + texture[m]) for m in shape}
-    return {m: v for m, v in own.items() if m != BASELINE}, own[BASELINE]
+        preferences = {m: shape[m] / (shape[m] + texture[m]) for m in shape}
+    return {m: v for m, v in preferences.items() if m != BASELINE}, preferences[BASELINE]
 
 
 def _with_draws(metric: str) -> dict[str, Floats]:

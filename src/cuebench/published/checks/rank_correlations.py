@@ -46,20 +46,20 @@ class Series:
 def rank_correlations() -> list[Finding]:
     """Recompute every printed rank correlation whose two columns are printed."""
     metrics, targets = _classification()
-    found = [f for table in ("II", "X") for f in _table(table, metrics, targets)]
+    findings = [f for table in ("II", "X") for f in _table(table, metrics, targets)]
     for data, table in (("cityscapes", "V"), ("ade20k", "VI")):
         metrics, targets = _segmentation(data)
-        found += _table(table, metrics, targets)
-    return [*found, _cells(), *_in_the_text()]
+        findings += _table(table, metrics, targets)
+    return [*findings, _cells(), *_in_the_text()]
 
 
 def _table(table: str, metrics: Columns, targets: Mapping[str, Series]) -> list[Finding]:
-    found = []
+    findings = []
     for entry in entries(PAPER, table):
         kind, _, name = entry.metric.partition("/")
         if kind == "spearman" and (entry.group, entry.condition) in metrics:
-            found.append(_compared(entry, metrics[entry.group, entry.condition], targets[name]))
-    return found
+            findings.append(_compared(entry, metrics[entry.group, entry.condition], targets[name]))
+    return findings
 
 
 def _compared(entry: Entry, metric: Series, target: Series) -> Finding:
@@ -85,17 +85,17 @@ def _correlations(a: Floats, b: Floats) -> Floats:
 
 
 def _series(table: str, condition: str, metric: str, models: Sequence[str]) -> Series:
-    found = column(PAPER, table, condition, metric)
-    own = [found[m] for m in models]
-    return Series(np.array([e.value for e in own]), jitter(own, f"{table}|{condition}|{metric}"))
+    by_model = column(PAPER, table, condition, metric)
+    printed = [by_model[m] for m in models]
+    return Series(np.array([e.value for e in printed]), jitter(printed, f"{table}|{condition}|{metric}"))
 
 
 def _targets(table: str, condition: str, models: Sequence[str]) -> dict[str, Series]:
-    made = {c: _series(table, condition, c, models) for c in CORRUPTIONS}
+    series = {c: _series(table, condition, c, models) for c in CORRUPTIONS}
     # Before rounding the mean is the mean of the five; as printed it is the printed column.
-    drawn = np.mean([s.drawn for s in made.values()], axis=0)
-    made["mean"] = made["mean_robustness"] = Series(_series(table, condition, "mean", models).plain, drawn)
-    return made
+    drawn = np.mean([s.drawn for s in series.values()], axis=0)
+    series["mean"] = series["mean_robustness"] = Series(_series(table, condition, "mean", models).plain, drawn)
+    return series
 
 
 @cache
@@ -106,8 +106,8 @@ def _classification() -> tuple[Columns, dict[str, Series]]:
     metrics = {("c_conf", "Geirhos et al."): conflict, ("accuracy", "EED"): shape, ("accuracy", "ImageNet"): original}
     for texture in ("Voronoi", *TEXTURES):
         table, name = ("VIII", "voronoi") if texture == "Voronoi" else ("IX", texture)
-        own = _series(table, f"accuracy/{name}", "Q_T", models)
-        metrics |= _combined(original, shape, own, ("accuracy", texture), f"EED, {texture}")
+        quality = _series(table, f"accuracy/{name}", "Q_T", models)
+        metrics |= _combined(original, shape, quality, ("accuracy", texture), f"EED, {texture}")
     return metrics, _targets("VIII", "relative_robustness", models) | {"cue_conflict_bias": conflict}
 
 
@@ -136,8 +136,7 @@ def _cells() -> Finding:
     hits = {}
     for cells in (32, 64, 128):
         renamed = {(g, c.replace(here, f"voronoi {cells}")): s for (g, c), s in metrics.items() if here in c}
-        own = _table("V", renamed, targets)
-        hits[cells] = sum(f.agrees for f in own)
+        hits[cells] = sum(f.agrees for f in _table("V", renamed, targets))
     best = max(hits, key=lambda n: hits[n])
     counts = ", ".join(f"{n} of 18 with {cells} cells" for cells, n in hits.items())
     note = f"the default of the paper is 32, but the correlations of table V follow from table XIII as: {counts}"
@@ -150,10 +149,10 @@ def _in_the_text() -> list[Finding]:
     metrics, targets = _classification()
     place = {"S_cd": ("S_cd", "EED, Voronoi"), "R_cd": ("R_cd", "EED, Voronoi"), "Q_S": ("accuracy", "EED"),
              "cue_conflict": ("c_conf", "Geirhos et al.")}  # fmt: skip
-    found = []
+    findings = []
     for entry in entries(PAPER, "text"):
         kind, _, name = entry.metric.partition("/")
         if kind == "spearman_percent":
             value, low, high = (100 * r for r in _range(metrics[place[entry.condition]], targets[name]))
-            found.append(judge(entry, value, (low, high), quantity=f"{entry.condition}: {entry.metric}"))
-    return found
+            findings.append(judge(entry, value, (low, high), quantity=f"{entry.condition}: {entry.metric}"))
+    return findings

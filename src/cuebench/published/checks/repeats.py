@@ -13,12 +13,12 @@ _WHY = {
 
 def repeats() -> list[Finding]:
     """Compare every extract with its full table, cell by cell."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for extract, full in (("I", "VIII"), ("III", "XIII"), ("IV", "XIV"), ("text", "XIII")):
-        found += _cells(PAPER, extract, full)
-    found += [f for f in _cells(PAPER, "IX", "VIII") if "accuracy/Q_" in f.quantity]
-    found += [f for f in _cells(PAPER, "XIV", "XIII") if "R_cd" in f.quantity]
-    return [*found, *_second_and_tenth(), *_cells("refined_bias", "A", "2")]
+        findings += _cells(PAPER, extract, full)
+    findings += [f for f in _cells(PAPER, "IX", "VIII") if "accuracy/Q_" in f.quantity]
+    findings += [f for f in _cells(PAPER, "XIV", "XIII") if "R_cd" in f.quantity]
+    return [*findings, *_second_and_tenth(), *_cells("refined_bias", "A", "2")]
 
 
 def _cells(paper: str, extract: str, full: str) -> list[Finding]:

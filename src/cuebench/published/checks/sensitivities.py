@@ -22,7 +22,7 @@ def sensitivities() -> list[Finding]:
 
 
 def _intervals() -> list[Finding]:
-    found = []
+    findings = []
     for metric in ("shape_sens", "texture_sens"):
         low, mean, high = (column(PAPER, "D", "refined_bias", f"{metric}/{end}") for end in ("low", "mean", "high"))
         for model, entry in column(PAPER, "C", "refined_bias", metric).items():
@@ -30,20 +30,20 @@ def _intervals() -> list[Finding]:
             note = f"table D's interval is {low[model].printed} … {high[model].printed}"
             note += f"; {_OUTSIDE[model]}" if not inside else ""
             name = f"{model}: {metric} inside table D's interval"
-            found.append(Finding(PAPER, "C", name, entry.value, mean[model].value, inside, note, "repeated", inside))
-    return found
+            findings.append(Finding(PAPER, "C", name, entry.value, mean[model].value, inside, note, "repeated", inside))
+    return findings
 
 
 def _shared_row() -> list[Finding]:
-    found = []
+    findings = []
     for condition, metrics in (("imagenet", ("in_domain",)), ("refined_bias", ("shape_sens", "texture_sens")),
                                ("cue_conflict/full", ("shape_bias", "texture_bias")),
                                ("cue_conflict/partial", ("shape_bias", "texture_bias"))):  # fmt: skip
         for metric in metrics:
             first = column(PAPER, "B", condition, metric)["ResNet-50"]
             second = column(PAPER, "C", condition, metric)["Vanila ResNet-50"]
-            found.append(same(first, second, note=_TWICE.get(condition, "")))
-    return found
+            findings.append(same(first, second, note=_TWICE.get(condition, "")))
+    return findings
 
 
 def _readme() -> list[Finding]:

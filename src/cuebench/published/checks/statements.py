@@ -22,22 +22,22 @@ def _text(paper: str, model: str, condition: str, metric: str) -> Entry:
 
 
 def _people() -> list[Finding]:
-    found = []
+    findings = []
     for data in (RB, "cue_conflict"):
         shape, texture = (_text(RB, "people", data, f"accuracy/{cue}/mean") for cue in ("shape", "texture"))
         gap = shape.value - texture.value
         reach = (gap - shape.half - texture.half, gap + shape.half + texture.half)
-        found.append(judge(_text(RB, "people", data, "accuracy_gap"), gap, reach))
+        findings.append(judge(_text(RB, "people", data, "accuracy_gap"), gap, reach))
         for cue in ("shape", "texture"):
             exact = column(RB, "1", data, f"fleiss_kappa/{cue}")["people"]
             in_text = _text(RB, "people", data, f"fleiss_kappa/{cue}")
             off = abs(exact.value - in_text.value) > in_text.half
-            found.append(same(in_text, exact, note=f"table 1 has {exact.printed}: {_CUT}" if off else ""))
+            findings.append(same(in_text, exact, note=f"table 1 has {exact.printed}: {_CUT}" if off else ""))
     for cue, note in (("shape", ""), ("texture", "A.3 has 86 %, A.4 has 0.87 for the same people")):
         percent = _text(RB, "people", "refined_bias/original order", f"accuracy_percent/{cue}")
         mean = _text(RB, "people", RB, f"accuracy/{cue}/mean")
-        found.append(judge(percent, 100 * mean.value, note=note, kind="repeated"))
-    return found
+        findings.append(judge(percent, 100 * mean.value, note=note, kind="repeated"))
+    return findings
 
 
 def _preferences() -> list[Finding]:
@@ -46,9 +46,9 @@ def _preferences() -> list[Finding]:
     bias = column(RB, "C", "cue_conflict/partial", "texture_bias")["Vanila ResNet-50"].value
     first = _text(RB, "Vanila ResNet-50", RB, "texture_preference")
     second = _text(RB, "Vanila ResNet-50", "cue_conflict/partial", "texture_preference")
-    own = shape / (shape + texture)
-    note = f"0.49 is the *shape* preference {own:.4f}, {_CUT}; the texture preference is above a half"
-    return [judge(first, 1 - own, note=note), judge(second, bias, note=f"{bias:.4f}: {_CUT}")]
+    preference = shape / (shape + texture)
+    note = f"0.49 is the *shape* preference {preference:.4f}, {_CUT}; the texture preference is above a half"
+    return [judge(first, 1 - preference, note=note), judge(second, bias, note=f"{bias:.4f}: {_CUT}")]
 
 
 def _stated(paper: str, table: str, quantity: str, printed: str, recomputed: str, note: str) -> Finding:
@@ -83,21 +83,24 @@ def _textures() -> list[Finding]:
 
 
 def _numbers_of_textures() -> list[Finding]:
-    found = []
+    findings = []
     for table, condition, claim in (("I", "label", "larger"), ("II", "prediction", "smaller")):
-        own = {m: e.value for m, e in column(TA, table, condition, "mean_number_of_textures").items()}
+        numbers = {m: e.value for m, e in column(TA, table, condition, "mean_number_of_textures").items()}
         families = (("resnet18", "resnet50", "resnet152"), ("densenet121", "densenet169"))
-        falls = all(own[a] > own[b] for family in families for a, b in pairwise(family))
+        falls = all(numbers[a] > numbers[b] for family in families for a, b in pairwise(family))
         actual = "larger" if falls else "smaller"
-        note = "from small to large: " + "; ".join(", ".join(f"{m} {own[m]}" for m in family) for family in families)
-        found.append(_stated(TA, table, "models with fewer textures in a class", claim, actual, note))
-    fewest = min(own, key=lambda m: own[m])
-    return [*found, _stated(TA, "II", "model with the fewest textures", "convnext-base", fewest, f"{own[fewest]}")]
+        note = "from small to large: " + "; ".join(
+            ", ".join(f"{m} {numbers[m]}" for m in family) for family in families
+        )
+        findings.append(_stated(TA, table, "models with fewer textures in a class", claim, actual, note))
+    fewest = min(numbers, key=lambda m: numbers[m])
+    last = _stated(TA, "II", "model with the fewest textures", "convnext-base", fewest, f"{numbers[fewest]}")
+    return [*findings, last]
 
 
 def _signs() -> list[Finding]:
     """Recompute the Pearson correlations with in-domain accuracy: the figures' r are lost, the text states signs."""
-    found = []
+    findings = []
     for figure, table, group, what, claim in (
         ("8a", "C", "", "cue-conflict shape bias", "-"),
         ("8b", "B", "CNN", "cue-conflict shape bias", "+"),
@@ -116,8 +119,8 @@ def _signs() -> list[Finding]:
         if group == "ViT" and figure == "8b":
             note += "; the claim holds for the CNNs only, and six transformers decide nothing"
         name = f"sign of r, accuracy and {what} (Fig. {figure}{', ' * bool(group)}{group})"
-        found.append(_stated(RB, table, name, claim, "+" if r.value > 0 else "-", note))
-    return found
+        findings.append(_stated(RB, table, name, claim, "+" if r.value > 0 else "-", note))
+    return findings
 
 
 def _measured(table: str, what: str) -> dict[str, float]:

@@ -1,1 +1,1 @@
-"""Figures, one file for each: ``<name>(run, …) -> Drawing``, made from the tables of a run folder."""
+"""Figures, one file for each: a function that returns a ``Drawing``, and ``FIGURE``, which declares it."""

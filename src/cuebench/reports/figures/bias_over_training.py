@@ -8,30 +8,36 @@ from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError
-from cuebench.reports.figures._lines import Line, Panel, colour_of, legend
-from cuebench.reports.figures._svg import SOFT, Drawing, shorten
+from cuebench.options import Option
+from cuebench.reports.drawing import SOFT, Drawing, shorten
+from cuebench.reports.figures.base import Figure
+from cuebench.reports.panels import Line, Panel, colour_of, legend
 
 _W, _H = 560, 280
 
 
-def bias_over_training(run: str | Path | Sequence[Mapping[str, Any]]) -> Drawing:
+def bias_over_training(run: str | Path | Sequence[Mapping[str, Any]], *, show: str = "all") -> Drawing:
     """Draw one curve for each number of the callback.
 
     Parameters
     ----------
     run : path or sequence of records
         The file that ``BiasOverTraining.save`` wrote, or its ``history``.
+    show : str
+        ``all`` numbers, or the ``headline`` of each protocol only.
     """
     history = _history(run)
     names = list(dict.fromkeys(name for record in history for name in record["values"]))
+    headlines = {name for record in history for name in record.get("headline", {}).values()}
+    names = [name for name in names if name in headlines] if show == "headline" and headlines else names
     epochs = [int(record["epoch"]) for record in history]
     first, span = min(epochs), max(max(epochs) - min(epochs), 1)
-    page = Drawing(80 + _W + 330, 110 + _H + 70)
+    page = Drawing(80 + _W + 330, max(110 + _H + 70, 126 + 20 * len(names)))
     page.title = "Shape bias over training"
     page.text(30, 36, page.title, 19, bold=True)
     common = [p for p in names[0].split("/") if all(p in n.split("/") for n in names)]
-    said = f"{' '.join(common)} on a fixed set of pictures; whiskers: 95 % over images"
-    page.text(30, 57, said.strip(), 12, SOFT)
+    subtitle = f"{' '.join(common)} on a fixed set of pictures; whiskers: 95 %, widest interval"
+    page.text(30, 57, subtitle.strip(), 12, SOFT)
     plot = Panel(page, 80, 100, _W, _H, label="epoch")
     step = max(1, len(epochs) // 10)
     plot.ticks = [((e - first) / span, str(e)) for e in epochs[::step]]
@@ -41,11 +47,11 @@ def bias_over_training(run: str | Path | Sequence[Mapping[str, Any]]) -> Drawing
         bounds = [(_number(r, "low", name), _number(r, "high", name)) for r in rows]
         plot.lines.append(Line(name, colour_of(k), points, bounds))
     plot.draw()
-    legend(page, 80 + _W + 24, 116, [(shorten(n, 44), colour_of(k), False) for k, n in enumerate(_telling(names))])
+    legend(page, 80 + _W + 24, 116, [(shorten(n, 44), colour_of(k), False) for k, n in enumerate(_distinct(names))])
     return page
 
 
-def _telling(names: Sequence[str]) -> list[str]:
+def _distinct(names: Sequence[str]) -> list[str]:
     """Leave out the parts that all names share: ``metric/condition`` → ``condition``."""
     parts = [name.split("/") for name in names]
     if len(names) < 2 or len({len(p) for p in parts}) > 1:
@@ -62,7 +68,7 @@ def _history(run: str | Path | Sequence[Mapping[str, Any]]) -> Sequence[Mapping[
         try:
             run = json.loads(path.read_text("utf-8"))
         except ValueError as error:
-            raise UserError(f"{path} is no record of a training: {error}") from None
+            raise UserError(f"{path} is not a record of a training: {error}") from None
     if not run:
         raise UserError("nothing was measured yet", "call the callback at the end of an epoch")
     return run  # type: ignore[return-value]
@@ -71,3 +77,12 @@ def _history(run: str | Path | Sequence[Mapping[str, Any]]) -> Sequence[Mapping[
 def _number(record: Mapping[str, Any], field: str, name: str) -> float:
     value = record.get(field, {}).get(name)
     return float("nan") if value is None else float(value)
+
+
+FIGURE = Figure(
+    "bias_over_training",
+    "Shape bias over training",
+    bias_over_training,
+    needs="file",
+    options={"show": Option("all", "all numbers, or the headline of each protocol only", choices=("all", "headline"))},
+)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from cuebench.errors import UserError
-from cuebench.reports.figures._lines import Line, Panel, colour_of, legend
-from cuebench.reports.figures._svg import SOFT, Drawing, short_name
+from cuebench.reports.drawing import SOFT, Drawing, short_name
+from cuebench.reports.figures.base import Figure
+from cuebench.reports.panels import Line, Panel, aside, colour_of, legend
 from cuebench.reports.run_data import scores
 from cuebench.types import Score
 
 PROTOCOL = "corruption_robustness"
 _W, _H, _GAP, _COLUMNS = 330, 230, 70, 3
-_STEP = 0.008
 _LABELS = {
     "contrast": "contrast, share that is left",
     "high_pass": "standard deviation of the filter, pixels",
@@ -32,20 +31,18 @@ def corruption_curves(run: str | Path) -> Drawing:
     run : path
         A run folder with ``corruption_robustness``.
     """
-    found = [s for metric in ("accuracy", "mean_iou") for s in scores(run, metric, PROTOCOL)]
-    if not found:
-        raise UserError(f"{run} has no corruptions", f"make them with: cuebench run -p {PROTOCOL} … --out {run}")
-    names = list(dict.fromkeys(s.observer for s in found))
-    by = {(s.observer, s.condition): s for s in found}
+    numbers = scores(run, PROTOCOL, "accuracy", "mean_iou")
+    names = list(dict.fromkeys(s.observer for s in numbers))
+    by = {(s.observer, s.condition): s for s in numbers}
     levels: dict[str, list[str]] = {}
-    for condition in dict.fromkeys(s.condition for s in found if "/" in s.condition):
+    for condition in dict.fromkeys(s.condition for s in numbers if "/" in s.condition):
         levels.setdefault(condition.partition("/")[0], []).append(condition)
     rows = -(-len(levels) // _COLUMNS)
     page = Drawing(90 + _COLUMNS * (_W + _GAP) + 130, 100 + rows * (_H + 96))
     page.title = "Robustness to corruptions"
     page.text(30, 36, page.title, 19, bold=True)
-    said = "accuracy" if found[0].metric == "accuracy" else "mIoU"
-    page.text(30, 57, f"{said} by level, mildest first; whiskers: 95 % over images", 12, SOFT)
+    quality = "accuracy" if numbers[0].metric == "accuracy" else "mIoU"
+    page.text(30, 57, f"{quality} by level, mildest first; whiskers: 95 % over images", 12, SOFT)
     for k, (kind, conditions) in enumerate(levels.items()):
         _panel(page, k, kind, conditions, names, by)
     entries = [(short_name(o, names), colour_of(i), False) for i, o in enumerate(names)]
@@ -68,9 +65,9 @@ def _panel(
     places = [i / max(1, len(ordered) - 1) for i in range(len(ordered))]
     plot.ticks = [(p, c.partition("=")[2].replace("inf", "none")) for p, c in zip(places, ordered)]
     for number, observer in enumerate(names):
-        own = [(p, by[observer, c]) for p, c in zip(places, ordered) if (observer, c) in by]
-        aside = _STEP * (number - (len(names) - 1) / 2)  # whiskers beside, not over one another
-        points, whiskers = [(p + aside, s.value) for p, s in own], [(s.ci_low, s.ci_high) for _, s in own]
+        placed = [(p, by[observer, c]) for p, c in zip(places, ordered) if (observer, c) in by]
+        shift = aside(number, len(names))
+        points, whiskers = [(p + shift, s.value) for p, s in placed], [(s.ci_low, s.ci_high) for _, s in placed]
         plot.lines.append(Line(observer, colour_of(number), points, whiskers))
     plot.draw()
 
@@ -83,3 +80,6 @@ def _mildest_first(conditions: Sequence[str], names: Sequence[str], by: dict[tup
         return sum(by[o, condition].value for o in names if (o, condition) in by)
 
     return ordered[::-1] if mean(ordered[-1]) > mean(ordered[0]) else ordered
+
+
+FIGURE = Figure("corruption_curves", "Robustness to corruptions", corruption_curves, protocol=PROTOCOL)

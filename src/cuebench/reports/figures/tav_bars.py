@@ -6,8 +6,10 @@ import math
 from pathlib import Path
 
 from cuebench.errors import UserError
-from cuebench.reports.figures._svg import FAINT, INK, SERIES, SOFT, Drawing, short_name, shorten
-from cuebench.reports.run_data import of_observer, scores
+from cuebench.options import Option
+from cuebench.reports.drawing import FAINT, INK, SERIES, SOFT, Drawing, short_name, shorten
+from cuebench.reports.figures.base import Figure
+from cuebench.reports.run_data import OBSERVER, PROTOCOL, choose_observer, scores
 from cuebench.types import Score
 
 _ROW, _LEFT, _WIDTH, _TOP = 17, 250, 420, 74
@@ -25,11 +27,11 @@ def tav_bars(run: str | Path, *, observer: str = "", number: int = 50) -> Drawin
     number : int
         How many pairs; a run keeps the 50 strongest.
     """
-    found = [s for s in scores(run, "texture_association") if s.condition.startswith("pair/")]
-    if not found:
+    of_pairs = [s for s in scores(run, PROTOCOL, "texture_association") if s.condition.startswith("pair/")]
+    if not of_pairs:
         raise UserError(f"{run} has no texture that is tied to a class", "were the textures shown? see run.json")
-    name, own = of_observer([{"observer": s.observer, "score": s} for s in found], observer)
-    pairs: list[Score] = [r["score"] for r in own][:number]
+    name = choose_observer((s.observer for s in of_pairs), observer)
+    pairs = [s for s in of_pairs if s.observer == name][:number]
     page = Drawing(_LEFT + _WIDTH + 70, _TOP + len(pairs) * _ROW + 40)
     page.title = f"Strongest texture associations of {short_name(name)}"
     page.text(20, 30, page.title, 17, bold=True)
@@ -72,3 +74,15 @@ def _bar(page: Drawing, k: int, score: Score, colour: str, top: float) -> None:
         for x in (low, high):
             page.line(x, middle - 3, x, middle + 3, INK, 1.1)
     page.text(_LEFT + _WIDTH + 12, y + 12, f"{score.value:.3f}", 10.5, SOFT)
+
+
+FIGURE = Figure(
+    "tav_bars",
+    "Strongest texture associations",
+    tav_bars,
+    protocol=PROTOCOL,
+    options={
+        "observer": OBSERVER,
+        "number": Option(50, "how many pairs", low=1),
+    },
+)

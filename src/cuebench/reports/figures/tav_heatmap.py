@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from cuebench.arrays import Array
-from cuebench.reports.figures._svg import FAINT, INK, SOFT, Drawing, heat, short_name, shorten
-from cuebench.reports.run_data import of_observer, rows
+from cuebench.options import Option
+from cuebench.reports.drawing import FAINT, INK, SOFT, Drawing, heat, short_name, shorten
+from cuebench.reports.figures.base import Figure
+from cuebench.reports.run_data import OBSERVER, PROTOCOL, of_observer, rows
 
 _CELL, _LEFT, _TOP = 15, 120, 168
 
@@ -93,3 +95,16 @@ def _bar(page: Drawing, x: float, y: float, height: float, top: float) -> None:
         level = y + height * (1 - share)
         page.line(x + 14, level, x + 18, level, FAINT if share in (0.25, 0.75) else INK)
         page.text(x + 21, level + 4, f"{top * share**2:.2f}", 10)
+
+
+FIGURE = Figure(
+    "tav_heatmap",
+    "Texture association",
+    tav_heatmap,
+    protocol=PROTOCOL,
+    options={
+        "observer": OBSERVER,
+        "textures": Option(36, "rows at most", low=1),
+        "classes": Option(48, "columns at most", low=1),
+    },
+)

@@ -10,8 +10,9 @@ import math
 from pathlib import Path
 
 from cuebench.errors import UserError
-from cuebench.reports.figures._svg import FAINT, INK, SERIES, SOFT, Drawing, short_name
-from cuebench.reports.run_data import scores
+from cuebench.reports.drawing import FAINT, INK, SERIES, SOFT, Drawing, short_name
+from cuebench.reports.figures.base import Figure
+from cuebench.reports.run_data import PROTOCOL, scores
 from cuebench.types import Score
 
 _LEFT, _WIDTH, _HIGH, _TOP = 62, 760, 200, 84
@@ -40,17 +41,19 @@ def texture_agreement(run: str | Path) -> Drawing:
     run : path
         A run folder with ``texture_association`` on labelled photographs.
     """
-    found = {(s.observer, s.condition): s for m in ("texture_dominance", "texture_agreement") for s in scores(run, m)}
-    observers = list(dict.fromkeys(o for o, _ in found))
-    panels = {t: c for t, c in _PANELS.items() if any((o, x) in found for o in observers for x in c)}
+    hint = "labelled photographs are needed: give the run a data root with imagenet_val"
+    numbers = scores(run, PROTOCOL, "texture_dominance", "texture_agreement", hint=hint)
+    by = {(s.observer, s.condition): s for s in numbers}
+    observers = list(dict.fromkeys(s.observer for s in numbers))
+    panels = {t: c for t, c in _PANELS.items() if any((o, x) in by for o in observers for x in c)}
     if not panels:
-        raise UserError(f"{run} has no answers to labelled photographs", "give the run a data root with imagenet_val")
+        raise UserError(f"{run} has no answers to labelled photographs", hint)
     page = Drawing(_LEFT + _WIDTH + 40, _TOP + len(panels) * (_HIGH + 92))
     page.title = "What the usual texture of a class is worth"
     page.text(20, 30, page.title, 17, bold=True)
     page.text(20, 48, "95 % intervals over images; – : no image of that kind", 11.5, SOFT)
     for k, (title, conditions) in enumerate(panels.items()):
-        _panel(page, _TOP + k * (_HIGH + 92), title, conditions, observers, found)
+        _panel(page, _TOP + k * (_HIGH + 92), title, conditions, observers, by)
     return page
 
 
@@ -60,7 +63,7 @@ def _panel(
     title: str,
     conditions: tuple[str, ...],
     observers: list[str],
-    found: dict[tuple[str, str], Score],
+    by: dict[tuple[str, str], Score],
 ) -> None:
     page.text(_LEFT, top - 8, title, 12.5, bold=True)
     _legend(page, top + 6, conditions)
@@ -74,16 +77,16 @@ def _panel(
     for i, observer in enumerate(observers):
         start = _LEFT + (i + 0.5) * slot - width * len(conditions) / 2
         for j, condition in enumerate(conditions):
-            _bar(page, start + j * width, base, width, found.get((observer, condition)), SERIES[j])
+            _bar(page, start + j * width, base, width, by.get((observer, condition)), SERIES[j])
         middle = _LEFT + (i + 0.5) * slot
         page.text(middle, base + 16, short_name(observer, observers), 11, anchor="middle")
-        page.text(middle, base + 31, _against_chance(observer, conditions[0], found), 10, SOFT, anchor="middle")
+        page.text(middle, base + 31, _against_chance(observer, conditions[0], by), 10, SOFT, anchor="middle")
 
 
-def _against_chance(observer: str, condition: str, found: dict[tuple[str, str], Score]) -> str:
+def _against_chance(observer: str, condition: str, by: dict[tuple[str, str], Score]) -> str:
     """Say how large the gap is, and how large it is with permuted classes; empty where there is none."""
-    by = condition.partition("/")[0]
-    gap, null = (found.get((observer, f"{by}/{name}")) for name in ("gap", "gap/shuffled"))
+    kind = condition.partition("/")[0]
+    gap, null = (by.get((observer, f"{kind}/{name}")) for name in ("gap", "gap/shuffled"))
     if gap is None or null is None or not (math.isfinite(gap.value) and math.isfinite(null.value)):
         return ""
     return f"gap {gap.value:.0%}, permuted TAV {null.value:.0%}"
@@ -118,3 +121,6 @@ def _bar(page: Drawing, x: float, base: float, width: float, score: Score | None
         SOFT,
         anchor="middle",
     )
+
+
+FIGURE = Figure("texture_agreement", "What the usual texture of a class is worth", texture_agreement, protocol=PROTOCOL)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cuebench.reports.figures._svg import FAINT, SERIES, SOFT, Drawing, short_name
-from cuebench.reports.run_data import rows
+from cuebench.reports.drawing import FAINT, SERIES, SOFT, Drawing, short_name
+from cuebench.reports.figures.base import Figure
+from cuebench.reports.run_data import PROTOCOL, rows
 
 _LEFT, _WIDTH, _HIGH, _TOP, _GAP = 62, 620, 92, 78, 26
 
@@ -20,8 +21,8 @@ def texture_confidence(run: str | Path) -> Drawing:
     page.text(20, 30, page.title, 17, bold=True)
     page.text(20, 48, "share of the pictures by the probability of the top-1 class", 11.5, SOFT)
     for k, observer in enumerate(observers):
-        own = [r for r in records if r["observer"] == observer]
-        _histogram(page, _TOP + k * (_HIGH + _GAP), own, short_name(observer, observers), SERIES[k % len(SERIES)])
+        counts = [r for r in records if r["observer"] == observer]
+        _histogram(page, _TOP + k * (_HIGH + _GAP), counts, short_name(observer, observers), SERIES[k % len(SERIES)])
     bottom = _TOP + len(observers) * (_HIGH + _GAP)
     for k in range(6):
         page.text(_LEFT + _WIDTH * k / 5, bottom + 2, f"{k / 5:.1f}", 10.5, SOFT, anchor="middle")
@@ -37,3 +38,6 @@ def _histogram(page: Drawing, top: float, records: list[dict[str, Any]], name: s
         page.rect(_LEFT + _WIDTH * r["low"], top + _HIGH - height, _WIDTH * (r["high"] - r["low"]) - 1, height, colour)
     page.text(_LEFT + _WIDTH, top + 12, name, 12, bold=True, anchor="end")
     page.text(_LEFT - 8, top + _HIGH * 0.1 + 4, f"{most:.0%}", 10, SOFT, anchor="end")
+
+
+FIGURE = Figure("texture_confidence", "Confidence on pictures of textures", texture_confidence, protocol=PROTOCOL)

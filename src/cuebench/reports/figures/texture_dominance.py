@@ -9,8 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cuebench.reports.figures._svg import FAINT, SOFT, Drawing, heat, short_name, shorten
-from cuebench.reports.run_data import of_observer, rows
+from cuebench.options import Option
+from cuebench.reports.drawing import FAINT, SOFT, Drawing, heat, short_name, shorten
+from cuebench.reports.figures.base import Figure
+from cuebench.reports.run_data import OBSERVER, PROTOCOL, of_observer, rows
 
 _LEFT, _WIDTH, _HIGH, _GAP, _TOP = 62, 900, 250, 150, 84
 _VALUE = {"label": "accuracy", "prediction": "confidence"}
@@ -76,3 +78,15 @@ def _scale(page: Drawing, top: float, what: str) -> None:
         page.rect(x, top + height * (1 - (k + 1) / steps), 13, height / steps + 0.6, heat(k / (steps - 1)))
     for share in (0.0, 0.5, 1.0):
         page.text(x + 19, top + height * (1 - share) + 4, f"{share:.0%}", 10)
+
+
+FIGURE = Figure(
+    "texture_dominance",
+    "Textures in the classes of a model",
+    texture_dominance,
+    protocol=PROTOCOL,
+    options={
+        "observer": OBSERVER,
+        "fewest": Option(1, "leave out classes with fewer images than this", low=1),
+    },
+)

@@ -8,39 +8,41 @@ from collections.abc import Sequence
 from PIL import Image
 
 from cuebench.analyses.texture_of import TextureOf, Tie
-from cuebench.reports.figures._svg import FAINT, INK, SERIES, SOFT, Drawing, short_name, shorten
+from cuebench.reports.drawing import FAINT, INK, SERIES, SOFT, Drawing, short_name, shorten
+from cuebench.reports.figures.base import Figure
+from cuebench.stimuli.drawing.textures import names
 from cuebench.stimuli.png import png_bytes
 from cuebench.stimuli.sources.texture import draw
-from cuebench.stimuli.textures import names
 
 _LEFT, _TOP, _SIDE = 24, 66, 300
 
 
-def texture_of(found: TextureOf, image: Image.Image) -> Drawing:
-    """Draw a card of what ``cuebench.texture_of`` found.
+def texture_of(result: TextureOf, image: Image.Image) -> Drawing:
+    """Draw a card of what ``cuebench.texture_of`` returned.
 
     Parameters
     ----------
-    found : TextureOf
-        The result.
+    result : TextureOf
+        What the analysis returned.
     image : PIL image
         What was shown.
     """
-    page = Drawing(900, 446, f"Texture of an image for {short_name(found.observer)}")
-    page.text(_LEFT, 34, f"{(found.texture or 'no texture').replace('_', ' ')} {found.texturedness:.2f}", 20, bold=True)
-    said = f"answer of {short_name(found.observer)}: {found.prediction}, {found.confidence:.0%}"
-    page.text(_LEFT, 53, said + (f" · label: {found.label}" if found.label else ""), 12, SOFT)
+    page = Drawing(900, 446, f"Texture of an image for {short_name(result.observer)}")
+    texture = (result.texture or "no texture").replace("_", " ")
+    page.text(_LEFT, 34, f"{texture} {result.texturedness:.2f}", 20, bold=True)
+    answer = f"answer of {short_name(result.observer)}: {result.prediction}, {result.confidence:.0%}"
+    page.text(_LEFT, 53, answer + (f" · label: {result.label}" if result.label else ""), 12, SOFT)
     page.image(_LEFT, _TOP, _SIDE, _SIDE, png_bytes(_square(image)))
-    if found.texture in names():
+    if result.texture in names():
         page.text(_LEFT + _SIDE + 20, _TOP + 10, "the texture, drawn", 10.5, SOFT)
         for k in range(3):
-            patch = Image.fromarray(draw(seed=k, name=found.texture, size=128))
+            patch = Image.fromarray(draw(seed=k, name=result.texture, size=128))
             page.image(_LEFT + _SIDE + 20, _TOP + 18 + k * 96, 88, 88, png_bytes(patch))
-    x = _LEFT + _SIDE + (140 if found.texture in names() else 30)
-    _bars(page, x, _TOP + 10, "textures by cosine", found.likeness, SERIES[0])
-    _bars(page, x, _TOP + 118, f"classes tied to {found.texture or 'it'} (TAV)", found.classes, SERIES[1])
-    _bars(page, x, _TOP + 226, "predictions", found.predictions, SERIES[2])
-    for k, line in enumerate(textwrap.wrap(found.verdict, 120)):
+    x = _LEFT + _SIDE + (140 if result.texture in names() else 30)
+    _bars(page, x, _TOP + 10, "textures by cosine", result.likeness, SERIES[0])
+    _bars(page, x, _TOP + 118, f"classes tied to {result.texture or 'it'} (TAV)", result.classes, SERIES[1])
+    _bars(page, x, _TOP + 226, "predictions", result.predictions, SERIES[2])
+    for k, line in enumerate(textwrap.wrap(result.verdict, 120)):
         page.text(_LEFT, _TOP + _SIDE + 46 + 18 * k, line, 13, INK, bold=k == 0)
     return page
 
@@ -61,3 +63,6 @@ def _square(image: Image.Image) -> Image.Image:
     side = min(image.size)
     left, top = (image.width - side) // 2, (image.height - side) // 2
     return image.convert("RGB").crop((left, top, left + side, top + side)).resize((512, 512), Image.Resampling.LANCZOS)
+
+
+FIGURE = Figure("texture_of", "Texture of an image", texture_of, needs="objects")

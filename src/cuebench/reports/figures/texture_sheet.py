@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from PIL import Image
 
 from cuebench.errors import UserError
-from cuebench.reports.figures._svg import SOFT, Drawing
+from cuebench.options import Option
+from cuebench.reports.drawing import SOFT, Drawing
+from cuebench.reports.figures.base import Figure
+from cuebench.stimuli.drawing.textures import names
 from cuebench.stimuli.sources.texture import draw
-from cuebench.stimuli.textures import names
 
 _TILE, _GAP, _CAPTION, _TOP = 112, 8, 18, 60
 
@@ -30,7 +32,7 @@ def texture_sheet(*, variant: int = 0, columns: int = 10, colour: bool = True, t
         Only these; default: all.
     """
     if columns < 1:
-        raise UserError(f"columns is {columns}", "tiles in a row: 1 or more")
+        raise UserError(f"columns must be 1 or more; got {columns}")
     shown = list(textures) or names()
     rows = -(-len(shown) // columns)
     wide = min(columns, len(shown)) * (_TILE + _GAP) + 2 * 20 - _GAP
@@ -49,3 +51,17 @@ def _tile(name: str, variant: int, colour: bool) -> bytes:
     buffer = io.BytesIO()
     Image.fromarray(draw(seed=variant, name=name, size=224, colour=colour)).save(buffer, "PNG")
     return buffer.getvalue()
+
+
+FIGURE = Figure(
+    "texture_sheet",
+    "Contact sheet of procedural textures",
+    texture_sheet,
+    needs="nothing",
+    options={
+        "variant": Option(0, "which variant of each", low=0),
+        "columns": Option(10, "tiles in a row", low=1),
+        "colour": Option(True, "false: in grey"),
+        "textures": Option((), "only these; default: all"),
+    },
+)

@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from cuebench.errors import UserError
-from cuebench.reports.figures._lines import Line, Panel, colour_of, legend
-from cuebench.reports.figures._svg import SOFT, Drawing, short_name
+from cuebench.options import Option
+from cuebench.reports.drawing import SOFT, Drawing, short_name
+from cuebench.reports.figures.base import Figure
+from cuebench.reports.panels import Line, Panel, aside, colour_of, legend
 from cuebench.reports.run_data import scores
 from cuebench.types import Score
 
 _W, _H, _GAP = 330, 250, 78
 _RANDOM = "/random_initialisation"
+_WHISKERS = {
+    "widest": "the widest interval of each number",
+    "images": "new images (anchors)",
+    "shape_sources": "new shapes",
+    "texture_sources": "new textures",
+    "two_way": "new shapes and new textures",
+}
 PANELS = (
     (
         "Experiment 1: textured silhouettes",
@@ -28,7 +36,7 @@ PANELS = (
 """The five plots of the paper's figures 3 and 4."""
 
 
-def triplet_curves(run: str | Path, *, kind: str = "two_way") -> Drawing:
+def triplet_curves(run: str | Path, *, kind: str = "widest") -> Drawing:
     """Draw shape bias over the conditions of the three experiments, with dashed lines for random initialisations.
 
     Parameters
@@ -36,26 +44,24 @@ def triplet_curves(run: str | Path, *, kind: str = "two_way") -> Drawing:
     run : path
         A run folder with ``triplets``.
     kind : str
-        Interval of the whiskers: ``images`` (anchors), ``shape_sources``, ``texture_sources`` or ``two_way``.
+        Interval of the whiskers: ``widest``, ``images`` (anchors), ``shape_sources``, ``texture_sources`` or
+        ``two_way`` (new shapes and new textures).
     """
-    found = scores(run, "triplet_shape_bias", "triplets")
-    if not found:
-        raise UserError(f"{run} has no triplets", f"make them with: cuebench run -p triplets … --out {run}")
-    names = [o for o in dict.fromkeys(s.observer for s in found) if "#random" not in o]
-    by = {(s.observer, s.condition): s for s in found if s.ci_kind in (kind, "seeds")}
+    numbers = scores(run, "triplets", "triplet_shape_bias", kind=kind)
+    names = [o for o in dict.fromkeys(s.observer for s in numbers) if "#random" not in o]
+    by = {(s.observer, s.condition): s for s in numbers}
     shown = [p for p in PANELS if any((o, p[1].format(f"{x:.1f}")) in by for o in names for x in p[2])]
     columns = min(3, len(shown))
     rows = -(-len(shown) // columns)
     page = Drawing(80 + columns * (_W + _GAP) + 150 * (rows == 1), 104 + rows * (_H + 96))
     page.title = "Triplet shape bias"
     page.text(30, 36, page.title, 19, bold=True)
-    over = "new shapes and textures" if kind == "two_way" else kind.replace("_", " ")
-    said = f"share of triplets in which the same shape is more similar than the same texture; whiskers: 95 %, {over}"
-    page.text(30, 57, said, 12, SOFT)
+    share = "share of triplets in which the same shape is more similar than the same texture"
+    page.text(30, 57, f"{share}; whiskers: 95 %, {_WHISKERS[kind]}", 12, SOFT)
     for k, panel in enumerate(shown):
         _panel(page, k, columns, panel, names, by)
     entries = [(short_name(o, names), colour_of(i), False) for i, o in enumerate(names)]
-    if any(s.condition.endswith(_RANDOM) for s in found):
+    if any(s.condition.endswith(_RANDOM) for s in numbers):
         entries += [("random initialisations (mean)", "#6b7280", True)]
     spare = len(shown) % columns
     left = 80 + spare * (_W + _GAP) if spare else 80 + columns * (_W + _GAP)
@@ -79,8 +85,18 @@ def _panel(
     plot.ticks = [(p, f"{v:.1f}" if "alpha" in form else f"{v:.0%}") for p, v in zip(places, values)]
     for number, observer in enumerate(names):
         for suffix in (_RANDOM, ""):
-            own = [(p, by.get((observer, form.format(f"{v:.1f}") + suffix))) for p, v in zip(places, values)]
-            there = [(p, s) for p, s in own if s is not None]
-            points, intervals = [(p, s.value) for p, s in there], [(s.ci_low, s.ci_high) for _, s in there]
+            rows = [(p, by.get((observer, form.format(f"{v:.1f}") + suffix))) for p, v in zip(places, values)]
+            placed = [(p, s) for p, s in rows if s is not None]
+            shift = aside(number, len(names))
+            points, intervals = [(p + shift, s.value) for p, s in placed], [(s.ci_low, s.ci_high) for _, s in placed]
             plot.lines.append(Line(observer, colour_of(number), points, () if suffix else intervals, bool(suffix)))
     plot.draw()
+
+
+FIGURE = Figure(
+    "triplet_curves",
+    "Triplet shape bias",
+    triplet_curves,
+    protocol="triplets",
+    options={"kind": Option("widest", "interval of the whiskers", choices=tuple(_WHISKERS))},
+)

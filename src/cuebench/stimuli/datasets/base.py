@@ -1,4 +1,4 @@
-"""What a dataset that can be fetched declares."""
+"""The declaration of a dataset that can be fetched."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cuebench.stimuli.structure import Check
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """One file to fetch.
+    """A file to fetch.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """The 1,280 cue-conflict images of Geirhos et al. 2019, 224 × 224 PNG.
 
-The hashes of 256 files (one for each of the 16 × 16 class pairs) are known to us. The other 1,024 are checked by their
-structure (a complete PNG of the right size); the hash that was got is recorded and compared from then on.
+The hashes of 256 files (one for each of the 16 × 16 class pairs) are known. The other 1,024 are checked by their
+structure (a complete PNG of the right size); their hashes are recorded and compared from then on.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Raw responses of ten people and thirteen networks to the 1,280 cue-conflict images, one CSV each.
 
-The hashes of 14 of the 23 files are known to us. The three Caffe networks of the 2019 paper are left out: one of them
+The hashes of 14 of the 23 files are known. The three Caffe networks of the 2019 paper are left out: one of them
 has the same name (alexnet) as a later network in the same folder.
 """
 

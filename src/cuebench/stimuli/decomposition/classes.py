@@ -1,4 +1,4 @@
-"""Which numbers in a mask stand for which class: reading any coding, writing one.
+"""The classes of a segmentation data set: which numbers in its masks stand for which class.
 
 A file of classes is JSON::
 
@@ -7,8 +7,8 @@ A file of classes is JSON::
                  {"name": "background", "ids": [2]}],
      "ignore": [3]}
 
-``ids`` are values in the masks. ``members`` are classes of the *model* that count as this class (default: the name
-itself). What a model answers beyond all members is a wrong answer, never an ignored one.
+``ids`` are values in the masks. ``members`` are classes of the *model* that count as this class (default: the name of
+the class). An answer that is no member of any class is wrong, never ignored.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Classes:
     names : tuple of str
         In the order of the positions 0, 1, … in the masks that cuebench writes.
     ids : mapping of int to int
-        Value in the data set's own masks → position.
+        Value in the masks of the data set → position.
     ignore : frozenset of int
         Values that are not scored.
     members : mapping of str to tuple of str
@@ -80,7 +80,7 @@ def numbered(dataset: str, names: Sequence[str], first: int = 0, ignore: Sequenc
 
 
 def read_classes(path: Path) -> Classes:
-    """Read a file of classes; all that is wrong with it is one error."""
+    """Read a file of classes; the error lists everything that is wrong with it."""
     try:
         data = json.loads(Path(path).expanduser().read_text("utf-8"))
     except FileNotFoundError:

@@ -1,6 +1,6 @@
 """Cue-conflict candidates: the shape cue of one image mixed with the texture cue of an image of another class.
 
-They take no room on disk: a recipe mixes the two files when a picture is shown.
+They need no space on disk: a recipe mixes the two files when a picture is shown.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MIXES = {"blend": "blend", "sum": "add_texture"}
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way to mix: ``blend/voronoi/0.5/0.5`` or ``sum/tex_eed_pat/1/2``."""
+    """A way to mix two cues: ``blend/voronoi/0.5/0.5`` or ``sum/tex_eed_pat/1/2``."""
 
     mix: str
     texture: str
@@ -64,17 +64,17 @@ def _candidate(word: str) -> Candidate:
     try:
         weights = float(parts[2]), float(parts[3])
     except ValueError:
-        raise UserError(f"conflict {word!r}: the weights are no numbers", f"accepted: {form}") from None
+        raise UserError(f"conflict {word!r}: the weights are not numbers", f"accepted: {form}") from None
     if min(weights) < 0 or not max(weights) or not np.isfinite(weights).all():
         raise UserError(f"conflict {word!r}: weights must be ≥ 0, not both 0", f"accepted: {form}")
     return Candidate(parts[0], parts[1], *weights)
 
 
 def partners(labels: Sequence[str], seed: int) -> list[int]:
-    """Return for each image the position of one of another class; every image is a partner once.
+    """Return for each image the position of an image of another class; every image is a partner once.
 
-    The images, in random order but sorted by class, are turned by at least the size of the largest class: no image can
-    meet its own.
+    The images, in random order but sorted by class, are shifted by at least the size of the largest class: no image can
+    meet one of its class.
     """
     count = Counter(labels)
     n, largest = len(labels), max(count.values(), default=0)
@@ -87,17 +87,17 @@ def partners(labels: Sequence[str], seed: int) -> list[int]:
     rng = np.random.default_rng(seed)
     order = {name: i for i, name in enumerate(rng.permutation(sorted(count)).tolist())}
     ranked = sorted(rng.permutation(n).tolist(), key=lambda i: order[labels[i]])
-    turn = int(rng.integers(largest, n - largest + 1))
-    found = [0] * n
+    shift = int(rng.integers(largest, n - largest + 1))
+    chosen = [0] * n
     for position, image in enumerate(ranked):
-        found[image] = ranked[(position + turn) % n]
-    return found
+        chosen[image] = ranked[(position + shift) % n]
+    return chosen
 
 
 def stimuli(
     candidates: Sequence[Candidate], shapes: Sequence[Stimulus], textures: Mapping[str, Sequence[Stimulus]], seed: int
 ) -> list[Stimulus]:
-    """Return one stimulus for each candidate and each image.
+    """Return a stimulus for each candidate and each image.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def _mixed(candidate: Candidate, shape: Stimulus, texture: Stimulus) -> Stimulus
         texture_source=texture.id.partition("|")[0],
         condition=candidate.condition,
         recipe=f"{_MIXES[candidate.mix]}?{urlencode(options)}",
-        # Mixing draws no random numbers. Here the seed stands for the bytes of the second file, which a stored answer
+        # Mixing draws no random numbers: here the seed stands for the bytes of the second file, which a stored answer
         # depends on as much as on those of the first.
         seed=int(texture.sha256[:12], 16),
     )

@@ -24,7 +24,7 @@ _SHUFFLES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 
 @dataclass(frozen=True)
 class Part:
-    """One version of the data set.
+    """A version of the data set.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""The folder of a decomposition: who made it, its manifest, and reading it back.
+"""The folder of a decomposition: how it was made, its manifest, and reading it.
 
 made.json           how it was made: source, sizes, seed, options of every cue
 manifest.parquet    one row for each picture, with hashes
-labels.json         segmentation: the classes, and which classes of a model count as each
+labels.json         the classes, and which classes of a model count as each; yours, or that of a segmentation set
 original/ eed/ …    one folder for each part, PNG files of the same names
 masks/ voronoi/masks/ …   ground truth; moved masks lie in the folder of what moved them
 """
@@ -32,8 +32,10 @@ VERSION = 1
 
 
 def part_stimuli(part: Part, images: Sequence[Stimulus], home: Path) -> list[Stimulus]:
-    """Return the pictures of one part in the order of the images, with hashes and the mask that belongs to each."""
-    made = [
+    """Return the pictures of a part in the order of the images, with hashes and the mask that belongs to each."""
+    moves_mask = bool(part.cue) and cues.get(part.cue).info.moves_mask
+    masks = f"{part.name}/{MASKS}" if moves_mask else MASKS
+    pictures = [
         Stimulus(
             id=f"{s.id}|{part.name}",
             path=f"{part.name}/{s.id}.png",
@@ -44,31 +46,26 @@ def part_stimuli(part: Part, images: Sequence[Stimulus], home: Path) -> list[Sti
             shape_source=s.id,
             texture_source=s.id,
             condition=part.name,
-            mask=_mask(part, s) if s.mask else "",
+            mask=f"{masks}/{s.id}.png" if s.mask else "",
         )
         for s in images
     ]
-    facts = {s.id: s for s in with_facts(made, home)}
-    masks = sorted({s.mask for s in made if s.mask})
-    hashes = dict(zip(masks, (f.sha256 for f in hash_files([home / m for m in masks]))))
-    return [replace(facts[s.id], mask_sha256=hashes.get(s.mask, "")) for s in made]
-
-
-def _mask(part: Part, stimulus: Stimulus) -> str:
-    moved = bool(part.cue) and cues.get(part.cue).info.moves_mask
-    return f"{part.name}/{MASKS}/{stimulus.id}.png" if moved else f"{MASKS}/{stimulus.id}.png"
+    facts = {s.id: s for s in with_facts(pictures, home)}
+    files = sorted({s.mask for s in pictures if s.mask})
+    hashes = dict(zip(files, (f.sha256 for f in hash_files([home / m for m in files]))))
+    return [replace(facts[s.id], mask_sha256=hashes.get(s.mask, "")) for s in pictures]
 
 
 def write_labels(home: Path, source: Source) -> str:
-    """Write what the labels or masks mean beside the stimuli; return what the manifest calls it."""
+    """Write what the labels or masks mean beside the stimuli; return its name in the manifest."""
     if source.classes:
         write_json(home / LABELS, source.classes.label_map())
         return LABELS
     if not Path(source.targets).suffix:
         return source.targets  # a map that ships with cuebench, or none
-    given = Path(source.targets).expanduser()
-    write_atomic(home / f"labels{given.suffix}", given.read_bytes())
-    return f"labels{given.suffix}"
+    path = Path(source.targets).expanduser()
+    write_atomic(home / f"labels{path.suffix}", path.read_bytes())
+    return f"labels{path.suffix}"
 
 
 def read_set(home: Path, make: str) -> StimulusSet:
@@ -80,5 +77,7 @@ def read_set(home: Path, make: str) -> StimulusSet:
             f"{home} " + ("is not finished: it has no manifest yet" if unfinished else "holds no cue decomposition"),
             "run the same `cuebench make` command again" if unfinished else make,
         )
-    found = read_manifest(path, root=home)
-    return replace(found, targets=str(home / found.targets)) if Path(found.targets).suffix else found
+    stimuli = read_manifest(path, root=home)
+    # A label map that the user has put there later counts as much as the maker's.
+    targets = stimuli.targets or (LABELS if (home / LABELS).is_file() else "")
+    return replace(stimuli, targets=str(home / targets)) if Path(targets).suffix else stimuli

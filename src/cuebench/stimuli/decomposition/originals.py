@@ -15,7 +15,7 @@ from cuebench.errors import UserError, all_problems
 from cuebench.stimuli.cue_files import read_labels, write_image
 from cuebench.stimuli.decomposition.classes import Classes
 from cuebench.stimuli.decomposition.cue_list import ORIGINAL
-from cuebench.stimuli.render import Unreadable, decode, square
+from cuebench.stimuli.render import Unreadable, cut_square, decode, square
 from cuebench.types import Stimulus, StimulusSet
 
 MASKS = "masks"
@@ -51,7 +51,7 @@ def write_originals(
     """
     todo = [s for s in images if not _done(s, home, Path(images.root))]
 
-    def one(stimulus: Stimulus) -> str:
+    def write(stimulus: Stimulus) -> str:
         try:
             return _write(stimulus, Path(images.root), home, size, resize, classes)
         except UserError as error:
@@ -60,25 +60,25 @@ def write_originals(
     kept = len(images) - len(todo)
     problems = []
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        for done, problem in enumerate(pool.map(one, todo), start=kept + 1):
+        for done, problem in enumerate(pool.map(write, todo), start=kept + 1):
             problems += [problem] if problem else []
             if progress:
                 progress(done, len(images))
     if problems:
-        raise all_problems(f"{images.root}", problems, "mend or remove these files, or correct the classes file")
+        raise all_problems(f"{images.root}", problems, "repair or remove these files, or correct the classes file")
 
 
 def cut(images: StimulusSet, stimulus: Stimulus, size: int, resize: int) -> Array:
-    """Return one image as it will be written."""
+    """Return an image as it will be written."""
     try:
         pixels = np.asarray(decode(Path(images.root), stimulus))
     except Unreadable as error:
-        raise UserError(error.message, "mend or remove the file") from None
+        raise UserError(error.message, "repair or remove the file") from None
     return square(pixels, size=size, resize=resize) if size else pixels
 
 
 def target(home: Path, stimulus: Stimulus, part: str = ORIGINAL) -> Path:
-    """Return the file of one image in one part of the set."""
+    """Return the file of an image in a part of the set."""
     return home / part / f"{stimulus.id}.png"
 
 
@@ -104,31 +104,23 @@ def _write(stimulus: Stimulus, root: Path, home: Path, size: int, resize: int, c
             known = sorted({*classes.ids, *classes.ignore})
             shown = ", ".join(map(str, known[:40])) + (f" … {known[-1]}" if len(known) > 40 else "")
             return f"{stimulus.mask} holds unknown ids {unknown[:8]}; known: {shown}"
-        write_image(target(home, stimulus, MASKS), _cut_mask(classes.positions(mask), size, resize))
+        labels = classes.positions(mask)
+        # Cut as the image is, each pixel taking the nearest label.
+        labels = cut_square(labels, size, resize, Image.Resampling.NEAREST) if size else labels
+        write_image(target(home, stimulus, MASKS), labels)
     write_image(target(home, stimulus), square(pixels, size=size, resize=resize) if size else pixels)
     return ""
 
 
-def _cut_mask(mask: Array, size: int, resize: int) -> Array:
-    """Return the mask cut as ``render.square`` cuts the image, each pixel taking the nearest label."""
-    if not size:
-        return mask
-    image = Image.fromarray(mask)
-    short, goal = min(image.size), max(resize, size)
-    image = image.resize((goal * image.width // short, goal * image.height // short), Image.Resampling.NEAREST)
-    left, top = round((image.width - size) / 2), round((image.height - size) / 2)
-    return np.asarray(image.crop((left, top, left + size, top + size)))
-
-
 def write_residuals(ids: Sequence[str], home: Path, shape: str, residual: str) -> None:
-    """Write tex.EED = image − EED + ½ from the files of both; what is newer than both is kept."""
+    """Write tex.EED = image − EED + ½ from the files of both; a file that is newer than both is kept."""
 
-    def one(name: str) -> None:
-        plain, smooth, made = (home / part / f"{name}.png" for part in (ORIGINAL, shape, residual))
-        if made.is_file() and made.stat().st_mtime_ns >= max(p.stat().st_mtime_ns for p in (plain, smooth)):
+    def write(name: str) -> None:
+        plain, smooth, result = (home / part / f"{name}.png" for part in (ORIGINAL, shape, residual))
+        if result.is_file() and result.stat().st_mtime_ns >= max(p.stat().st_mtime_ns for p in (plain, smooth)):
             return
         a, b = (np.asarray(Image.open(p), np.int16) for p in (plain, smooth))
-        write_image(made, np.clip(a - b + 128, 0, 255).astype(np.uint8))
+        write_image(result, np.clip(a - b + 128, 0, 255).astype(np.uint8))
 
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        list(pool.map(one, ids))
+        list(pool.map(write, ids))

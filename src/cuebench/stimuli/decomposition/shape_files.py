@@ -1,4 +1,4 @@
-"""EED of a folder: how long it will take, and the batches of a GPU."""
+"""Edge-enhancing diffusion of a folder: an estimate of the duration, and batches on a GPU."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cuebench.registry import cues
 from cuebench.stimuli.cue_files import Job, read_image, write_image
 
 LONGEST = 24 * 3600.0
-"""Seconds that a run may take without being asked for by name."""
+"""Longest estimate, in seconds, that is started unless the user sets ``hours``."""
 BACKEND = {True: "cuda", False: "cpu"}
 """On a GPU or not → the backend of ``eed``."""
 _MARKS = 4
@@ -30,9 +30,9 @@ class _EnoughError(Exception):
 
 
 def seconds_for(pixels: Array, options: Mapping[str, Any]) -> float:
-    """Return how long one image takes on one core, from the pace of its first steps.
+    """Return how long an image takes on one core, from the pace of its first steps.
 
-    The first report of progress is left out of the pace: it holds the time of compiling the kernels.
+    The first report of progress is left out of the pace: it includes the time of compiling the kernels.
     """
     diffuse = cues.get("eed")
     marks: list[tuple[float, int, int]] = []
@@ -54,7 +54,7 @@ def seconds_for(pixels: Array, options: Mapping[str, Any]) -> float:
 def check_duration(
     pixels: Array, number: int, options: Mapping[str, Any], workers: int, longest: float = LONGEST, batch: int = 1
 ) -> float:
-    """Return the estimate in seconds; refuse what would take longer than a day, before anything is spent.
+    """Return the estimate in seconds; refuse what would take longer than ``longest``, before it is started.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def check_duration(
             f"edge-enhancing diffusion of {number:,} images ({size}) would take about {duration(estimate)} here "
             f"({workers} at once, {dict(options) or 'as published'})",
             "use the fast scheme (--set accuracy=45), fewer images (--count N), a machine with a GPU, or more workers; "
-            "--set hours=0 starts it all the same",
+            "--set hours=0 starts it anyway",
         )
     return estimate
 
@@ -99,7 +99,7 @@ def duration(seconds: float) -> str:
 
 
 def on_gpu(device: str) -> bool:
-    """Tell whether EED will run on a GPU: where there is one, unless the user wants the CPU."""
+    """Tell whether EED will run on a GPU: where there is a GPU, unless the user wants the CPU."""
     if device not in {"auto", "cpu", "cuda"}:
         raise UserError(f"device is {device!r}", "accepted: auto, cpu, cuda")
     if device == "cpu":
@@ -118,17 +118,17 @@ def on_gpu(device: str) -> bool:
 def diffuse_batches(
     jobs: Sequence[Job], options: Mapping[str, Any], size: int, progress: Callable[[int, int], None] | None = None
 ) -> None:
-    """Make the files in batches of images of one size, on the GPU; each file is written whole or not at all."""
+    """Make the files in batches of images of the same size, on the GPU; each file is written whole or not at all."""
     diffuse = cues.get("eed")
     groups: dict[tuple[int, ...], list[tuple[Path, Array]]] = {}
     done = 0
 
     def flush(shape: tuple[int, ...]) -> None:
         nonlocal done
-        own = groups.pop(shape)
-        for (path, _), picture in zip(own, diffuse(np.stack([p for _, p in own]), **options)):
+        batch = groups.pop(shape)
+        for (path, _), picture in zip(batch, diffuse(np.stack([p for _, p in batch]), **options)):
             write_image(path, picture)
-        done += len(own)
+        done += len(batch)
         if progress:
             progress(done, len(jobs))
 

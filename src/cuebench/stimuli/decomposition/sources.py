@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,9 @@ import numpy as np
 
 from cuebench import labels as label_files
 from cuebench.errors import UserError, did_you_mean
-from cuebench.labels import LabelMap
 from cuebench.stimuli.decomposition.classes import Classes, read_classes
 from cuebench.stimuli.readers import ade20k, cityscapes, image_folder, segmentation_pairs
-from cuebench.types import Stimulus, StimulusSet
+from cuebench.types import StimulusSet
 
 LAYOUTS = ("image_folder", "segmentation_pairs", "cityscapes", "ade20k")
 CROPS = {"image_folder": (224, 256), "ade20k": (512, 512)}
@@ -42,18 +40,17 @@ class Source:
 
     @property
     def described(self) -> dict[str, str | int]:
-        """What ``made.json`` says of it: by content, so that the data may move."""
+        """What ``made.json`` records of the images: their content, so that the data may move."""
         return {"layout": self.layout, "images": len(self.images), "fingerprint": self.images.fingerprint[:16]}
 
     @property
     def coding(self) -> dict[str, Any]:
-        """What ``made.json`` says of the meaning of masks or labels: another meaning is another set."""
+        """What ``made.json`` records of the meaning of masks or labels: another meaning is another set."""
         if self.classes:
-            own = self.classes
-            ids = {str(value): own.names[position] for value, position in sorted(own.ids.items())}
-            members = {name: list(own.members[name]) for name in own.names}
-            # The order of the names is the coding of the masks that are written.
-            return {"classes": {"names": list(own.names), "ids": ids, "ignore": sorted(own.ignore), "members": members}}
+            names = list(self.classes.names)  # their order is the coding of the masks that are written
+            ids = {str(value): names[position] for value, position in sorted(self.classes.ids.items())}
+            members = {name: list(self.classes.members[name]) for name in names}
+            return {"classes": {"names": names, "ids": ids, "ignore": sorted(self.classes.ignore), "members": members}}
         if not self.targets:
             return {}
         targets = label_files.label_map(self.targets).targets
@@ -95,8 +92,10 @@ def read_source(place: str, layout: str, *, classes: str, labels: str, count: in
             f"{root}: nothing says what the numbers in its masks mean",
             'put classes.json there or give --set classes=FILE: {"classes": [{"name": "road", "ids": [7]}, …]}',
         )
-    own = read_classes(Path(classes) if classes else root / "classes.json") if layout == "segmentation_pairs" else None
-    return Source(layout, _drawn(reader.read(root), count, seed), own or reader.CLASSES)
+    coding = reader.CLASSES
+    if layout == "segmentation_pairs":
+        coding = read_classes(Path(classes) if classes else root / "classes.json")
+    return Source(layout, _drawn(reader.read(root), count, seed), coding)
 
 
 def _layout(root: Path) -> str:
@@ -118,18 +117,14 @@ def _drawn(images: StimulusSet, count: int, seed: int) -> StimulusSet:
 
 
 def _mapped(images: StimulusSet, labels: str) -> tuple[StimulusSet, str]:
-    """Return the images of a label map's classes, labelled by them."""
+    """Return the images that belong to a class of a label map, labelled by that class."""
     if not labels:
         return images, ""
     names = label_files.label_map(labels)
-    kept = list(_members(images.stimuli, names))
+    target_of = {str(member): target for target, members in names.targets.items() for member in members}
+    target_of |= {target: target for target in names.names}
+    kept = [replace(s, label=target_of[s.label]) for s in images if s.label in target_of]
     if not kept:
         raise UserError(f"no image of {images.root} belongs to a class of {labels!r}", f"classes: {names.names}")
     why = f"the {len(kept):,} of {len(images):,} images of {labels}" if len(kept) < len(images) else ""
     return images.only(kept, why), labels
-
-
-def _members(stimuli: Sequence[Stimulus], names: LabelMap) -> list[Stimulus]:
-    owner = {str(member): target for target, members in names.targets.items() for member in members}
-    owner |= {target: target for target in names.names}
-    return [replace(s, label=owner[s.label]) for s in stimuli if s.label in owner]

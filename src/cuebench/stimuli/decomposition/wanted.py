@@ -1,4 +1,4 @@
-"""What a set will hold: the cues and conflicts that are asked for now, and those that it was made with before."""
+"""What a set will hold: the cues and conflicts of this call, and those that it was made with before."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Wanted(NamedTuple):
     candidates: tuple[mixing.Candidate, ...]
 
     def described(self) -> dict[str, Any]:
-        """Return what ``made.json`` says of them."""
+        """Return what ``made.json`` records of them."""
         cues = {p.name: {"cue": p.cue or p.name, "of": p.source, **(p.options or {})} for p in self.parts[1:]}
         return {"cues": cues, "conflicts": [c.condition.removeprefix(mixing.PREFIX) for c in self.candidates]}
 
@@ -30,9 +30,9 @@ def wanted(cues: str, conflicts: str, eed_options: Mapping[str, Any], before: Ma
     Parameters
     ----------
     cues, conflicts : str
-        As the user asks for them now.
+        As in this call.
     eed_options : mapping
-        Of the diffusion, now.
+        Of the diffusion, in this call.
     before : mapping
         ``made.json`` of the set; empty for a new one.
 

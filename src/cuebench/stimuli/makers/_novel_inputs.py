@@ -1,7 +1,8 @@
-"""A user's own masks and textures for novel objects, checked before anything is drawn."""
+"""Masks and textures of the user for novel objects, checked before anything is drawn."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,58 +15,58 @@ from cuebench.stimuli.sources.novel_object import PIXELS
 
 
 def masks_of(folder: Path) -> dict[str, Pixels]:
-    """Read black-on-white masks, brought to 224 × 224: coverage 0 to 255. All that are not binary are named at once."""
-    found, problems = {}, []
-    for path in _images(folder):
-        grey = np.asarray(_opened(path).convert("L"))
+    """Read black-on-white masks, brought to 224 × 224: coverage 0 to 255; the error lists all that are not binary."""
+
+    def read(image: Image.Image) -> Pixels | str:
+        grey = np.asarray(image.convert("L"))
         levels = np.unique(grey)
-        if len(levels) != 2 or levels.tolist() != [0, 255]:
-            shown = ", ".join(str(v) for v in levels[:4]) + (" …" if len(levels) > 4 else "")
-            problems.append(f"{path.name}: not binary: {len(levels)} grey levels ({shown}); expected 0 and 255")
-        else:
-            found[path.stem] = _square(255 - grey)
-    _report("masks", folder, problems + _too_few(found, problems), "black (0) is the object, white (255) the rest")
-    return found
+        if levels.tolist() == [0, 255]:
+            return _square(255 - grey)
+        shown = ", ".join(str(v) for v in levels[:4]) + (" …" if len(levels) > 4 else "")
+        return f"not binary: {len(levels)} grey levels ({shown}); expected 0 and 255"
+
+    return _read_all("masks", folder, read, "black (0) is the object, white (255) the rest")
 
 
 def photographs_of(folder: Path) -> dict[str, Pixels]:
     """Read pictures of textures, at least 224 pixels on each side."""
-    found, problems = {}, []
-    for path in _images(folder):
-        pixels = np.asarray(_opened(path).convert("RGB"))
-        if min(pixels.shape[:2]) < PIXELS:
-            problems.append(f"{path.name}: {pixels.shape[1]}×{pixels.shape[0]} pixels; at least {PIXELS} on each side")
-        else:
-            found[path.stem] = pixels
+
+    def read(image: Image.Image) -> Pixels | str:
+        pixels = np.asarray(image.convert("RGB"))
+        if min(pixels.shape[:2]) >= PIXELS:
+            return pixels
+        return f"{pixels.shape[1]}×{pixels.shape[0]} pixels; at least {PIXELS} on each side"
+
     hint = "a patch that is larger than a stimulus is needed; pictures of twice that size give different patches"
-    _report("textures", folder, problems + _too_few(found, problems), hint)
-    return found
+    return _read_all("textures", folder, read, hint)
 
 
-def _images(folder: Path) -> list[Path]:
-    return sorted(p for p in folder.iterdir() if p.suffix.lower() in IMAGE_SUFFIXES)
-
-
-def _opened(path: Path) -> Image.Image:
-    try:
-        with Image.open(path) as image:
-            image.load()
-            return image
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise UserError(f"{path} cannot be decoded: {error}") from None
-
-
-def _too_few(found: dict[str, Pixels], problems: list[str]) -> list[str]:
-    return [f"{len(found)} usable images; two or more are needed"] if len(found) < 2 and not problems else []
-
-
-def _report(what: str, folder: Path, problems: list[str], hint: str) -> None:
+def _read_all(
+    what: str, folder: Path, read: Callable[[Image.Image], Pixels | str], hint: str
+) -> dict[str, Pixels]:
+    """Return name → pixels of every image of a folder; what ``read`` refuses is reported at once."""
+    usable: dict[str, Pixels] = {}
+    problems = []
+    for path in sorted(p for p in folder.iterdir() if p.suffix.lower() in IMAGE_SUFFIXES):
+        try:
+            with Image.open(path) as image:
+                image.load()
+        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+            raise UserError(f"{path} cannot be decoded: {error}") from None
+        result = read(image)
+        if isinstance(result, str):
+            problems.append(f"{path.name}: {result}")
+        else:
+            usable[path.stem] = result
+    if len(usable) < 2 and not problems:
+        problems.append(f"{len(usable)} usable images; two or more are needed")
     if problems:
         raise all_problems(f"{what} in {folder}", problems, hint)
+    return usable
 
 
 def _square(cover: Pixels) -> Pixels:
-    """Pad to a square and bring to the size of a stimulus, antialiased."""
+    """Pad to a square and resize to the size of a stimulus, antialiased."""
     height, width = cover.shape
     side = max(height, width)
     padded = np.zeros((side, side), np.uint8)

@@ -1,14 +1,14 @@
-"""The contact sheet of the novel objects: every shape in every texture, then sizes, places and backgrounds."""
+"""Contact sheet of the novel objects: every shape in every texture, then sizes, places and backgrounds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 from PIL import Image, ImageDraw
 
-from cuebench.stimuli.sheet_layout import FAINT, INK, PAPER, RULE, _font
+from cuebench.arrays import Pixels
+from cuebench.stimuli.sheet_layout import FAINT, INK, PAPER, RULE, font
 from cuebench.stimuli.sources.novel_object import BACKGROUNDS
 
 CELL, LEFT, TOP, MARGIN, HEAD = 112, 104, 132, 36, 30
@@ -17,16 +17,16 @@ Parts = Mapping[str, Any]
 
 
 def contact_sheet(shapes: Parts, textures: Parts, settings: Any, drawn: Callable[..., Any]) -> Image.Image:
-    """Draw the sheet; ``drawn(object, shapes, textures, settings)`` makes one stimulus."""
+    """Draw the sheet; ``drawn(object, shapes, textures, settings)`` draws a stimulus."""
     from cuebench.stimuli.makers.novel_objects import Object
 
     width = LEFT + CELL * len(textures) + MARGIN
     strips = TOP + CELL * len(shapes) + 64
     sheet = Image.new("RGB", (max(width, LEFT + STRIP * 5 + MARGIN), strips + 3 * (STRIP + 34) + MARGIN), PAPER)
     pen = ImageDraw.Draw(sheet)
-    pen.text((MARGIN, 30), "Novel objects", fill=INK, font=_font(34))
-    said = f"{len(shapes)} shapes in {len(textures)} textures, each with its own patch; seed {settings.seed}"
-    pen.text((MARGIN, 74), said, fill=FAINT, font=_font(17))
+    pen.text((MARGIN, 30), "Novel objects", fill=INK, font=font(34))
+    caption = f"{len(shapes)} shapes in {len(textures)} textures, each with its own patch; seed {settings.seed}"
+    pen.text((MARGIN, 74), caption, fill=FAINT, font=font(17))
     for column, texture in enumerate(textures):
         _label(pen, (LEFT + CELL * column + CELL // 2, TOP - 16), texture, "mm")
     for row, shape in enumerate(shapes):
@@ -68,12 +68,12 @@ def _strips(
             _label(pen, (x + STRIP // 2 - 2, y + STRIP - 3), f"{size:.0%}" if place else chosen.background, "mm")
 
 
-def _paste(sheet: Image.Image, picture: np.ndarray[Any, Any], at: tuple[int, int], side: int) -> None:
+def _paste(sheet: Image.Image, picture: Pixels, at: tuple[int, int], side: int) -> None:
     sheet.paste(Image.fromarray(picture).resize((side, side), Image.Resampling.LANCZOS), at)
 
 
 def _label(pen: ImageDraw.ImageDraw, at: tuple[int, int], text: str, anchor: str) -> None:
     size = 15
-    while size > 9 and _font(size).getlength(text) > (LEFT - 22 if anchor == "rm" else CELL - 8):
+    while size > 9 and font(size).getlength(text) > (LEFT - 22 if anchor == "rm" else CELL - 8):
         size -= 1
-    pen.text(at, text, fill=INK, font=_font(size), anchor=anchor)
+    pen.text(at, text, fill=INK, font=font(size), anchor=anchor)

@@ -1,21 +1,27 @@
-"""What a maker of stimuli declares."""
+"""What a maker of stimuli declares, and how one is run by name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cuebench.errors import UserError, all_problems, did_you_mean
+from cuebench.options import Option, parse
 from cuebench.registry import makers
 from cuebench.types import StimulusSet
 
 Progress = Callable[[int, int], None]
-_RESERVED = frozenset({"name", "out", "seed", "count", "progress"})
-
-# ``make(out, *, seed=0, count=0, progress=None, **own options) -> StimulusSet``: same arguments, same bytes; resumable.
 Make = Callable[..., StimulusSet]
+"""``make(out, *, seed=0, count=0, progress=None, **options) -> StimulusSet``: same arguments, same bytes; resumable."""
+
+COMMON: Mapping[str, Option] = {
+    "seed": Option(0, "the same seed gives the same bytes", low=0),
+    "count": Option(0, "number of stimuli; 0: the maker's default", low=0),
+}
+"""What every maker accepts besides its own options."""
+FLAGS = {"name": "the first argument", "out": "--out", "seed": "--seed", "count": "--count", "progress": "--quiet"}
+"""What ``--set`` does not accept → where it is given instead."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +36,9 @@ class Maker:
         What comes out, in a sentence or two.
     make : callable
         ``make(out, *, seed, count, progress, **options)`` writes the set below ``out`` and returns it as read back;
-        ``progress(done, total)`` is called as it goes on.
-    options : mapping of str to a value
-        Further options and their defaults; values given as text are converted to the default's type.
+        ``progress(done, total)`` is called after each stimulus.
+    options : mapping of str to Option
+        Further options; ``make`` gets all of them, parsed.
     protocol : str
         The protocol that shows the set, where it has another name.
     """
@@ -40,19 +46,19 @@ class Maker:
     name: str
     about: str
     make: Make
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Option] = field(default_factory=dict)
     protocol: str = ""
 
 
 def make(
-    name: str, out: Path, *, seed: int = 0, count: int = 0, progress: Progress | None = None, **options: Any
+    name: str | Maker, out: Path, *, seed: int = 0, count: int = 0, progress: Progress | None = None, **options: Any
 ) -> StimulusSet:
     """Make a stimulus set by the name of its maker.
 
     Parameters
     ----------
-    name : str
-        Name of a maker (``cuebench list stimuli``).
+    name : str or Maker
+        Name of a maker (``cuebench list stimuli``), ``python:FILE.py:NAME``, or a maker itself.
     out : Path
         A data root: the set is written to a sub-folder of it.
     seed : int
@@ -62,32 +68,10 @@ def make(
     progress : callable, optional
         ``progress(done, total)``.
     **options
-        The maker's own options; unknown ones are refused with the nearest known one.
+        The maker's own options; unknown names and values out of range are refused.
     """
-    maker: Maker = makers.get(name)
-    if seed < 0:
-        raise UserError(f"seed is {seed}", "accepted: a whole number ≥ 0")
-    chosen = dict(maker.options) | {k: _option(maker, k, v) for k, v in options.items()}
-    return maker.make(Path(out).expanduser(), seed=seed, count=count, progress=progress, **chosen)
-
-
-def parse_options(settings: Sequence[str]) -> dict[str, str]:
-    """Turn ``["size=224"]`` into ``{"size": "224"}``; report everything that is not ``key=value`` at once."""
-    pairs = [s.partition("=") for s in settings]
-    bad = [f"{s!r} is not key=value" for s, (key, sign, _) in zip(settings, pairs) if not (key.strip() and sign)]
-    reserved = [f"{key!r} has its own flag" for key, _, _ in pairs if key.strip() in _RESERVED]
-    if bad or reserved:
-        raise all_problems("--set", bad + reserved)
-    return {key.strip(): value.strip() for key, _, value in pairs}
-
-
-def _option(maker: Maker, key: str, value: Any) -> Any:
-    if key not in maker.options:
-        raise did_you_mean(f"option of maker '{maker.name}'", key, maker.options)
-    kind = type(maker.options[key])
-    if kind is bool and isinstance(value, str):
-        return value.lower() in {"1", "true", "yes", "on"}
-    try:
-        return kind(value)
-    except (TypeError, ValueError):
-        raise UserError(f"option {key} is {value!r}, expected a {kind.__name__}") from None
+    maker: Maker = makers.get(makers.resolve(name))
+    part = f"maker {maker.name!r}"
+    common = parse(COMMON, {"seed": seed, "count": count}, part)
+    values = parse(maker.options, options, part)
+    return maker.make(Path(out).expanduser(), **common, progress=progress, **values)

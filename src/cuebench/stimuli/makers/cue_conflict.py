@@ -12,15 +12,16 @@ import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from cuebench.errors import UserError
+from cuebench.arrays import Floats
 from cuebench.files import write_atomic, write_json
+from cuebench.options import Option
+from cuebench.stimuli.drawing import everyday_shapes, everyday_textures
+from cuebench.stimuli.drawing.outlines import Pose
 from cuebench.stimuli.made import MADE, claim, refuse_surplus
-from cuebench.stimuli.makers import _shapes, _textures
-from cuebench.stimuli.makers._pen import Pen, Pose
 from cuebench.stimuli.makers.base import Maker, Progress
 from cuebench.stimuli.png import png_bytes
 from cuebench.stimuli.readers.cue_conflict import read
@@ -57,8 +58,6 @@ TEXTURES: dict[str, tuple[str, ...]] = {
 }
 ABOUT = "Classes of the cue-conflict stimuli that cuebench makes itself, as WordNet ids of ImageNet-1k."
 
-Pixels = np.ndarray[Any, np.dtype[np.float64]]
-
 
 class Pair(NamedTuple):
     """One stimulus: which instance of which shape, filled with which instance of which texture."""
@@ -86,7 +85,7 @@ def plan(count: int) -> Iterator[Pair]:
         yield Pair(shapes[s], i, textures[t], j)
 
 
-def draw_shape(name: str, i: int, *, seed: int = 0, size: int = 224) -> Pixels:
+def draw_shape(name: str, i: int, *, seed: int = 0, size: int = 224) -> Floats:
     """Return instance ``i`` of a silhouette in a random pose: coverage 0 to 1, size × size."""
     rng = _rng(seed, name, i)
     pose = Pose(
@@ -97,15 +96,12 @@ def draw_shape(name: str, i: int, *, seed: int = 0, size: int = 224) -> Pixels:
         mirror=bool(rng.random() < 0.5),
         move=(rng.uniform(-0.04, 0.04), rng.uniform(-0.04, 0.04)),
     )
-    pen = Pen(size, pose)
-    getattr(_shapes, name)(pen)
-    return pen.mask()
+    return everyday_shapes.silhouette(name, pose, size)
 
 
-def draw_texture(name: str, j: int, *, seed: int = 0, size: int = 224) -> Pixels:
+def draw_texture(name: str, j: int, *, seed: int = 0, size: int = 224) -> Floats:
     """Return instance ``j`` of a texture over the whole image: size × size × 3 in [0, 1]."""
-    fine = np.clip(getattr(_textures, name)(_rng(seed, name, j), 2 * size), 0, 1)
-    return fine.reshape(size, 2, size, 2, 3).mean(axis=(1, 3))
+    return everyday_textures.texture(name, _rng(seed, name, j), size)
 
 
 def make(
@@ -140,7 +136,6 @@ def make(
         The set as read back from the folder.
     """
     count = count or DEFAULT_COUNT
-    _check(count, size, background)
     home = out / "cue_conflict"
     pairs = list(plan(count))
     _prepare(home, pairs, {"seed": seed, "size": size, "background": background})
@@ -149,22 +144,15 @@ def make(
         shapes = _parts(pool, draw_shape, {(p.shape, p.i) for p in missing}, seed, size)
         textures = _parts(pool, draw_texture, {(p.texture, p.j) for p in missing}, seed, size)
 
-        def one(p: Pair) -> None:
-            picture = _fill(shapes[p.shape, p.i], textures[p.texture, p.j], background / 255)
+        def write_stimulus(p: Pair) -> None:
+            cover = shapes[p.shape, p.i][..., None]
+            picture = cover * textures[p.texture, p.j] + (1 - cover) * (background / 255)
             write_atomic(home / "stimuli" / p.path, png_bytes((picture * 255).round().astype(np.uint8)))
 
-        for done, _ in enumerate(pool.map(one, missing), start=count - len(missing) + 1):
+        for done, _ in enumerate(pool.map(write_stimulus, missing), start=count - len(missing) + 1):
             if progress:
                 progress(done, count)
     return read(home / "stimuli", expected=count)
-
-
-def _check(count: int, size: int, background: int) -> None:
-    if count < 0 or size < 32 or not 0 <= background <= 255:
-        raise UserError(
-            f"cannot make {count} stimuli of {size} pixels on background {background}",
-            "count must be positive, size at least 32, background between 0 and 255",
-        )
 
 
 def _prepare(home: Path, pairs: list[Pair], settings: dict[str, int]) -> None:
@@ -180,15 +168,10 @@ def _prepare(home: Path, pairs: list[Pair], settings: dict[str, int]) -> None:
 
 
 def _parts(
-    pool: ThreadPoolExecutor, draw: Callable[..., Pixels], wanted: set[tuple[str, int]], seed: int, size: int
-) -> dict[tuple[str, int], Pixels]:
+    pool: ThreadPoolExecutor, draw: Callable[..., Floats], wanted: set[tuple[str, int]], seed: int, size: int
+) -> dict[tuple[str, int], Floats]:
     keys = sorted(wanted)
     return dict(zip(keys, pool.map(lambda key: draw(*key, seed=seed, size=size), keys)))
-
-
-def _fill(mask: Pixels, texture: Pixels, background: float) -> Pixels:
-    cover = mask[..., None]
-    return cover * texture + (1 - cover) * background
 
 
 def _rng(seed: int, name: str, instance: int) -> np.random.Generator:
@@ -200,5 +183,8 @@ MAKER = Maker(
     "cue_conflict",
     "300 images: ten silhouettes of ImageNet objects filled with ten procedural textures, all in conflict",
     make,
-    {"size": 224, "background": 255},
+    {
+        "size": Option(224, "width and height in pixels", low=32),
+        "background": Option(255, "grey level around the shape", low=0, high=255),
+    },
 )

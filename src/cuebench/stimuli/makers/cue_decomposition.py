@@ -16,13 +16,14 @@ from cuebench._version import __version__
 from cuebench.cues.eed import STEPS_CLASSIFICATION, STEPS_SEGMENTATION
 from cuebench.errors import UserError, all_problems
 from cuebench.files import write_json
+from cuebench.options import Option
 from cuebench.stimuli.apply_cue import apply_cue, claim_folder, recipe_of
 from cuebench.stimuli.cue_files import plan
 from cuebench.stimuli.decomposition import conflicts as mixing
 from cuebench.stimuli.decomposition import folder, shape_files
-from cuebench.stimuli.decomposition.cue_list import RESIDUAL, SHAPE, Part
+from cuebench.stimuli.decomposition.cue_list import NAMES, RESIDUAL, SHAPE, Part
 from cuebench.stimuli.decomposition.originals import MASKS, cut, write_originals, write_residuals
-from cuebench.stimuli.decomposition.sources import Source, read_source
+from cuebench.stimuli.decomposition.sources import LAYOUTS, Source, read_source
 from cuebench.stimuli.decomposition.wanted import Wanted, wanted
 from cuebench.stimuli.made import MADE, claim
 from cuebench.stimuli.makers.base import Maker, Progress
@@ -30,20 +31,22 @@ from cuebench.stimuli.manifest import write_manifest
 from cuebench.types import StimulusSet
 
 GPU_BATCH = 128
-OPTIONS: dict[str, Any] = {
-    "source": "",
-    "layout": "auto",
-    "cues": "eed,voronoi",
-    "conflicts": "",
-    "classes": "",
-    "labels": "",
-    "size": -1,
-    "resize": -1,
-    "steps": 0,
-    "accuracy": 0.0,
-    "workers": 0,
-    "device": "auto",
-    "hours": 24.0,
+OPTIONS = {
+    "source": Option("", "folder of the data set; also --source"),
+    "layout": Option("auto", "layout of the data set; auto: by what lies in the folder", choices=("auto", *LAYOUTS)),
+    "cues": Option(
+        ("eed", "voronoi"), f"cues: {', '.join(NAMES)}, voronoi8 … voronoi128, or all (the six published); also --cues"
+    ),
+    "conflicts": Option((), "cue-conflict candidates such as blend/voronoi/0.5/0.5, or published (Table II)"),
+    "classes": Option("", "segmentation pairs: JSON file with the meaning of the numbers in the masks"),
+    "labels": Option("", "classification: label map, built-in (in16) or a file; images of other classes are left out"),
+    "size": Option(-1, "side of the centre crop in pixels; 0: no crop, -1: as published", low=-1),
+    "resize": Option(-1, "shorter side before the crop; 0: as they are, -1: as published", low=-1),
+    "steps": Option(0, "steps of EED; 0: 16,384 for classification, 5,792 for segmentation", low=0),
+    "accuracy": Option(0.0, "dB of the fast scheme of EED, e.g. 45 or 50; 0: the explicit scheme", low=0),
+    "workers": Option(0, "processes; 0: one for each core", low=0),
+    "device": Option("auto", "for EED; auto: a GPU where there is one", choices=("auto", "cpu", "cuda")),
+    "hours": Option(24.0, "longest estimated time of EED that is started; 0: any", low=0),
 }
 
 
@@ -71,8 +74,8 @@ def make(
     progress: Progress | None = None,
     source: str = "",
     layout: str = "auto",
-    cues: str = "eed,voronoi",
-    conflicts: str = "",
+    cues: tuple[str, ...] = ("eed", "voronoi"),
+    conflicts: tuple[str, ...] = (),
     classes: str = "",
     labels: str = "",
     size: int = -1,
@@ -99,9 +102,9 @@ def make(
         Folder of the data set.
     layout : str
         ``image_folder``, ``segmentation_pairs``, ``cityscapes``, ``ade20k``; ``auto``: by what lies in the folder.
-    cues : str
-        List of eed, voronoi, voronoi8 … voronoi128, patch, diamond, tex_eed, tex_eed_pat; ``all``: the six published.
-    conflicts : str
+    cues : tuple of str
+        Of eed, voronoi, voronoi8 … voronoi128, patch, diamond, tex_eed, tex_eed_pat; ``all``: the six published.
+    conflicts : tuple of str
         Cue-conflict candidates such as ``blend/voronoi/0.5/0.5``; ``published``: the ten of Table II.
     classes : str
         Segmentation pairs: file that says what the numbers in the masks mean.
@@ -119,28 +122,33 @@ def make(
     device : str
         For EED: ``auto`` (a GPU where there is one), ``cpu``, ``cuda``.
     hours : float
-        Longest estimated time of EED that is started without asking back; 0: any.
+        Longest estimated time of EED that is started; 0: any.
     """
-    found = read_source(source, layout, classes=classes, labels=labels, count=count, seed=seed)
-    home = out / (folder.SEGMENTATION if found.classes else folder.CLASSIFICATION)
-    if conflicts and found.classes:
+    dataset = read_source(source, layout, classes=classes, labels=labels, count=count, seed=seed)
+    home = out / (folder.SEGMENTATION if dataset.classes else folder.CLASSIFICATION)
+    if conflicts and dataset.classes:
         raise UserError("cue-conflict candidates need one class for each image", "leave out conflicts= for masks")
-    if min(size, resize) < -1:
-        raise UserError(f"size={size}, resize={resize}", "pixels; 0: as they are; -1: the published sizes")
-    size = found.size if size < 0 else size
-    resize = (found.resize if resize < 0 else resize) if size else 0
-    record = {"maker": "cue_decomposition", "version": folder.VERSION, "source": found.described, "seed": seed,
-              "count": count, "size": size, "resize": resize, **found.coding}  # fmt: skip
+    size = dataset.size if size < 0 else size
+    resize = (dataset.resize if resize < 0 else resize) if size else 0
+    record = {"maker": "cue_decomposition", "version": folder.VERSION, "source": dataset.described, "seed": seed,
+              "count": count, "size": size, "resize": resize, **dataset.coding}  # fmt: skip
     before = claim(home, record, list(home.iterdir()) if home.is_dir() else [])  # cues may be added later
-    whole = wanted(cues, conflicts, _eed_options(steps, accuracy, found), before)
-    told = _Told(progress, len(found.images) * len(whole.parts))
-    work = _Work(home, found, seed, workers, device, hours * 3600 or math.inf, told)
-    _check_duration(work, whole.parts, size, resize)
-    write_json(home / MADE, {**record, "cuebench": __version__, **whole.described()})
-    _write_originals(work, size, resize, new=not before)
-    for part in sorted(whole.parts[1:], key=lambda p: p.name not in {SHAPE}):
+    eed_options: dict[str, Any] = {"steps": steps or _published_steps(dataset)}
+    eed_options |= {"accuracy": accuracy} if accuracy else {}
+    selection = wanted(",".join(cues), ",".join(conflicts), eed_options, before)
+    report = _TotalProgress(progress, len(dataset.images) * len(selection.parts))
+    work = _Work(home, dataset, seed, workers, device, hours * 3600 or math.inf, report)
+    _check_duration(work, selection.parts, size, resize)
+    write_json(home / MADE, {**record, "cuebench": __version__, **selection.described()})
+    try:
+        write_originals(dataset.images, home, size, resize, dataset.classes, report)
+    except UserError:
+        if not before:  # a new set with bad files leaves nothing behind, so that repaired files can be used
+            shutil.rmtree(home)
+        raise
+    for part in sorted(selection.parts[1:], key=lambda p: p.name != SHAPE):
         _make_part(part, work)
-    return _finish(work, whole)
+    return _finish(work, selection)
 
 
 def _check_duration(work: _Work, parts: list[Part], size: int, resize: int) -> None:
@@ -158,17 +166,7 @@ def _check_duration(work: _Work, parts: list[Part], size: int, resize: int) -> N
     shape_files.check_duration(pixels, len(todo), options, at_once, work.longest, batch)
 
 
-def _write_originals(work: _Work, size: int, resize: int, *, new: bool) -> None:
-    """Write the originals; a new set with bad files leaves nothing behind, so that mended files can be used."""
-    try:
-        write_originals(work.source.images, work.home, size, resize, work.source.classes, work.progress)
-    except UserError:
-        if new:
-            shutil.rmtree(work.home)
-        raise
-
-
-class _Told:
+class _TotalProgress:
     """Progress over all parts of the set: each part reports its own."""
 
     def __init__(self, progress: Progress | None, total: int) -> None:
@@ -186,11 +184,6 @@ def _published_steps(source: Source) -> int:
     return STEPS_SEGMENTATION if source.classes else STEPS_CLASSIFICATION
 
 
-def _eed_options(steps: int, accuracy: float, source: Source) -> dict[str, Any]:
-    options: dict[str, Any] = {"steps": steps or _published_steps(source)}
-    return {**options, "accuracy": accuracy} if accuracy else options
-
-
 def _make_part(part: Part, work: _Work) -> None:
     if part.name == RESIDUAL:
         write_residuals(work.ids, work.home, SHAPE, RESIDUAL)
@@ -204,11 +197,11 @@ def _make_part(part: Part, work: _Work) -> None:
             _diffuse_on_gpu(options, place, target, work)
             return
     mask = work.home / MASKS if work.source.classes and part.name != SHAPE else None
-    told = work.progress
-    done = apply_cue(part.cue, place, target, options=options, seed=work.seed, workers=work.workers, mask=mask,
-                     progress=(lambda done, total, message: told(done, total)) if told else None)  # fmt: skip
-    if done.failed:
-        raise all_problems(f"{part.name}", [f"{name}: {why}" for name, why in done.failed.items()])
+    report = work.progress
+    result = apply_cue(part.cue, place, target, options=options, seed=work.seed, workers=work.workers, mask=mask,
+                       progress=(lambda done, total, message: report(done, total)) if report else None)  # fmt: skip
+    if result.failed:
+        raise all_problems(f"{part.name}", [f"{name}: {why}" for name, why in result.failed.items()])
 
 
 def _diffuse_on_gpu(options: Mapping[str, Any], place: Path, target: Path, work: _Work) -> None:
@@ -217,30 +210,31 @@ def _diffuse_on_gpu(options: Mapping[str, Any], place: Path, target: Path, work:
     shape_files.diffuse_batches([job for job in jobs if not job.is_done()], options, GPU_BATCH, work.progress)
 
 
-def _finish(work: _Work, whole: Wanted) -> StimulusSet:
+def _finish(work: _Work, selection: Wanted) -> StimulusSet:
     """Write the manifest of everything that the folder now holds."""
     images = work.source.images.stimuli
-    made = {part.name: folder.part_stimuli(part, images, work.home) for part in whole.parts}
-    stimuli = [s for pictures in made.values() for s in pictures]
-    if whole.candidates:
-        stimuli += mixing.stimuli(whole.candidates, made[SHAPE], made, work.seed)
+    by_part = {part.name: folder.part_stimuli(part, images, work.home) for part in selection.parts}
+    stimuli = [s for pictures in by_part.values() for s in pictures]
+    if selection.candidates:
+        stimuli += mixing.stimuli(selection.candidates, by_part[SHAPE], by_part, work.seed)
     name = work.source.classes.dataset if work.source.classes else folder.CLASSIFICATION
     # A manifest must not depend on where it lies, so that the same command gives the same bytes anywhere.
-    written = StimulusSet(name, tuple(sorted(stimuli, key=lambda s: s.id)), "", 0, work.source.images.partial,
-                          folder.write_labels(work.home, work.source), _departures(whole, work.source))  # fmt: skip
-    write_manifest(written, work.home / folder.MANIFEST)
+    targets, notes = folder.write_labels(work.home, work.source), _departures(selection, work.source)
+    ordered = tuple(sorted(stimuli, key=lambda s: s.id))
+    manifest = StimulusSet(name, ordered, "", 0, work.source.images.partial, targets, notes)
+    write_manifest(manifest, work.home / folder.MANIFEST)
     return folder.read_set(work.home, "")
 
 
-def _departures(whole: Wanted, source: Source) -> tuple[str, ...]:
-    """Say where the diffusion is not the published one: scores must not be read without it."""
-    options = next((p.options or {} for p in whole.parts if p.name == SHAPE), {})
+def _departures(selection: Wanted, source: Source) -> tuple[str, ...]:
+    """Return the notes on a diffusion that differs from the published one; they stand beside every score."""
+    options = next((p.options or {} for p in selection.parts if p.name == SHAPE), {})
     published = _published_steps(source)
     steps = options.get("steps", published)
-    found = [f"{SHAPE} with {steps:,} steps, published {published:,}"] if steps != published else []
+    notes = [f"{SHAPE} with {steps:,} steps, published {published:,}"] if steps != published else []
     if "accuracy" in options:
-        found.append(f"{SHAPE} by the fast scheme, accuracy={options['accuracy']:g}")
-    return tuple(found)
+        notes.append(f"{SHAPE} by the fast scheme, accuracy={options['accuracy']:g}")
+    return tuple(notes)
 
 
 MAKER = Maker(

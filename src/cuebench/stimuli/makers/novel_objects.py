@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 from cuebench.arrays import Pixels
 from cuebench.errors import UserError, did_you_mean
 from cuebench.files import write_atomic, write_json
-from cuebench.stimuli import shapes as shape_parts
-from cuebench.stimuli import textures as texture_parts
+from cuebench.options import Option
+from cuebench.stimuli.drawing import novel_shapes
+from cuebench.stimuli.drawing import textures as texture_parts
 from cuebench.stimuli.hashing import hash_files
 from cuebench.stimuli.made import MADE, claim
 from cuebench.stimuli.makers._novel_inputs import masks_of, photographs_of
@@ -34,7 +35,7 @@ NAME = "novel_objects"
 SIZES = (0.2, 0.4, 0.6, 0.8, 1.0)
 PLACES = {"aligned": "centre", "unaligned": "random"}
 Parts = Mapping[str, Pixels | None]
-"""Name → a user's own mask or texture; None: the built-in one of that name."""
+"""Name → mask or picture of the user; None: the built-in shape or texture of that name."""
 
 
 class Settings(NamedTuple):
@@ -79,7 +80,7 @@ def plan(shapes: Parts, textures: Parts, count: int = 0) -> list[Object]:
     conditions = [(s, p) for p in PLACES for s in SIZES if (s, p) != (1.0, "unaligned")]
     whole = len(shapes) * len(textures) * len(conditions)
     patches = -(-(count or whole) // whole)
-    found = [
+    objects = [
         Object(shape, texture, size, place, patch)
         for patch in range(patches)
         for size, place in conditions
@@ -88,11 +89,11 @@ def plan(shapes: Parts, textures: Parts, count: int = 0) -> list[Object]:
     ]
     ranks = {name: rank for names in (shapes, textures) for rank, name in enumerate(names)}
 
-    def first_come(o: Object) -> tuple[int, int, int]:
+    def order(o: Object) -> tuple[int, int, int]:
         return o.patch, max(ranks[o.shape], ranks[o.texture]), ranks[o.shape]
 
-    chosen = set(sorted(found, key=first_come)[: count or whole])
-    return [o for o in found if o in chosen]
+    chosen = set(sorted(objects, key=order)[: count or whole])
+    return [o for o in objects if o in chosen]
 
 
 def make(
@@ -130,35 +131,31 @@ def make(
     StimulusSet
         The set as written to ``manifest.parquet``.
     """
-    if count < 0:
-        raise UserError(f"cannot make {count} stimuli", "count must be positive; 0: the whole set")
-    if background not in novel_object.BACKGROUNDS:
-        raise did_you_mean("background", background, novel_object.BACKGROUNDS)
-    forms = _chosen("shape", shapes, novel_object.SHAPES, shape_parts.names(), masks_of)
-    fills = _chosen("texture", textures, novel_object.TEXTURES, texture_parts.names(), photographs_of)
+    masks = _chosen("shape", shapes, novel_object.SHAPES, novel_shapes.names(), masks_of)
+    pictures = _chosen("texture", textures, novel_object.TEXTURES, texture_parts.names(), photographs_of)
     settings = Settings(seed, background, colour)
-    home, objects, whole = out / NAME, plan(forms, fills, count), len(plan(forms, fills))
-    _prepare(home, settings, forms, fills)
+    home, objects, whole = out / NAME, plan(masks, pictures, count), len(plan(masks, pictures))
+    _prepare(home, settings, masks, pictures)
     missing = [o for o in objects if not (home / o.path).is_file()]
 
-    def one(o: Object) -> None:
-        write_atomic(home / o.path, png_bytes(drawn(o, forms, fills, settings), QUICK))
+    def write_object(o: Object) -> None:
+        write_atomic(home / o.path, png_bytes(drawn(o, masks, pictures, settings), QUICK))
 
     with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
-        for done, _ in enumerate(pool.map(one, missing), start=len(objects) - len(missing) + 1):
+        for done, _ in enumerate(pool.map(write_object, missing), start=len(objects) - len(missing) + 1):
             if progress:
                 progress(done, len(objects))
-    write_atomic(home / "contact_sheet.png", png_bytes(contact_sheet(forms, fills, settings, drawn), QUICK))
+    write_atomic(home / "contact_sheet.png", png_bytes(contact_sheet(masks, pictures, settings, drawn), QUICK))
     return _written(home, objects, settings, max(whole, len(objects)))
 
 
 def drawn(o: Object, shapes: Parts, textures: Parts, settings: Settings) -> Pixels:
     """Draw one stimulus."""
-    own_shape, own_texture = shapes[o.shape], textures[o.texture]
+    mask, picture = shapes[o.shape], textures[o.texture]
     return novel_object.draw(
         seed=novel_object.seed_of(o.id, settings.seed),
-        shape=o.shape if own_shape is None else own_shape,
-        texture=o.texture if own_texture is None else own_texture,
+        shape=o.shape if mask is None else mask,
+        texture=o.texture if picture is None else picture,
         size=o.size,
         position=PLACES[o.place],
         background=settings.background,
@@ -205,15 +202,20 @@ def _written(home: Path, objects: list[Object], settings: Settings, whole: int) 
         )
         for o, f in zip(objects, facts)
     ]
-    found = StimulusSet(NAME, tuple(stimuli), "", whole, shortfall(len(stimuli), whole))
-    write_manifest(found, home / "manifest.parquet")
-    return replace(found, root=str(home))
+    stimulus_set = StimulusSet(NAME, tuple(stimuli), "", whole, shortfall(len(stimuli), whole))
+    write_manifest(stimulus_set, home / "manifest.parquet")
+    return replace(stimulus_set, root=str(home))
 
 
 MAKER = Maker(
     NAME,
     "2,304 novel objects: 16 shapes × 16 textures, five sizes, aligned and unaligned, with a contact sheet",
     make,
-    {"shapes": "", "textures": "", "background": "white", "colour": True},
+    {
+        "shapes": Option("", "names separated by commas, or a folder of masks, black on white; default: 16 built in"),
+        "textures": Option("", "names separated by commas, or a folder of pictures; default: 16 built in"),
+        "background": Option("white", "what surrounds the object", choices=novel_object.BACKGROUNDS),
+        "colour": Option(True, "false: grey textures"),
+    },
     protocol="triplets",
 )

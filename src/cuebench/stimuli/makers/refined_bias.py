@@ -6,6 +6,7 @@ segmenter. Everything that is wrong with it is named in one list before work sta
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Sequence
@@ -15,16 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError
+from cuebench.options import Option
 from cuebench.stimuli.hashing import hash_files
 from cuebench.stimuli.makers.base import Maker, Progress
-from cuebench.stimuli.masks import Segmenter, segmenter
+from cuebench.stimuli.masks import segmenter
+from cuebench.stimuli.masks.base import BadSource, Segmenter
 from cuebench.stimuli.readers.refined_bias import read
-from cuebench.stimuli.refined_bias.build import Made, Settings, open_source, problems_of, shape_of, textures_of
+from cuebench.stimuli.refined_bias.build import METHODS, Made, Settings, open_source, problems_of, shape_of, textures_of
 from cuebench.stimuli.refined_bias.folder import Folder
-from cuebench.stimuli.refined_bias.masks import BadSource
 from cuebench.stimuli.refined_bias.objects import framed
 from cuebench.stimuli.refined_bias.shape_cue import class_sigma
 from cuebench.stimuli.refined_bias.sources import Classes, Source, find_sources, read_classes, refuse
+from cuebench.stimuli.refined_bias.texture_cue import GRIDS
 from cuebench.stimuli.refined_bias.verdicts import read_verdicts
 from cuebench.types import StimulusSet
 
@@ -41,7 +44,7 @@ def make(
     progress: Progress | None = None,
     source: str = "",
     classes: str = "",
-    grids: str = "4,8,16,32",
+    grids: tuple[int, ...] = GRIDS,
     texture: str = "patches",
     segmenter: str = "grabcut",
     sigma: float = 0.0,
@@ -67,24 +70,24 @@ def make(
     classes : str
         Only these: names separated by commas, or a JSON file ``{"shape": [...], "texture": [...]}`` as
         ``cuebench balance`` writes it.
-    grids : str
+    grids : tuple of int
         Patches along a side of the texture cues.
     texture : str
         ``patches``, or ``quilting`` (slow; the validity proxy).
     segmenter : str
         For images without a mask: ``grabcut``, ``hf:MODEL``, ``sam:MODEL``.
     sigma : float
-        Blur of the shape cues in pixels; 0: chosen for each class, or given by ``labels.json``.
+        Blur of the shape cues in pixels; 0: chosen for each class, or that of ``labels.json``.
     size, margin : int, float
         Side of the cues in pixels; empty part around the object of a shape cue.
     verdicts : str
-        CSV of people's verdicts, which go over the inspection.
+        CSV of people's verdicts, which overrule the inspection.
     allow_bad : bool
         Leave out bad sources (listed as rejected) instead of stopping.
     """
     if not source:
         raise UserError("refined_bias needs a folder of images", "cuebench make refined_bias --source DIR --out DIR")
-    settings = Settings(seed, size, margin, _numbers(grids), texture, segmenter, sigma)
+    settings = Settings(seed, size, margin, tuple(sorted(set(grids))), texture, segmenter, sigma)
     work = _Work(Path(source).expanduser(), Path(out) / "refined_bias", settings, classes, count, allow_bad)
     work.make(progress)
     accepted = work.publish(Path(verdicts).expanduser() if verdicts else None)
@@ -101,14 +104,18 @@ class _Work:
         self.segment: Segmenter = segmenter(settings.segmenter)
         self.sources, problems = find_sources(root)
         wanted = _only(only)
-        self.sources = _limited([s for s in self.sources if not wanted or s.label in wanted["all"]], count)
+        self.sources = [s for s in self.sources if not wanted or s.label in wanted["all"]]
+        numbers = _numbered(self.sources)
+        self.sources = [s for s in self.sources if not count or numbers[s.id] < count]
         if not self.sources:
             raise UserError(f"no image of {root} is of the classes {only!r}")
         self.classes, unmapped = read_classes(root, (s.label for s in self.sources))
-        self.classes = _restricted(self.classes, wanted)
+        if "shape" in wanted:
+            kept = {cue: getattr(self.classes, cue) & wanted[cue] for cue in ("shape", "texture")}
+            self.classes = Classes(self.classes.targets, kept["shape"], kept["texture"], self.classes.sigma)
         self.bad = self._check()
-        found = [f"{s.id}: {why}" for s in self.sources for why in dict.fromkeys(self.bad.get(s.id, {}).values())]
-        refuse(root, [*problems, *unmapped, *([] if allow_bad else found)])
+        unusable = [f"{s.id}: {why}" for s in self.sources for why in dict.fromkeys(self.bad.get(s.id, {}).values())]
+        refuse(root, [*problems, *unmapped, *([] if allow_bad else unusable)])
         self.record = self._record()
         self.folder.prepare(self.record)
 
@@ -118,15 +125,13 @@ class _Work:
     def _check(self) -> dict[str, dict[str, str]]:
         """Return source → cue → why it cannot be made."""
         with self._pool() as pool:
-            found = pool.map(lambda s: problems_of(s, self.classes.cues(s.label), self.settings), self.sources)
-            return {s.id: why for s, why in zip(self.sources, found) if why}
+            problems = pool.map(lambda s: problems_of(s, self.classes.cues(s.label), self.settings), self.sources)
+            return {s.id: reasons for s, reasons in zip(self.sources, problems) if reasons}
 
     def _record(self) -> dict[str, Any]:
         files = list(dict.fromkeys(p for s in self.sources for p in (s.path, s.mask) if p is not None))
         facts = dict(zip(files, hash_files(files)))
         digest = [[s.id, facts[s.path].sha256, facts[s.mask].sha256 if s.mask else ""] for s in self.sources]
-        import hashlib
-
         fingerprint = hashlib.sha256(json.dumps(digest).encode()).hexdigest()[:16]
         cues = {cue: sorted(getattr(self.classes, cue)) for cue in ("shape", "texture")}
         settings = {**asdict(self.settings), "grids": list(self.settings.grids)}
@@ -139,48 +144,48 @@ class _Work:
         numbers = _numbered(self.sources)
         total = len(self.sources)
         with self._pool() as pool:
-            jobs = pool.map(lambda s: self._one(s, numbers[s.id], sigmas), missing)
+            jobs = pool.map(lambda s: self._make_source(s, numbers[s.id], sigmas), missing)
             for done, _ in enumerate(jobs, start=total - len(missing) + 1):
                 if progress:
                     progress(done, total)
 
     def publish(self, verdicts: Path | None) -> list[Made]:
         """Apply the verdicts and write the published folders, the table and the sheets."""
-        made = self.folder.read(self.sources)
-        said = read_verdicts(verdicts, (m.name for m in made)) if verdicts else {}
-        return self.folder.finish(made, said, self.classes, self.record)
+        cues = self.folder.read(self.sources)
+        overrules = read_verdicts(verdicts, (m.name for m in cues)) if verdicts else {}
+        return self.folder.finish(cues, overrules, self.classes, self.record)
 
-    def _one(self, source: Source, number: int, sigmas: dict[str, float]) -> None:
+    def _make_source(self, source: Source, number: int, sigmas: dict[str, float]) -> None:
         bad, cues = self.bad.get(source.id, {}), self.classes.cues(source.label)
-        made = [self._unmade(source, number, cue, why) for cue, why in bad.items()]
+        results = [self._rejected(source, number, cue, reason) for cue, reason in bad.items()]
         todo = [cue for cue in cues if cue not in bad]
         if todo:
-            made += self._cues(source, number, todo, sigmas)
-        self.folder.write(source, made)
+            results += self._cues(source, number, todo, sigmas)
+        self.folder.write(source, results)
 
     def _cues(self, source: Source, number: int, todo: Sequence[str], sigmas: dict[str, float]) -> list[Made]:
         try:
             loaded = open_source(source, self.segment)
         except BadSource as error:
-            return [self._unmade(source, number, cue, error.message) for cue in todo]
-        made = [shape_of(loaded, number, sigmas[source.label], self.settings)] if "shape" in todo else []
+            return [self._rejected(source, number, cue, error.message) for cue in todo]
+        results = [shape_of(loaded, number, sigmas[source.label], self.settings)] if "shape" in todo else []
         if "texture" in todo:
             try:
-                made += textures_of(loaded, number, self.settings)
+                results += textures_of(loaded, number, self.settings)
             except BadSource as error:
-                made.append(self._unmade(source, number, "texture", error.message))
-        return made
+                results.append(self._rejected(source, number, "texture", error.message))
+        return results
 
-    def _unmade(self, source: Source, number: int, cue: str, why: str) -> Made:
-        return Made(f"{source.label}_{number}", cue, source.label, source.id, reason=why)
+    def _rejected(self, source: Source, number: int, cue: str, reason: str) -> Made:
+        return Made(f"{source.label}_{number}", cue, source.label, source.id, reason=reason)
 
     def _sigmas(self, labels: set[str]) -> dict[str, float]:
-        """Return class → blur: as given, or chosen from some of its objects."""
-        found = {}
+        """Return class → blur: as set, or chosen from some of its objects."""
+        sigmas = {}
         for label in sorted(labels):
-            given = self.settings.sigma or self.classes.sigma.get(label, 0.0)
-            found[label] = given or self._chosen_sigma(label) if label in self.classes.shape else given
-        return found
+            sigma = self.settings.sigma or self.classes.sigma.get(label, 0.0)
+            sigmas[label] = sigma or self._chosen_sigma(label) if label in self.classes.shape else sigma
+        return sigmas
 
     def _chosen_sigma(self, label: str) -> float:
         objects = []
@@ -193,26 +198,14 @@ class _Work:
         return class_sigma(objects)
 
 
-def _numbers(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(sorted({int(part) for part in str(text).split(",")}))
-    except ValueError:
-        raise UserError(f"grids={text!r}", "accepted: whole numbers separated by commas, e.g. 4,8,16,32") from None
-
-
 def _numbered(sources: Sequence[Source]) -> dict[str, int]:
     """Return source → its number within the class."""
     counts: dict[str, int] = {}
-    found = {}
+    numbers = {}
     for s in sources:
-        found[s.id] = counts.get(s.label, 0)
-        counts[s.label] = found[s.id] + 1
-    return found
-
-
-def _limited(sources: Sequence[Source], count: int) -> list[Source]:
-    numbers = _numbered(sources)
-    return [s for s in sources if not count or numbers[s.id] < count]
+        numbers[s.id] = counts.get(s.label, 0)
+        counts[s.label] = numbers[s.id] + 1
+    return numbers
 
 
 def _only(classes: str) -> dict[str, frozenset[str]]:
@@ -229,27 +222,22 @@ def _only(classes: str) -> dict[str, frozenset[str]]:
     return {**cues, "all": cues["shape"] | cues["texture"]}
 
 
-def _restricted(classes: Classes, wanted: dict[str, frozenset[str]]) -> Classes:
-    if "shape" not in wanted:
-        return classes
-    kept = {cue: getattr(classes, cue) & wanted[cue] for cue in ("shape", "texture")}
-    return Classes(classes.targets, kept["shape"], kept["texture"], classes.sigma)
-
-
 MAKER = Maker(
     "refined_bias",
     "shape cues (contours) and texture cues (patches of four sizes) from a folder of images with object masks",
     make,
     {
-        "source": "",
-        "classes": "",
-        "grids": "4,8,16,32",
-        "texture": "patches",
-        "segmenter": "grabcut",
-        "sigma": 0.0,
-        "size": 224,
-        "margin": 0.05,
-        "verdicts": "",
-        "allow_bad": False,
+        "source": Option("", "folder of images with object masks; also --source"),
+        "classes": Option("", "only these: names separated by commas, or a JSON file with lists shape and texture"),
+        "grids": Option(GRIDS, "patches along a side of the texture cues", item=int, low=2),
+        "texture": Option("patches", "how texture cues are made", choices=METHODS),
+        "segmenter": Option(
+            "grabcut", "for images without a mask: grabcut, hf:MODEL, sam:MODEL or python:MODULE:FUNCTION"
+        ),
+        "sigma": Option(0.0, "blur of the shape cues in pixels; 0: chosen for each class", low=0),
+        "size": Option(224, "side of the cues in pixels", low=32),
+        "margin": Option(0.05, "empty part around the object of a shape cue", low=0, high=0.39),
+        "verdicts": Option("", "CSV of people's verdicts, which overrule the inspection"),
+        "allow_bad": Option(False, "leave out bad sources instead of stopping; they are listed as rejected"),
     },
 )

@@ -12,14 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cuebench.errors import UserError
 from cuebench.files import write_atomic, write_json
+from cuebench.options import Option
+from cuebench.stimuli.drawing.textures import VERSION, names
 from cuebench.stimuli.made import MADE, claim, refuse_surplus
 from cuebench.stimuli.makers.base import Maker, Progress
 from cuebench.stimuli.png import QUICK, png_bytes
 from cuebench.stimuli.readers.texture_folder import read
 from cuebench.stimuli.sources.texture import SIZE, draw
-from cuebench.stimuli.textures import VERSION, names
 from cuebench.types import StimulusSet
 
 VARIANTS = 100
@@ -80,21 +80,16 @@ def make(
         The set as read back from the folder.
     """
     count = count or VARIANTS * len(names())
-    if count < 0 or size < 8 or scale <= 0:
-        raise UserError(
-            f"cannot make {count} textures of {size} pixels at scale {scale}",
-            "count and scale must be positive, size at least 8",
-        )
     home, patches = out / "textures", list(plan(count))
     _prepare(home, patches, {"seed": seed, "size": size, "colour": colour, "scale": scale})
     missing = [p for p in patches if not (home / p.path).is_file()]
 
-    def one(p: Patch) -> None:
+    def write_patch(p: Patch) -> None:
         picture = draw(seed=p.variant, name=p.name, size=size, colour=colour, scale=scale, series=seed)
         write_atomic(home / p.path, png_bytes(picture, QUICK))
 
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        for done, _ in enumerate(pool.map(one, missing), start=count - len(missing) + 1):
+        for done, _ in enumerate(pool.map(write_patch, missing), start=count - len(missing) + 1):
             if progress:
                 progress(done, count)
     return read(home, expected=count)
@@ -113,6 +108,10 @@ MAKER = Maker(
     "textures",
     "100 pictures of each procedural texture: stripes, scales, weaves, stone, fur, leaves and sixty more",
     make,
-    {"size": SIZE, "colour": True, "scale": 1.0},
+    {
+        "size": Option(SIZE, "width and height in pixels", low=8),
+        "colour": Option(True, "false: grey pictures of the same structure"),
+        "scale": Option(1.0, "size of the structure", low=0.01),
+    },
     protocol="texture_association",
 )

@@ -1,8 +1,8 @@
-"""Object masks from Hugging Face models, for images that come without: semantic, instance, panoptic, or promptable."""
+"""Object masks from Hugging Face models: semantic, instance or panoptic segmentation, or promptable (SAM)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,8 @@ import numpy as np
 from cuebench.arrays import Array
 from cuebench.errors import MissingExtra, UserError
 from cuebench.observers.torch.torchvision_import import import_torchvision
+from cuebench.stimuli.masks.base import Segmenter
 
-Segmenter = Callable[[Array, str], Array]
 _GROUND = ("background", "wall", "sky", "floor", "ground", "unlabeled")
 
 
@@ -23,13 +23,16 @@ def labelled(model: str) -> Segmenter:
     model : str
         Name on the hub, or a folder with the weights.
     """
-    pipe = _pipeline("image-segmentation", model)
+    try:
+        pipe = _transformers().pipeline("image-segmentation", model=model)
+    except (OSError, ValueError, KeyError) as error:
+        raise UserError(f"segmenter hf:{model} cannot be loaded: {str(error).splitlines()[0]}") from error
 
     def segment(image: Array, label: str) -> Array:
         from PIL import Image
 
-        found = [(str(s["label"]), np.asarray(s["mask"]) > 127) for s in pipe(Image.fromarray(image))]
-        return _of_class(found, label)
+        segments = [(str(s["label"]), np.asarray(s["mask"]) > 127) for s in pipe(Image.fromarray(image))]
+        return _of_class(segments, label)
 
     return segment
 
@@ -50,11 +53,11 @@ def promptable(model: str) -> Segmenter:
 
     def segment(image: Array, label: str) -> Array:
         height, width = image.shape[:2]
-        given = processor(image, input_points=[[[width / 2, height / 2]]], return_tensors="pt")
+        inputs = processor(image, input_points=[[[width / 2, height / 2]]], return_tensors="pt")
         with torch.inference_mode():
-            out = net(**given)
+            out = net(**inputs)
         masks = processor.image_processor.post_process_masks(
-            out.pred_masks.cpu(), given["original_sizes"].cpu(), given["reshaped_input_sizes"].cpu()
+            out.pred_masks.cpu(), inputs["original_sizes"].cpu(), inputs["reshaped_input_sizes"].cpu()
         )
         best = int(out.iou_scores.reshape(-1).argmax())
         return np.asarray(masks[0].reshape(-1, height, width)[best]) > 0
@@ -62,20 +65,14 @@ def promptable(model: str) -> Segmenter:
     return segment
 
 
-def _of_class(found: Sequence[tuple[str, Array]], label: str) -> Array:
+def _of_class(segments: Sequence[tuple[str, Array]], label: str) -> Array:
+    """Return the union of the segments of a class, else the largest segment that is not background."""
     words = label.lower().replace("_", " ")
-    named = [m for n, m in found if words in n.lower() or n.lower() in words]
-    others = [m for n, m in found if not any(g in n.lower() for g in _GROUND)]
+    named = [m for n, m in segments if words in n.lower() or n.lower() in words]
+    others = [m for n, m in segments if not any(g in n.lower() for g in _GROUND)]
     if not named and not others:
         raise UserError("the segmenter found nothing but background")
     return np.logical_or.reduce(named) if named else max(others, key=lambda m: int(m.sum()))
-
-
-def _pipeline(task: str, model: str) -> Any:
-    try:
-        return _transformers().pipeline(task, model=model)
-    except (OSError, ValueError, KeyError) as error:
-        raise UserError(f"segmenter hf:{model} cannot be loaded: {str(error).splitlines()[0]}") from error
 
 
 def _transformers() -> Any:

@@ -1,4 +1,4 @@
-"""What a reader of a folder layout declares."""
+"""The declaration of a reader of a folder layout."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cuebench.types import StimulusSet
 
 @dataclass(frozen=True)
 class Reader:
-    """A way to turn files of a user into a stimulus set.
+    """A reader: it turns files of a layout into a stimulus set.
 
     Parameters
     ----------

@@ -17,14 +17,14 @@ TRAINED_IDS = (7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31,
 """Values of the 19 scored classes in the files of ids, in the order of the training ids."""
 
 
-def _classes() -> Classes:
-    names = label_space("cityscapes").names
-    ids = {value: position for position, value in enumerate(TRAINED_IDS)}
-    others = frozenset(range(35)) | {255}
-    return Classes("cityscapes", names, ids, others - set(ids), {name: (name,) for name in names})
-
-
-CLASSES: Classes = _classes()
+_NAMES = label_space("cityscapes").names
+CLASSES: Classes = Classes(
+    "cityscapes",
+    _NAMES,
+    ids={value: position for position, value in enumerate(TRAINED_IDS)},
+    ignore=frozenset(range(35)) - set(TRAINED_IDS) | {255},
+    members={name: (name,) for name in _NAMES},
+)
 
 
 def read(folder: Path, *, expected: int = EXPECTED) -> StimulusSet:

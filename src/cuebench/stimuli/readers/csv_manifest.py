@@ -1,4 +1,4 @@
-"""A user's own CSV: one row for each stimulus, any of the columns of a stimulus, at least ``path`` or ``id``."""
+"""CSV of stimuli: one row for each stimulus, any of the columns of a stimulus, at least ``path`` or ``id``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from cuebench.errors import UserError, all_problems
 from cuebench.stimuli.manifest import COLUMNS
 from cuebench.stimuli.readers.base import Reader
 from cuebench.stimuli.readers.scan import file_problem, id_problems, nothing_found, shortfall, with_facts
+from cuebench.stimuli.render import check_recipe
 from cuebench.types import Stimulus, StimulusSet
 
 LAYOUT = f"a CSV file with a column path or id, and any of {', '.join(c for c in COLUMNS if c not in ('id', 'path'))}"
@@ -18,13 +19,13 @@ _INTEGERS = ("width", "height", "seed")
 
 
 def read(file: Path, *, expected: int = 0) -> StimulusSet:
-    """Read a user's CSV.
+    """Read a CSV of stimuli.
 
     Parameters
     ----------
     file : Path
         CSV with a header. ``path`` is relative to the CSV's folder; ``id`` defaults to the path without its suffix.
-        Hash and pixel size are taken from the file; a given ``sha256`` must agree with it.
+        Hash and pixel size are taken from the file; a ``sha256`` in the CSV must agree with it.
     expected : int
         Size of the complete set; a smaller one says so in ``partial``.
 
@@ -42,20 +43,23 @@ def read(file: Path, *, expected: int = 0) -> StimulusSet:
     rows = _rows(file)
     if not rows:
         raise nothing_found(file, LAYOUT)
-    parsed = [_one(row, line, file.parent) for line, row in enumerate(rows, start=2)]
-    stimuli = [s for s, _ in parsed if s is not None]
-    problems = [p for _, found in parsed for p in found] + id_problems(stimuli)
+    stimuli, problems = [], []
+    for line, row in enumerate(rows, start=2):
+        stimulus, wrong = _stimulus(row, file.parent)
+        stimuli += [stimulus] if stimulus else []
+        problems += [f"line {line}: {problem}" for problem in wrong]
+    problems += id_problems(stimuli)
     if not problems:
-        given = {s.id: s.sha256 for s in stimuli}
+        listed = {s.id: s.sha256 for s in stimuli}
         filled = with_facts(stimuli, file.parent)
-        problems = [f"{s.id}: sha256 is {s.sha256}, the CSV says {given[s.id]}" for s in filled if _differs(s, given)]
+        problems = [
+            f"{s.id}: sha256 is {s.sha256}, the CSV says {listed[s.id]}"
+            for s in filled
+            if listed[s.id] not in ("", s.sha256)
+        ]
     if problems:
         raise all_problems(f"stimulus CSV {file.absolute()}", problems, f"expected: {LAYOUT}")
     return StimulusSet(file.stem, filled, str(file.parent), expected, shortfall(len(filled), expected))
-
-
-def _differs(stimulus: Stimulus, given: dict[str, str]) -> bool:
-    return bool(given[stimulus.id]) and given[stimulus.id] != stimulus.sha256
 
 
 def _rows(file: Path) -> list[dict[str, str]]:
@@ -67,7 +71,10 @@ def _rows(file: Path) -> list[dict[str, str]]:
             columns, rows = list(reader.fieldnames or ()), list(reader)
     except (UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{file} is not a CSV in UTF-8: {error}") from error
-    problems = [_unknown(c) for c in columns if c not in COLUMNS]
+    problems = []
+    for column in [c for c in columns if c not in COLUMNS]:
+        near = difflib.get_close_matches(column, COLUMNS, n=1, cutoff=0.5)
+        problems.append(f"unknown column {column!r}" + (f". Did you mean {near[0]!r}?" if near else ""))
     problems += [f"column {c!r} occurs twice" for c in sorted({c for c in columns if columns.count(c) > 1})]
     problems += [] if {"id", "path"} & set(columns) else ["needs a column 'path' or 'id'"]
     if problems:
@@ -75,25 +82,25 @@ def _rows(file: Path) -> list[dict[str, str]]:
     return rows
 
 
-def _unknown(column: str) -> str:
-    near = difflib.get_close_matches(column, COLUMNS, n=1, cutoff=0.5)
-    return f"unknown column {column!r}" + (f". Did you mean {near[0]!r}?" if near else "")
-
-
-def _one(row: dict[str, Any], line: int, root: Path) -> tuple[Stimulus | None, list[str]]:
+def _stimulus(row: dict[str, Any], root: Path) -> tuple[Stimulus | None, list[str]]:
+    """Return the stimulus of a row, or what is wrong with the row."""
     if row.get(None) or None in row.values():  # type: ignore[call-overload]
-        return None, [f"line {line}: wrong number of columns"]
+        return None, ["wrong number of columns"]
     values: dict[str, Any] = {c: v.strip() for c, v in row.items() if v.strip()}
     path = values.get("path", "")
     values.setdefault("id", Path(path).with_suffix("").as_posix() if path else "")
-    problems = [] if values["id"] else [f"line {line}: neither path nor id"]
+    problems = [] if values["id"] else ["neither path nor id"]
     if path and (problem := file_problem(root / path)):
-        problems.append(f"line {line}: {path}: {problem}")
+        problems.append(f"{path}: {problem}")
     for c in [c for c in _INTEGERS if c in values]:
         try:
             values[c] = int(values[c])
         except ValueError:
-            problems.append(f"line {line}: {c} is {values[c]!r}, expected a whole number")
+            problems.append(f"{c} is {values[c]!r}, expected a whole number")
+    try:
+        check_recipe(values.get("recipe", ""), source=not path)
+    except UserError as error:
+        problems.append(f"recipe: {error.message}")
     return (None, problems) if problems else (Stimulus(**values), [])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from cuebench.errors import all_problems
@@ -33,7 +34,8 @@ def parse(name: str) -> Stimulus | None:
     if match is None:
         return None
     shape, texture = match["shape"], match["texture"]
-    return Stimulus(name, "", "", 0, 0, "", shape, texture, shape + match["i"], texture + match["j"])
+    sources = {"shape_source": shape + match["i"], "texture_source": texture + match["j"]}
+    return Stimulus(name, shape=shape, texture=texture, **sources)
 
 
 def read(folder: Path, *, expected: int = 0) -> StimulusSet:
@@ -44,8 +46,8 @@ def read(folder: Path, *, expected: int = 0) -> StimulusSet:
     folder : Path
         Folder with one sub-folder for each shape class.
     expected : int
-        Size of the complete set; a smaller one says so in ``partial``. A set that cuebench made itself
-        (``made.json`` beside the folder) knows its own size, which then counts.
+        Size of the complete set; a smaller one says so in ``partial``. The size in the ``made.json`` of a set that
+        cuebench made (beside the folder) is used instead.
 
     Returns
     -------
@@ -58,15 +60,19 @@ def read(folder: Path, *, expected: int = 0) -> StimulusSet:
         With all problems at once.
     """
     root = require_folder(folder, LAYOUT)
-    found = find_images(root, depth=1)
-    if not found.images and not found.problems:
+    files = find_images(root, depth=1)
+    if not files.images and not files.problems:
         raise nothing_found(root, LAYOUT)
     expected = made_count(root.parent) or expected
-    stimuli, problems = [], list(found.problems)
-    for path in found.images:
-        stimulus, problem = _one(path)
-        stimuli += [stimulus] if stimulus else []
-        problems += [problem] if problem else []
+    stimuli, problems = [], list(files.problems)
+    for path in files.images:
+        stimulus = parse(path.stem)
+        if stimulus is None:
+            problems.append(f"{path}: the name is not <shape>i-<texture>j")
+        elif stimulus.shape != path.parent.name:
+            problems.append(f"{path}: lies in folder {path.parent.name!r} but its name says shape {stimulus.shape!r}")
+        else:
+            stimuli.append(replace(stimulus, path=path.as_posix()))
     problems += id_problems(stimuli)
     if problems:
         raise all_problems(f"cue-conflict folder {root.absolute()}", problems, f"expected layout: {LAYOUT}")
@@ -76,22 +82,8 @@ def read(folder: Path, *, expected: int = 0) -> StimulusSet:
         root=str(root),
         expected=expected,
         partial=shortfall(len(stimuli), expected),
-        targets=_targets(root),
+        targets=next((str(p) for p in (root / "labels.json", root.parent / "labels.json") if p.is_file()), ""),
     )
-
-
-def _one(path: Path) -> tuple[Stimulus | None, str]:
-    parsed = parse(path.stem)
-    if parsed is None:
-        return None, f"{path}: the name is not <shape>i-<texture>j"
-    if parsed.shape != path.parent.name:
-        return None, f"{path}: lies in folder {path.parent.name!r} but its name says shape {parsed.shape!r}"
-    fields = (parsed.shape, parsed.texture, parsed.shape_source, parsed.texture_source)
-    return Stimulus(parsed.id, path.as_posix(), "", 0, 0, "", *fields), ""
-
-
-def _targets(root: Path) -> str:
-    return next((str(p) for p in (root / "labels.json", root.parent / "labels.json") if p.is_file()), "")
 
 
 READER = Reader("cue_conflict", LAYOUT, read)

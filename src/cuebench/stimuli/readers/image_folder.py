@@ -45,19 +45,19 @@ def read(folder: Path, *, expected: int = 0) -> StimulusSet:
     """
     root = require_folder(folder, LAYOUT)
     table = root / "labels.csv"
-    found = find_images(root, depth=0 if table.is_file() else 1)
-    if not found.images and not found.problems:
+    files = find_images(root, depth=0 if table.is_file() else 1)
+    if not files.images and not files.problems:
         raise nothing_found(root, LAYOUT)
-    stimuli, problems = _from_table(table, found.images) if table.is_file() else (_from_folders(found.images), [])
-    problems = [*found.problems, *problems, *id_problems(stimuli)]
+    if table.is_file():
+        stimuli, problems = _from_table(table, files.images)
+    else:
+        stimuli = [Stimulus(p.with_suffix("").as_posix(), p.as_posix(), label=p.parent.name) for p in files.images]
+        problems = []
+    problems = [*files.problems, *problems, *id_problems(stimuli)]
     if problems:
         raise all_problems(f"image folder {root.absolute()}", problems, f"expected layout: {LAYOUT}")
     filled = with_facts(stimuli, root)
     return StimulusSet(root.resolve().name, filled, str(root), expected, shortfall(len(filled), expected))
-
-
-def _from_folders(images: list[Path]) -> list[Stimulus]:
-    return [Stimulus(p.with_suffix("").as_posix(), p.as_posix(), label=p.parent.name) for p in images]
 
 
 def _from_table(table: Path, images: list[Path]) -> tuple[list[Stimulus], list[str]]:
@@ -69,7 +69,7 @@ def _from_table(table: Path, images: list[Path]) -> tuple[list[Stimulus], list[s
 
 
 def _labels(table: Path) -> tuple[dict[str, str], list[str]]:
-    """File → label, and what is wrong with the rows."""
+    """Return file → label, and what is wrong with the rows."""
     with table.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.DictReader(file)
         columns, rows = list(reader.fieldnames or ()), list(reader)

@@ -1,7 +1,7 @@
 """REFINED-BIAS folder: ``refined_bias_shape/<class>/`` and ``refined_bias_texture/<class>/``, the published layout.
 
 Any subset of the published files can be read, and any set that ``cuebench make refined_bias`` wrote. A stimulus has the
-class of its one cue: ``shape`` *or* ``texture``. Its ``condition`` keeps what a score needs and the pixels would say:
+class of its cue: ``shape`` *or* ``texture``. Its ``condition`` holds what a score needs and only the pixels would tell:
 ``patch=8`` (patches along a side) and ``mode=L`` (a greyscale file).
 """
 
@@ -17,7 +17,14 @@ from cuebench.errors import all_problems
 from cuebench.stimuli.hashing import for_each_file
 from cuebench.stimuli.made import made_count
 from cuebench.stimuli.readers.base import Reader
-from cuebench.stimuli.readers.scan import find_images, id_problems, nothing_found, require_folder, with_facts
+from cuebench.stimuli.readers.scan import (
+    find_images,
+    id_problems,
+    nothing_found,
+    require_folder,
+    shortfall,
+    with_facts,
+)
 from cuebench.types import Stimulus, StimulusSet
 
 CUES = ("shape", "texture")
@@ -47,11 +54,10 @@ def parse(stem: str, cue: str = "") -> Stimulus | None:
     if match is None or match["a"] != match["b"]:
         return None
     grid = match["a"]
-    found = "texture" if grid else "shape"
-    if cue and cue != found:
+    if cue and cue != ("texture" if grid else "shape"):
         return None
     source = f"{match['name']}_{match['i']}"
-    if found == "shape":
+    if not grid:
         return Stimulus(stem, shape=match["name"], shape_source=source)
     return Stimulus(stem, texture=match["name"], texture_source=source, condition=f"patch={int(grid)}")
 
@@ -69,7 +75,7 @@ def read(folder: Path, *, expected: int = 0) -> StimulusSet:
     folder : Path
         Holds ``refined_bias_shape`` and ``refined_bias_texture``.
     expected : int
-        Size of the complete set; a set that cuebench made (``made.json``) knows its own, which then counts.
+        Size of the complete set; the size in the ``made.json`` of a set that cuebench made is used instead.
 
     Raises
     ------
@@ -77,16 +83,16 @@ def read(folder: Path, *, expected: int = 0) -> StimulusSet:
         With all problems at once.
     """
     root = require_folder(folder, LAYOUT)
-    found = [_cue_folder(root, cue) for cue in CUES]
-    stimuli = [s for part in found for s in part.stimuli]
-    problems = [p for part in found for p in part.problems] + id_problems(stimuli)
+    parts = [_cue_folder(root, cue) for cue in CUES]
+    stimuli = [s for part in parts for s in part.stimuli]
+    problems = [p for part in parts for p in part.problems] + id_problems(stimuli)
     if not stimuli and not problems:
         raise nothing_found(root, LAYOUT)
     if problems:
         raise all_problems(f"REFINED-BIAS folder {root.absolute()}", problems, f"expected layout: {LAYOUT}")
     expected = made_count(root) or expected
-    partial = [f"{len(stimuli):,} of {expected:,} stimuli"] if expected and len(stimuli) != expected else []
-    partial += [f"no {cue} cues" for cue, part in zip(CUES, found) if not part.stimuli]
+    partial = [*shortfall(len(stimuli), expected)]
+    partial += [f"no {cue} cues" for cue, part in zip(CUES, parts) if not part.stimuli]
     labels = root / "labels.json"
     return StimulusSet(
         name="refined_bias",
@@ -107,22 +113,23 @@ def _cue_folder(root: Path, cue: str) -> _Part:
     place = root / FOLDERS[cue]
     if not place.is_dir():
         return _Part([], [f"{place.name} is a file, not a folder"] if place.exists() else [])
-    found = find_images(place, depth=1)
-    stimuli, problems = [], [f"{FOLDERS[cue]}/{p}" for p in found.problems]
-    for path in found.images:
+    files = find_images(place, depth=1)
+    stimuli, problems = [], [f"{FOLDERS[cue]}/{p}" for p in files.problems]
+    for path in files.images:
         parsed = parse(path.stem, cue)
         where = f"{FOLDERS[cue]}/{path.as_posix()}"
         if parsed is None:
             form = "<class>_<i>" if cue == "shape" else "<G>x<G>_<class>_<i>"
             problems.append(f"{where}: the name is not {form}")
-        elif (own := getattr(parsed, cue)) != path.parent.name:
-            problems.append(f"{where}: lies in folder {path.parent.name!r} but its name says class {own!r}")
+        elif (label := getattr(parsed, cue)) != path.parent.name:
+            problems.append(f"{where}: lies in folder {path.parent.name!r} but its name says class {label!r}")
         else:
             stimuli.append(replace(parsed, path=where))
     return _Part(stimuli, problems)
 
 
 def _with_modes(stimuli: tuple[Stimulus, ...], root: Path) -> tuple[Stimulus, ...]:
+    """Write the pixel mode of files that are not RGB into the condition."""
     modes = for_each_file(_mode, [root / s.path for s in stimuli])
     return tuple(
         replace(s, condition="&".join(filter(None, [s.condition, f"mode={m}" if m != "RGB" else ""])))

@@ -1,4 +1,4 @@
-"""What all readers share: listing files, judging them, hashing them, and one error for all problems."""
+"""What all readers share: listing, checking and hashing files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cuebench.errors import UserError
-from cuebench.stimuli.hashing import for_each_file, hash_file
+from cuebench.files import hash_file
+from cuebench.stimuli.hashing import for_each_file
 from cuebench.stimuli.manifest import duplicates
 from cuebench.types import Stimulus
 
@@ -23,7 +24,7 @@ IGNORED = frozenset(
 )
 
 
-class Found(NamedTuple):
+class Listing(NamedTuple):
     """The images below a folder (relative, sorted) and what is wrong with the rest."""
 
     images: list[Path]
@@ -38,8 +39,8 @@ class ImageFacts(NamedTuple):
     height: int
 
 
-def find_images(folder: Path, depth: int) -> Found:
-    """List image files exactly ``depth`` folders below ``folder``; name everything else that lies there."""
+def find_images(folder: Path, depth: int) -> Listing:
+    """List image files exactly ``depth`` folders below ``folder``; everything else there is a problem."""
     images, problems = [], []
     for path in _walk(folder):
         relative = path.relative_to(folder)
@@ -53,11 +54,11 @@ def find_images(folder: Path, depth: int) -> Found:
             problems.append(f"{relative}: {problem}")
         else:
             images.append(relative)
-    return Found(images, problems)
+    return Listing(images, problems)
 
 
 def file_problem(path: Path) -> str:
-    """Say why a path cannot be a stimulus: no such file, a broken link, no bytes; empty where it can."""
+    """Return why a path cannot be a stimulus: no such file, a broken link, no bytes; empty where it can."""
     if not path.is_file():
         return "a broken link" if path.is_symlink() else "no such file"
     return "" if path.stat().st_size else "the file is empty (0 bytes)"
@@ -69,17 +70,14 @@ def _walk(folder: Path) -> Iterable[Path]:
         deep = len(Path(place).relative_to(folder).parts) >= DEEPEST
         folders[:] = [] if deep else sorted(f for f in folders if f != "__MACOSX")
         for name in sorted(files):
-            if name.lower() not in IGNORED and not _is_litter(name):
+            # Side files of macOS, and temporary files of a cuebench process that was killed.
+            litter = name.startswith("._") or (name.startswith(".") and name.endswith(".tmp"))
+            if name.lower() not in IGNORED and not litter:
                 yield Path(place, name)
 
 
-def _is_litter(name: str) -> bool:
-    """Side files of macOS, and our own temporary files of a process that was killed."""
-    return name.startswith("._") or (name.startswith(".") and name.endswith(".tmp"))
-
-
 def require_folder(folder: Path, layout: str) -> Path:
-    """Return the expanded path, or say what was expected and where it was looked for."""
+    """Return the expanded path of a folder; the error for a missing one names the expected layout."""
     folder = Path(folder).expanduser()
     if folder.is_dir():
         return folder
@@ -117,7 +115,7 @@ def pixel_size(path: Path) -> tuple[int, int]:
 
 
 def id_problems(stimuli: Iterable[Stimulus]) -> list[str]:
-    """Name every duplicated id with the files that claim it."""
+    """Return a problem for every duplicated id, with the files that have it."""
     claims: dict[str, list[str]] = {}
     for s in stimuli:
         claims.setdefault(s.id, []).append(s.path or "no file")
@@ -125,6 +123,6 @@ def id_problems(stimuli: Iterable[Stimulus]) -> list[str]:
     return [f"duplicated id {i!r}: {', '.join(claims[i])}" for i in repeated]
 
 
-def shortfall(found: int, expected: int) -> tuple[str, ...]:
-    """Say in words how far a set is from the complete one; empty where it is complete or nothing is known."""
-    return (f"{found:,} of {expected:,} stimuli",) if expected and found != expected else ()
+def shortfall(count: int, expected: int) -> tuple[str, ...]:
+    """Return in words how many stimuli of the complete set there are; empty where it is complete or not known."""
+    return (f"{count:,} of {expected:,} stimuli",) if expected and count != expected else ()

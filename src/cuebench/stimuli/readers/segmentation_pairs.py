@@ -24,7 +24,7 @@ MASKS = ("masks", "annotations", "labels", "trimaps", "segmentation")
 """Names of the folder of masks, best first."""
 LAYOUT = f"images/<name>.jpg and {'|'.join(MASKS)}/<name>.png, with classes.json (what the numbers in a mask mean)"
 CLASSES: Classes | None = None
-"""A plain pair of folders has no classes of its own: they come from a file."""
+"""Classes of the layout: none, as those of a pair of folders come from a file."""
 
 
 def read(folder: Path, *, expected: int = 0) -> StimulusSet:
@@ -56,10 +56,10 @@ def read(folder: Path, *, expected: int = 0) -> StimulusSet:
 
 
 def without_image(masks: Iterable[Path], stimuli: list[Stimulus], root: Path) -> list[str]:
-    """Name every mask that belongs to no image."""
+    """Return a problem for every mask that belongs to no image."""
     known = {s.mask for s in stimuli}
-    found = sorted(m.relative_to(root).as_posix() for m in masks)
-    return [f"{mask}: has no image" for mask in found if mask not in known]
+    names = sorted(m.relative_to(root).as_posix() for m in masks)
+    return [f"{mask}: has no image" for mask in names if mask not in known]
 
 
 def paired(stimuli: list[Stimulus], problems: list[str], root: Path, expected: int, layout: str) -> StimulusSet:
@@ -67,8 +67,8 @@ def paired(stimuli: list[Stimulus], problems: list[str], root: Path, expected: i
     if not stimuli and not problems:
         raise nothing_found(root, layout)
     if problems:
-        found = f"{len(stimuli):,} images, {sum(bool(s.mask) for s in stimuli):,} of them with a mask"
-        raise all_problems(f"{root.absolute()} ({found})", problems, f"expected layout: {layout}")
+        counts = f"{len(stimuli):,} images, {sum(bool(s.mask) for s in stimuli):,} of them with a mask"
+        raise all_problems(f"{root.absolute()} ({counts})", problems, f"expected layout: {layout}")
     filled = with_facts(stimuli, root)
     hashes = hash_files([root / s.mask for s in filled])
     done = tuple(replace(s, mask_sha256=h.sha256) for s, h in zip(filled, hashes))

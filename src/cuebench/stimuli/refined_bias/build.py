@@ -1,4 +1,4 @@
-"""From one object to its cues: the shape cue, and a texture cue for each patch size, each with its measures."""
+"""From an object to its cues: the shape cue, and a texture cue for each patch size, each with its measures."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 
 from cuebench.arrays import Array
 from cuebench.errors import UserError
-from cuebench.stimuli.masks import Segmenter
+from cuebench.stimuli.masks.base import BadSource, Segmenter, checked
 from cuebench.stimuli.refined_bias.inspection import mask_measures, shape_measures, texture_measures, verdict
-from cuebench.stimuli.refined_bias.masks import BadSource, checked, load
-from cuebench.stimuli.refined_bias.objects import Object, close_up, flattened, framed
+from cuebench.stimuli.refined_bias.masks import load
+from cuebench.stimuli.refined_bias.objects import close_up, flattened, framed
 from cuebench.stimuli.refined_bias.shape_cue import draw_contours
 from cuebench.stimuli.refined_bias.sources import Source
 from cuebench.stimuli.refined_bias.texture_cue import GRIDS, patch_size, shown, source_map
@@ -25,7 +25,7 @@ INSIDE = 2
 
 @dataclass(frozen=True)
 class Settings:
-    """What changes a pixel of a made set."""
+    """Everything that changes a pixel of a set."""
 
     seed: int = 0
     size: int = 224
@@ -54,7 +54,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Made:
-    """A made cue, or why it was not made."""
+    """A cue that was made, or why it was not."""
 
     name: str
     cue: str
@@ -81,21 +81,21 @@ class Loaded:
 
 
 def open_source(source: Source, segment: Segmenter) -> Loaded:
-    """Load a source; an image without a mask is given to the segmenter."""
+    """Load a source; the segmenter makes the mask of an image that has none."""
     image, mask = load(source)
     if mask is not None:
         return Loaded(source, image, mask)
     try:
-        found = np.asarray(segment(image, source.label), bool)
+        segmented = np.asarray(segment(image, source.label), bool)
     except UserError as error:
         raise BadSource(error.message) from error
-    if found.shape != image.shape[:2]:
-        raise BadSource(f"the segmenter's mask has shape {found.shape}, the image {image.shape[:2]}")
-    return Loaded(source, image, checked(found))
+    if segmented.shape != image.shape[:2]:
+        raise BadSource(f"the segmenter's mask has shape {segmented.shape}, the image {image.shape[:2]}")
+    return Loaded(source, image, checked(segmented))
 
 
 def problems_of(source: Source, cues: Sequence[str], settings: Settings) -> dict[str, str]:
-    """Return cue → why it cannot be made of this source, before anything is made; a mask to be found is not judged."""
+    """Return cue → why it cannot be made of this source; a mask that the segmenter will make is not checked."""
     try:
         image, mask = load(source)
         if mask is not None and "texture" in cues:
@@ -108,39 +108,38 @@ def problems_of(source: Source, cues: Sequence[str], settings: Settings) -> dict
 
 def shape_of(loaded: Loaded, number: int, sigma: float, settings: Settings) -> Made:
     """Make and measure the shape cue of an object."""
-    found = framed(loaded.image, loaded.mask, settings.size, settings.margin)
-    picture = draw_contours(found.image, found.mask, sigma=sigma)
-    measures = mask_measures(found.mask, found.area) | shape_measures(picture, found.mask)
+    frame = framed(loaded.image, loaded.mask, settings.size, settings.margin)
+    picture = draw_contours(frame.image, frame.mask, sigma=sigma)
+    measures = mask_measures(frame.mask, frame.area) | shape_measures(picture, frame.mask)
     source = loaded.source
     return Made(f"{source.label}_{number}", "shape", source.label, source.id, 0, picture, measures, verdict(measures))
 
 
 def textures_of(loaded: Loaded, number: int, settings: Settings) -> list[Made]:
     """Make and measure the texture cues of an object, one for each patch size."""
-    found = close_up(loaded.image, loaded.mask, settings.size, settings.largest, settings.margin)
-    found = found._replace(image=flattened(found.image, found.mask, sigma=settings.size / 6))
-    inside = _eroded(found.mask, INSIDE)
-    own = mask_measures(found.mask, found.area)
-    return [_texture(loaded.source, number, grid, found, inside, own, settings) for grid in settings.grids]
+    from scipy.ndimage import binary_erosion
 
-
-def _texture(
-    source: Source, number: int, grid: int, found: Object, inside: Array, own: dict[str, float], settings: Settings
-) -> Made:
-    rng = np.random.default_rng([settings.seed, zlib.crc32(source.id.encode()), grid])
-    make = source_map if settings.texture == "patches" else quilted_map
-    where = make(found.image, inside, grid, rng, size=settings.size)
-    picture = shown(found.image, where, grid)
-    measures = own | texture_measures(picture, grid, where, found.mask)
-    name = f"{grid}x{grid}_{source.label}_{number}"
-    return Made(name, "texture", source.label, source.id, grid, picture, measures, verdict(measures))
+    source = loaded.source
+    close = close_up(loaded.image, loaded.mask, settings.size, settings.largest, settings.margin)
+    image = flattened(close.image, close.mask, sigma=settings.size / 6)
+    inside = np.asarray(binary_erosion(close.mask, iterations=INSIDE))
+    source_map_of = source_map if settings.texture == "patches" else quilted_map
+    cues = []
+    for grid in settings.grids:
+        rng = np.random.default_rng([settings.seed, zlib.crc32(source.id.encode()), grid])
+        where = source_map_of(image, inside, grid, rng, size=settings.size)
+        picture = shown(image, where, grid)
+        measures = mask_measures(close.mask, close.area) | texture_measures(picture, grid, where, close.mask)
+        name = f"{grid}x{grid}_{source.label}_{number}"
+        cues.append(Made(name, "texture", source.label, source.id, grid, picture, measures, verdict(measures)))
+    return cues
 
 
 def quilted_map(image: Array, mask: Array, grid: int, rng: np.random.Generator, *, size: int = 224) -> Array:
     """Return the source map of image quilting (Efros & Freeman) with blocks as large as the patches of a grid.
 
-    The second method, and the proxy of the paper's appendix A.9: blocks are searched for, not drawn, so that texture
-    goes on across them.
+    The second method, and the proxy of the paper's appendix A.9: blocks are searched for, not drawn at random, so that
+    texture continues across them.
     """
     from cuebench.cues.quilting import quilting
 
@@ -154,9 +153,3 @@ def quilted_map(image: Array, mask: Array, grid: int, rng: np.random.Generator, 
         canvas, block=patch_size(size, grid)[0], inside=inside, mask=numbers, rng=int(rng.integers(2**31))
     )
     return np.asarray(moved[:size, :size])
-
-
-def _eroded(mask: Array, pixels: int) -> Array:
-    from scipy.ndimage import binary_erosion
-
-    return np.asarray(binary_erosion(mask, iterations=pixels))

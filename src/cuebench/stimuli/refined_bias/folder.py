@@ -1,4 +1,4 @@
-"""A made set on disk: all cues with their measures, and of those the accepted ones in the published layout.
+"""A set on disk: all cues with their measures, and of those the accepted ones in the published layout.
 
 refined_bias/refined_bias_shape, refined_bias_texture    accepted cues: what the protocol reads
 refined_bias/labels.json, made.json                      the class map; how the set was made
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from cuebench.arrays import Pixels
 from cuebench.files import write_atomic, write_json
 from cuebench.stimuli.made import MADE, claim
 from cuebench.stimuli.png import png_bytes
@@ -33,7 +34,7 @@ TILES = 48
 
 
 class Folder:
-    """The home of a made set."""
+    """The folder of a set that the maker writes."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -53,9 +54,9 @@ class Folder:
 
     def write(self, source: Source, made: Sequence[Made]) -> None:
         """Store the cues of a source; its note is written last, and says that they are complete."""
-        for one in made:
-            if one.picture is not None:
-                write_atomic(self.home / "made" / one.cue / one.path, png_bytes(one.picture))
+        for cue in made:
+            if cue.picture is not None:
+                write_atomic(self.home / "made" / cue.cue / cue.path, png_bytes(cue.picture))
         notes = [{k: v for k, v in asdict(replace(m, picture=None)).items() if k != "picture"} for m in made]
         write_json(self._note(source), notes)
 
@@ -63,7 +64,7 @@ class Folder:
         """Return what was made of the sources, without the pictures."""
         return [Made(**row) for s in sources for row in json.loads(self._note(s).read_text("utf-8"))]
 
-    def picture(self, made: Made) -> np.ndarray[Any, Any] | None:
+    def picture(self, made: Made) -> Pixels | None:
         """Return a made cue; None where there is none."""
         path = self.home / "made" / made.cue / made.path
         return np.asarray(Image.open(path).convert("RGB")) if path.is_file() else None
@@ -100,14 +101,19 @@ class Folder:
                 write_atomic(place / m.path, data)
 
     def _sheet(self, cue: str, judged: Sequence[Made]) -> None:
-        parts = {
-            "accepted": [m for m in judged if not m.reason],
-            "rejected": [m for m in judged if m.reason],
-        }
+        shown = ("contour_length", "texture_in_shape") if cue == "shape" else ("entropy", "grid_energy")
         groups = []
-        for word, members in parts.items():
-            shown = [(m, self.picture(m)) for m in _spread(members, TILES)]
-            tiles = [Tile(m.name, m.reason or _best(m), p) for m, p in shown if p is not None]
+        for word, members in (
+            ("accepted", [m for m in judged if not m.reason]),
+            ("rejected", [m for m in judged if m.reason]),
+        ):
+            # At most so many tiles, spread evenly over the whole list.
+            places = np.linspace(0, len(members) - 1, min(len(members), TILES)).round().astype(int)
+            tiles = []
+            for m in (members[i] for i in places):
+                numbers = [f"{n.replace('_', ' ')} {m.measures[n]:.2g}" for n in shown if n in m.measures]
+                if (picture := self.picture(m)) is not None:
+                    tiles.append(Tile(m.name, m.reason or ", ".join(numbers), picture))
             groups += [Group(f"{len(members):,} {word}", tiles)] if tiles else []
         if groups:
             sheet = draw(groups, title=f"{cue} cues", columns=8)
@@ -122,18 +128,6 @@ def _judged(made: Made, verdicts: Mapping[str, tuple[bool, str]]) -> Made:
         return made
     good, why = verdicts[made.name]
     return replace(made, reason="" if good else f"rejected by a person{': ' if why else ''}{why}")
-
-
-def _best(made: Made) -> str:
-    shown = ("contour_length", "texture_in_shape") if made.cue == "shape" else ("entropy", "grid_energy")
-    return ", ".join(f"{n.replace('_', ' ')} {made.measures[n]:.2g}" for n in shown if n in made.measures)
-
-
-def _spread(members: Sequence[Made], most: int) -> list[Made]:
-    """Choose some, spread evenly over the whole list."""
-    if len(members) <= most:
-        return list(members)
-    return [members[i] for i in np.linspace(0, len(members) - 1, most).round().astype(int)]
 
 
 def _table(judged: Sequence[Made], verdicts: Mapping[str, tuple[bool, str]]) -> bytes:

@@ -1,6 +1,6 @@
-"""Automatic inspection: every made cue is measured, and rejected with a reason where a number is out of bounds.
+"""Automatic inspection: every cue is measured, and rejected with a reason where a number is out of bounds.
 
-A person sees better: verdicts of people (``verdicts``) go over all of this. The measures say what to look at first.
+A person sees better: verdicts of people (``verdicts``) override all of this. The measures say what to look at first.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cuebench.arrays import Array
+from cuebench.cues.grey import WEIGHTS
 from cuebench.stimuli.refined_bias.texture_cue import patch_size
 
-_LUMINANCE = np.array([0.2125, 0.7154, 0.0721])
+_LUMINANCE = np.array(WEIGHTS)
 FRAGMENT = 30
 
 
@@ -118,24 +119,24 @@ def texture_measures(cue: Array, grid: int, source: Array, mask: Array) -> dict[
 
 
 def grid_energy(cue: Array, grid: int) -> float:
-    """Return how much stronger the image changes across the lines of the grid than elsewhere; 1: no grid to be seen.
+    """Return how much more the image changes across the lines of the grid than elsewhere; 1: no grid is visible.
 
     The mean absolute difference of neighbouring pixels along each column (row), averaged over all columns that lie at
     the same place in their cell; the largest of those places over the mean of all others, for columns and rows.
     """
     grey = cue @ _LUMINANCE
     step = patch_size(cue.shape[0], grid)[0] - patch_size(cue.shape[0], grid)[1]
-    found = []
+    ratios = []
     for plane in (grey, grey.T):
         change = np.abs(np.diff(plane, axis=1)).mean(axis=0)
         place = np.arange(1, len(change) + 1) % step
         means = np.bincount(place, change, step) / np.maximum(np.bincount(place, minlength=step), 1)
         worst = means.argmax()
-        found.append(means[worst] / max(float(np.delete(means, worst).mean()), 1e-9))
-    return float(max(found))
+        ratios.append(means[worst] / max(float(np.delete(means, worst).mean()), 1e-9))
+    return float(max(ratios))
 
 
 def _entropy(parts: Array) -> float:
     """Return −Σ p·log2 p in bits."""
-    own = parts[parts > 0]
-    return float(-(own * np.log2(own)).sum())
+    positive = parts[parts > 0]
+    return float(-(positive * np.log2(positive)).sum())

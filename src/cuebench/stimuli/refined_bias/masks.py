@@ -1,4 +1,4 @@
-"""An object's pixels and its mask, whatever form the mask has."""
+"""Read an object: its pixels, and its mask from an alpha channel, a mask file or a COCO annotation."""
 
 from __future__ import annotations
 
@@ -10,14 +10,10 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from cuebench.arrays import Array
-from cuebench.errors import UserError
+from cuebench.stimuli.masks.base import BadSource, checked
 from cuebench.stimuli.refined_bias.sources import Source
 
 _DEEP = ("I;16", "I;16B", "I;16L", "I", "F")
-
-
-class BadSource(UserError):
-    """An image or a mask that no cue can be made of."""
 
 
 def load(source: Source) -> tuple[Array, Array | None]:
@@ -26,7 +22,7 @@ def load(source: Source) -> tuple[Array, Array | None]:
     Raises
     ------
     BadSource
-        The file is no image, or one that would be shown wrongly (CMYK, 16 bits, animated), or the mask does not fit.
+        The file is not an image, or would be shown wrongly (CMYK, 16 bits, animated), or the mask does not fit.
     """
     image = open_image(source.path)
     rgb = np.asarray(image.convert("RGB"))
@@ -36,15 +32,6 @@ def load(source: Source) -> tuple[Array, Array | None]:
     if mask.shape != rgb.shape[:2]:
         raise BadSource(f"the mask has {mask.shape[1]}×{mask.shape[0]} pixels, the image {rgb.shape[1]}×{rgb.shape[0]}")
     return rgb, checked(mask)
-
-
-def checked(mask: Array) -> Array:
-    """Refuse a mask that is empty or fills the image."""
-    if not mask.any():
-        raise BadSource("the mask is empty")
-    if mask.all():
-        raise BadSource("the mask fills the whole image: it has no outline")
-    return mask
 
 
 def open_image(path: Path) -> Image.Image:

@@ -8,7 +8,8 @@ import numpy as np
 from PIL import Image
 
 from cuebench.arrays import Array
-from cuebench.stimuli.refined_bias.masks import BadSource
+from cuebench.cues.grey import WEIGHTS
+from cuebench.stimuli.masks.base import BadSource
 
 ZOOM = 2.0
 """An object too slender for the largest patch is enlarged up to this, for its texture only."""
@@ -56,15 +57,14 @@ def close_up(image: Array, mask: Array, size: int, square: int, margin: float = 
     scale = inner / max(rows[-1] - rows[0] + 1, columns[-1] - columns[0] + 1)
     largest = inscribed(mask) * scale
     zoom = min(ZOOM, max(1.0, 1.04 * (square + 2) / max(largest, 1e-9)))
-    found = _placed(image, mask, scale * zoom, None)
-    if inscribed(found.mask) < square:
-        have = int(inscribed(found.mask))
-        raise BadSource(f"the object is smaller than the largest patch: {have} of {square} pixels fit inside it")
-    return found
+    close = _placed(image, mask, scale * zoom, None)
+    if (side := inscribed(close.mask)) < square:
+        raise BadSource(f"the object is smaller than the largest patch: {side} of {square} pixels fit inside it")
+    return close
 
 
 def flattened(image: Array, mask: Array, *, strength: float = 0.6, sigma: float = 37.0) -> Array:
-    """Take most of the shading off an object: it is form, not texture, and would show every border between patches.
+    """Remove most of the shading of an object: it is form, not texture, and would show every border between patches.
 
     The luminance blurred inside the mask moves by ``strength`` towards the object's mean.
 
@@ -80,7 +80,7 @@ def flattened(image: Array, mask: Array, *, strength: float = 0.6, sigma: float 
     from scipy.ndimage import gaussian_filter
 
     weight = mask.astype(np.float32)
-    light = (image @ np.array([0.2125, 0.7154, 0.0721])).astype(np.float32)
+    light = (image @ np.array(WEIGHTS)).astype(np.float32)
     share = np.maximum(gaussian_filter(weight, sigma, truncate=2.5), 1e-6)
     slow = gaussian_filter(light * weight, sigma, truncate=2.5) / share
     moved = image - strength * (slow - light[mask].mean())[..., None]

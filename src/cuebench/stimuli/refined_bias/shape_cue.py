@@ -1,8 +1,8 @@
 """The shape cue: thin white contours of an object's structure on black, nothing outside the object.
 
-The cue ``contours`` is the plain definition (blur inside the mask, Canny, outline). This one is what a data set needs:
-colour edges too, thresholds from the object's own contrast, no double line beside the outline, no crumbs, small gaps
-closed, and a blur that is chosen for each class so that lines are structure, not texture.
+The cue ``contours`` is the plain definition (blur inside the mask, Canny, outline). A data set needs more: colour edges
+too, thresholds from the contrast of the object, no double line beside the outline, no crumbs, small gaps closed, and a
+blur that is chosen for each class so that lines are structure, not texture.
 """
 
 from __future__ import annotations
@@ -60,24 +60,31 @@ def class_sigma(objects: Sequence[tuple[Array, Array]], density: float = DENSITY
     """
     cv2 = optional("cv2", "making shape cues")
     for sigma in SIGMAS:
-        found = [inner_lines(cv2, image, mask, sigma)[mask].mean() for image, mask in objects]
-        if np.median(found) <= density:
+        densities = [inner_lines(cv2, image, mask, sigma)[mask].mean() for image, mask in objects]
+        if np.median(densities) <= density:
             return sigma
     return SIGMAS[-1]
 
 
 def inner_lines(cv2: ModuleType, image: Array, mask: Array, sigma: float) -> Array:
     """Return the thin lines inside the object, without its outline."""
+    from skimage.morphology import skeletonize
+
     blurred = _blur_inside(cv2, image, mask, sigma)
-    dx, dy = _strongest(cv2, blurred)
+    # The gradient (Scharr, in grey levels × 16) of the channel that changes most at each pixel.
+    dx, dy = (cv2.Scharr(blurred, cv2.CV_32F, *d) for d in ((1, 0), (0, 1)))
+    channel = (dx**2 + dy**2).argmax(axis=2)[..., None]
+    dx, dy = (np.take_along_axis(d, channel, axis=2)[..., 0] for d in (dx, dy))
     strength = np.hypot(dx, dy)[mask]
     if not strength.size or strength.max() < 1e-6:
         return np.zeros_like(mask)
-    # Relative to the object's own contrast, but never so low that noise of a plain surface becomes a line.
+    # Relative to the contrast of the object, but never so low that noise of a plain surface becomes a line.
     high = max(float(np.quantile(strength, 0.93)), 40.0 / sigma)
     edges = cv2.Canny(dx.astype(np.int16), dy.astype(np.int16), 0.4 * high, high, L2gradient=True) > 0
     core = cv2.erode(mask.astype(np.uint8), np.ones((3, 3), np.uint8), iterations=BAND, borderValue=0) > 0
-    return _without_crumbs(cv2, _closed(cv2, edges & core) & core)
+    # Close gaps of a pixel or two and make the lines thin again.
+    near = cv2.morphologyEx((edges & core).astype(np.uint8), cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8))
+    return _without_crumbs(cv2, np.asarray(skeletonize(near > 0)) & core)
 
 
 def border(cv2: ModuleType, mask: Array) -> Array:
@@ -105,21 +112,6 @@ def _blur_inside(cv2: ModuleType, image: Array, mask: Array, sigma: float) -> Ar
     where = np.zeros(int(nearest.max()) + 1, np.intp)
     where[nearest[mask]] = np.flatnonzero(mask)
     return inside.reshape(-1, 3)[where[nearest]]
-
-
-def _strongest(cv2: ModuleType, blurred: Array) -> tuple[Array, Array]:
-    """Return the gradient of whichever channel changes most at each pixel (Scharr, in grey levels × 16)."""
-    dx, dy = (cv2.Scharr(blurred, cv2.CV_32F, *d) for d in ((1, 0), (0, 1)))
-    best = (dx**2 + dy**2).argmax(axis=2)[..., None]
-    return np.take_along_axis(dx, best, axis=2)[..., 0], np.take_along_axis(dy, best, axis=2)[..., 0]
-
-
-def _closed(cv2: ModuleType, lines: Array) -> Array:
-    """Close gaps of a pixel or two and make the lines thin again."""
-    near = cv2.morphologyEx(lines.astype(np.uint8), cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8))
-    from skimage.morphology import skeletonize
-
-    return np.asarray(skeletonize(near > 0))
 
 
 def _without_crumbs(cv2: ModuleType, lines: Array, shortest: int = SHORTEST) -> Array:

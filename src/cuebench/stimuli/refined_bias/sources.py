@@ -16,6 +16,7 @@ has the name of an ImageNet class.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +32,7 @@ MASK = ".mask"
 
 @dataclass(frozen=True)
 class Source:
-    """One object: an image, and how to get at its mask."""
+    """An object: an image, and where its mask comes from."""
 
     name: str
     label: str
@@ -63,27 +64,25 @@ def find_sources(folder: Path) -> tuple[list[Source], list[str]]:
     """Return the objects below a folder, sorted, and what is wrong with the rest."""
     root = require_folder(folder, LAYOUT)
     annotations = root / "annotations.json"
-    found, problems = _coco(root, annotations) if annotations.is_file() else _folders(root)
-    if not found and not problems:
+    sources, problems = _coco(root, annotations) if annotations.is_file() else _folders(root)
+    if not sources and not problems:
         raise UserError(f"no images found in {root.absolute()}", f"expected layout: {LAYOUT}")
-    names: dict[str, int] = {}
-    for s in found:
-        names[s.id] = names.get(s.id, 0) + 1
+    names = Counter(s.id for s in sources)
     problems += [f"{name}: {n} images have this name; rename all but one" for name, n in names.items() if n > 1]
-    return sorted(found, key=lambda s: (s.label, s.name)), problems
+    return sorted(sources, key=lambda s: (s.label, s.name)), problems
 
 
 def read_classes(folder: Path, labels: Iterable[str]) -> tuple[Classes, list[str]]:
     """Return the class map of a folder for the labels that occur in it, and the classes that have none."""
     names = sorted(set(labels))
-    given = _labels_file(Path(folder) / "labels.json")
-    targets = {str(t): tuple(m) for t, m in given.get("targets", {}).items()} or _known_targets(names)
+    file = _labels_file(Path(folder) / "labels.json")
+    targets = {str(t): tuple(m) for t, m in file.get("targets", {}).items()} or _known_targets(names)
     missing = [f"class {n!r} has no map: which classes of a model are it?" for n in names if n not in targets]
     kept = {n: targets[n] for n in names if n in targets}
-    shape, texture = (frozenset(given.get(cue, ())) & set(kept) for cue in ("shape", "texture"))
-    if not given.get("shape") and not given.get("texture"):
+    shape, texture = (frozenset(file.get(cue, ())) & set(kept) for cue in ("shape", "texture"))
+    if not file.get("shape") and not file.get("texture"):
         shape = texture = frozenset(kept)
-    return Classes(kept, shape, texture, {k: float(v) for k, v in given.get("sigma", {}).items()}), missing
+    return Classes(kept, shape, texture, {k: float(v) for k, v in file.get("sigma", {}).items()}), missing
 
 
 def _labels_file(path: Path) -> dict[str, Any]:
@@ -102,33 +101,30 @@ def _labels_file(path: Path) -> dict[str, Any]:
 def _known_targets(names: Iterable[str]) -> dict[str, tuple[str | int, ...]]:
     """Return the map of classes that need no file: those of REFINED-BIAS, and the names of ImageNet classes."""
     published, imagenet = label_map("refined_bias").targets, label_space("imagenet1k")
-    found: dict[str, tuple[str | int, ...]] = {}
+    targets: dict[str, tuple[str | int, ...]] = {}
     for name in names:
         position = imagenet.find(name)
         if name in published:
-            found[name] = tuple(published[name])
+            targets[name] = tuple(published[name])
         elif position is not None:
-            found[name] = (imagenet.ids[position],)
-    return found
+            targets[name] = (imagenet.ids[position],)
+    return targets
 
 
 def _folders(root: Path) -> tuple[list[Source], list[str]]:
     images = root / "images" if (root / "images").is_dir() else root
     masks = root / "masks" if (root / "masks").is_dir() else None
-    found, problems = [], []
+    sources = []
     for folder in sorted(p for p in images.iterdir() if p.is_dir() and p != masks and not p.name.startswith(".")):
         for path in sorted(folder.iterdir()):
-            if path.suffix.lower() in IMAGE_SUFFIXES and not path.stem.endswith(MASK):
-                found.append(Source(path.stem, folder.name, path, _mask_file(path, masks)))
+            if path.suffix.lower() not in IMAGE_SUFFIXES or path.stem.endswith(MASK):
+                continue
+            mask_files = [path.with_name(f"{path.stem}{MASK}.png")]
+            if masks is not None:
+                mask_files += [masks / folder.name / f"{path.stem}{suffix}" for suffix in (".png", ".bmp", ".tif")]
+            sources.append(Source(path.stem, folder.name, path, next((p for p in mask_files if p.is_file()), None)))
     loose = [p.name for p in images.iterdir() if p.is_file() and p.suffix.lower() in IMAGE_SUFFIXES]
-    problems += [f"{name}: lies in no class folder" for name in sorted(loose)]
-    return found, problems
-
-
-def _mask_file(path: Path, masks: Path | None) -> Path | None:
-    beside = path.with_name(f"{path.stem}{MASK}.png")
-    apart = [masks / path.parent.name / f"{path.stem}{suffix}" for suffix in (".png", ".bmp", ".tif")] if masks else []
-    return next((p for p in (beside, *apart) if p.is_file()), None)
+    return sources, [f"{name}: lies in no class folder" for name in sorted(loose)]
 
 
 def _coco(root: Path, path: Path) -> tuple[list[Source], list[str]]:
@@ -139,7 +135,7 @@ def _coco(root: Path, path: Path) -> tuple[list[Source], list[str]]:
         annotations = list(data["annotations"])
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path} is not a COCO file: {error!r}", "needs images, categories and annotations") from error
-    found, problems = [], []
+    sources, problems = [], []
     for a in annotations:
         file, label = images.get(a.get("image_id")), categories.get(a.get("category_id"))
         if file is None or label is None or not a.get("segmentation"):
@@ -150,12 +146,12 @@ def _coco(root: Path, path: Path) -> tuple[list[Source], list[str]]:
         if place is None or root.resolve() not in place.resolve().parents:
             problems.append(f"{file}: named in annotations.json, but there is no such file")
         else:
-            found.append(Source(f"{place.stem}-{a.get('id')}", label, place, annotation=a))
-    return found, problems
+            sources.append(Source(f"{place.stem}-{a.get('id')}", label, place, annotation=a))
+    return sources, problems
 
 
 def refuse(folder: Path, problems: list[str]) -> None:
     """Raise one error that names every problem."""
     if problems:
-        hint = "mend or remove them, or leave them out with --set allow_bad=true (they are then listed as rejected)"
+        hint = "correct or remove them, or leave them out with --set allow_bad=true (they are then listed as rejected)"
         raise all_problems(f"source folder {folder.absolute()}", problems, hint, most=60)

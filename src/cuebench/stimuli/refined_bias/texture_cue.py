@@ -12,8 +12,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from cuebench.arrays import Array
-from cuebench.cues._quilt import fitting
-from cuebench.stimuli.refined_bias.masks import BadSource
+from cuebench.cues.blocks import fitting
+from cuebench.stimuli.masks.base import BadSource
 
 GRIDS = (4, 8, 16, 32)
 """Patches along a side; published."""
@@ -30,34 +30,6 @@ def patch_size(size: int, grid: int) -> tuple[int, int]:
     step = -(-size // grid)
     shared = min(step, max(3, round(step * OVERLAP)))
     return step + shared, shared
-
-
-def reordered(image: Array, mask: Array, grid: int, rng: np.random.Generator, *, size: int = 224) -> Array:
-    """Fill a square with patches from inside the mask.
-
-    Parameters
-    ----------
-    image : uint8 array H×W×3
-        The object, of any size.
-    mask : bool array H×W
-        Where patches may be taken from.
-    grid : int
-        Patches along each side of the result.
-    rng : Generator
-        Chooses the patches.
-    size : int
-        Side of the result in pixels.
-
-    Returns
-    -------
-    uint8 array size×size×3
-
-    Raises
-    ------
-    BadSource
-        No patch of this size fits inside the mask.
-    """
-    return shown(image, source_map(image, mask, grid, rng, size=size), grid)
 
 
 def shown(image: Array, source: Array, grid: int) -> Array:
@@ -84,16 +56,35 @@ def shown(image: Array, source: Array, grid: int) -> Array:
 def _seams(source: Array, width: int) -> Array:
     """Return the pixels beside a cut: neighbours in the cue that are no neighbours in the object."""
     across, down = np.diff(source, axis=1) != 1, np.diff(source, axis=0) != width
-    found = np.zeros(source.shape, bool)
-    found[:, 1:] |= across
-    found[:, :-1] |= across
-    found[1:] |= down
-    found[:-1] |= down
-    return found
+    seams = np.zeros(source.shape, bool)
+    seams[:, 1:] |= across
+    seams[:, :-1] |= across
+    seams[1:] |= down
+    seams[:-1] |= down
+    return seams
 
 
 def source_map(image: Array, mask: Array, grid: int, rng: np.random.Generator, *, size: int = 224) -> Array:
-    """Return for each pixel of the cue the flat index of the pixel of the object that it shows."""
+    """Return for each pixel of the cue the flat index of the pixel of the object that it shows.
+
+    Parameters
+    ----------
+    image : uint8 array H×W×3
+        The object, of any size.
+    mask : bool array H×W
+        Where patches may be taken from.
+    grid : int
+        Patches along each side of the result.
+    rng : Generator
+        Chooses the patches.
+    size : int
+        Side of the result in pixels.
+
+    Raises
+    ------
+    BadSource
+        No patch of this size fits inside the mask.
+    """
     block, shared = patch_size(size, grid)
     fits = fitting(mask, block, block) if min(mask.shape) >= block else np.zeros((0, 0), bool)
     corners = np.argwhere(fits)

@@ -1,4 +1,4 @@
-"""What people say of made cues: a table ``cue,verdict`` whose word counts more than the automatic inspection's."""
+"""Verdicts of people on the cues of a set: a table ``cue,verdict`` that overrides the automatic inspection."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def read_verdicts(path: Path, known: Iterable[str]) -> dict[str, tuple[bool, str
     if problems:
         raise all_problems(f"verdicts {path}", problems)
     return {
-        cue: (2 * sum(said) > len(said), "; ".join(dict.fromkeys(r for r in reasons[cue] if r)))
-        for cue, said in votes.items()
+        cue: (2 * sum(accepted) > len(accepted), "; ".join(dict.fromkeys(r for r in reasons[cue] if r)))
+        for cue, accepted in votes.items()
     }
 
 

@@ -1,7 +1,7 @@
 """A novel object: one of the novel shapes, filled with a fresh patch of a texture, at some size and place.
 
-``novel_object?shape=dax&texture=scaly&size=0.4&position=random&version=s1t1``. A texture *instance* is one large field,
-drawn once; each stimulus takes its own patch of it, so that two stimuli share the texture but no pixel. All steps after
+``novel_object?shape=dax&texture=scaly&size=0.4&position=random&version=s1t1``. A texture *instance* is a large field,
+drawn once; each stimulus takes another patch of it, so that two stimuli share the texture but no pixel. All steps after
 the texture are whole-number arithmetic: the same bytes on every machine that draws the same field.
 """
 
@@ -18,14 +18,14 @@ from PIL import Image
 
 from cuebench.arrays import Pixels
 from cuebench.errors import UserError, did_you_mean
-from cuebench.stimuli import shapes, textures
+from cuebench.stimuli.drawing import novel_shapes, textures
 
-VERSION = f"s{shapes.VERSION}t{textures.VERSION}"
+VERSION = f"s{novel_shapes.VERSION}t{textures.VERSION}"
 PIXELS = 224
 FIELD = 512
 """Side of the field that patches are cut from: a patch of 224 pixels has 83,521 places in it."""
 BACKGROUNDS = ("white", "grey", "noise")
-SHAPES: tuple[str, ...] = tuple(n for k in ("smooth", "angular", "concave", "holes") for n in shapes.names(k)[:4])
+SHAPES: tuple[str, ...] = tuple(n for k in ("smooth", "angular", "concave", "holes") for n in novel_shapes.names(k)[:4])
 """The sixteen shapes of experiment 3, four of each kind."""
 TEXTURES: tuple[str, ...] = (
     "bricks", "cells", "foam", "fur", "grass", "honeycombed", "knitted", "leaves",
@@ -47,18 +47,18 @@ def draw(
     series: int = 0,
     pixels: int = PIXELS,
 ) -> Pixels:
-    """Draw one stimulus.
+    """Draw a stimulus.
 
     Parameters
     ----------
     seed : int
-        Of the patch, the place and the noise: each stimulus has its own.
+        Of the patch, the place and the noise: another for each stimulus.
     shape : str or array
         Name of a novel shape, or a mask (coverage 0 to 255).
     texture : str or array
         Name of a procedural texture, or a field of H×W×3 to cut patches from.
     version : str
-        Of the drawings; stands in the recipe so that stored answers to other drawings are never taken for these.
+        Of the drawings; part of the recipe, so that stored answers to other drawings are never taken for these.
     size : float
         In (0, 1]: the whole picture, shape and texture, is shrunk to this part of the width.
     position : {"centre", "random"}
@@ -78,7 +78,7 @@ def draw(
     """
     _check(version, size, position, background)
     rng = np.random.default_rng(seed)
-    cover = shapes.mask(shape, pixels) if isinstance(shape, str) else _fitted(shape, pixels)
+    cover = novel_shapes.mask(shape, pixels) if isinstance(shape, str) else _fitted(shape, pixels)
     source = field(texture, series, colour, max(FIELD, pixels)) if isinstance(texture, str) else texture
     return compose(cover, _patch(source, pixels, rng), rng, size=size, position=position, background=background)
 
@@ -91,7 +91,10 @@ def compose(
     side = math.ceil(size * whole - 1e-9)  # .2 · 224 = 44.8 → 45, as published
     room = whole - side
     top, left = rng.integers(room + 1, size=2) if position == "random" else (room // 2, room // 2)
-    out = _behind(background, whole, rng)
+    if background == "noise":
+        out = np.repeat(rng.integers(64, 193, size=(whole, whole, 1), dtype=np.uint8), 3, axis=2)
+    else:
+        out = np.full((whole, whole, 3), 255 if background == "white" else 128, np.uint8)
     m, inner = (_shrunk(cover, side), _shrunk(patch, side)) if room else (cover, patch)
     window = out[top : top + side, left : left + side]
     weight = m[..., None].astype(np.uint16)
@@ -103,7 +106,7 @@ def compose(
 @lru_cache(maxsize=64)
 def field(texture: str, series: int = 0, colour: bool = True, side: int = FIELD) -> Pixels:
     """Return the field of a texture instance, from which patches are cut; drawn once in each process."""
-    # crc32, not hash(): the same in every process. Each texture has its own stream, so a subset changes nothing.
+    # crc32, not hash(): the same in every process. Each texture has a stream of its own, so a subset changes nothing.
     rng = np.random.default_rng([series, zlib.crc32(texture.encode()), 0])
     return textures.texture(texture, size=(side, side), rng=rng, colour=colour)
 
@@ -115,7 +118,7 @@ def recipe(shape: str, texture: str, **options: Any) -> str:
 
 
 def seed_of(text: str, series: int = 0) -> int:
-    """Return the seed of a stimulus by its name: the same on every machine, another one for each stimulus."""
+    """Return the seed of a stimulus by its name: the same on every machine, another for each stimulus."""
     return zlib.crc32(f"{series}|{text}".encode())
 
 
@@ -139,13 +142,6 @@ def _patch(source: Pixels, side: int, rng: np.random.Generator) -> Pixels:
         raise UserError(f"a texture of {width}×{height} pixels is too small for patches of {side}×{side}")
     top, left = (int(rng.integers(length - side + 1)) for length in (height, width))
     return source[top : top + side, left : left + side]
-
-
-def _behind(background: str, side: int, rng: np.random.Generator) -> Pixels:
-    if background == "noise":
-        grey = rng.integers(64, 193, size=(side, side, 1), dtype=np.uint8)
-        return np.repeat(grey, 3, axis=2)
-    return np.full((side, side, 3), 255 if background == "white" else 128, np.uint8)
 
 
 def _shrunk(pixels: Pixels, side: int) -> Pixels:

@@ -8,8 +8,9 @@ from urllib.parse import urlencode
 
 import numpy as np
 
+from cuebench.arrays import Pixels
 from cuebench.errors import UserError
-from cuebench.stimuli.textures import VERSION, texture
+from cuebench.stimuli.drawing.textures import VERSION, texture
 
 SIZE = 256
 """Pixels: as large as those of the Prompted Textures Dataset, so that resize-256-and-crop leaves them as they are."""
@@ -24,17 +25,17 @@ def draw(
     colour: bool = True,
     scale: float = 1.0,
     series: int = 0,
-) -> np.ndarray[Any, np.dtype[np.uint8]]:
+) -> Pixels:
     """Draw a square patch.
 
     Parameters
     ----------
     seed : int
-        Number of the variant. Each texture has its own stream, so a subset of textures changes nothing.
+        Number of the variant. Each texture has a stream of its own, so a subset of textures changes nothing.
     name : str
-        One of ``cuebench.stimuli.textures.names()``.
+        One of ``cuebench.stimuli.drawing.textures.names()``.
     version : int
-        Of the drawings; stands in the recipe so that stored answers to older drawings are never taken for these.
+        Of the drawings; part of the recipe, so that stored answers to older drawings are never taken for these.
     size, colour, scale
         As in ``texture``.
     series : int
@@ -53,7 +54,7 @@ def draw(
 
 
 def generator(name: str, variant: int, series: int = 0) -> np.random.Generator:
-    """Return the random stream of one variant; crc32, not hash(), because it is the same in every process."""
+    """Return the random stream of a variant; crc32, not hash(), because it is the same in every process."""
     return np.random.default_rng([series, zlib.crc32(name.encode()), variant])
 
 

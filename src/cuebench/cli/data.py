@@ -1,0 +1,91 @@
+"""Check the stimuli of a protocol, or choose classes from a run.
+
+``cuebench data check`` and ``cuebench data balance``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cuebench.cli._json import print_json
+
+
+def check(
+    protocol: Annotated[str, typer.Argument(help="refined_bias or feature_suppression.")] = "",
+    data_root: Annotated[Path | None, typer.Option(help="Folder with the datasets.", envvar="CUEBENCH_DATA")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    option: Annotated[str, typer.Option("--protocol", "-p", hidden=True)] = "",
+) -> None:
+    """Check the stimuli of a protocol: defects of the published files, quality of the suppressions."""
+    from cuebench.errors import UserError
+    from cuebench.registry import protocols
+
+    checks = [name for name, _ in protocols.usable() if hasattr(protocols.module(name), "data_report")]
+    if not (protocol or option):
+        raise UserError("data check needs a protocol", f"cuebench data check {checks[0]} --data-root DIR")
+    if data_root is None:
+        raise UserError("data check needs a data root", f"cuebench data check {protocol or option} --data-root DIR")
+    name = protocols.resolve(protocol or option)
+    if name not in checks:
+        raise UserError(f"protocol {name!r} has no data check", f"protocols with a data check: {', '.join(checks)}")
+    summary, rows = protocols.module(name).data_report(data_root.expanduser())
+    if as_json:
+        print_json({"summary": summary, "rows": rows})
+        return
+    from rich.table import Table
+
+    from cuebench.cli._console import plain_console
+
+    console = plain_console()
+    if rows:
+        table = Table(*rows[0])
+        for row in rows:
+            table.add_row(*(_text(value) for value in row.values()))
+        console.print(table)
+    console.print(summary)
+
+
+def balance(
+    run: Annotated[Path, typer.Argument(help="Run folder of refined_bias; its observers are the panel.")],
+    classes: Annotated[int, typer.Option(help="Number of classes of each cue.")] = 10,
+    measure: Annotated[str, typer.Option(help="sensitivity, top1 or top5.")] = "sensitivity",
+    condition: Annotated[str, typer.Option(help="faithful or native.")] = "faithful",
+    out: Annotated[Path | None, typer.Option(help="Write the choice, for `make --set classes=FILE`.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Choose classes whose shape and texture cues are equally recognisable for a panel of observers."""
+    from cuebench.analyses.recognition import balanced
+    from cuebench.files import write_json
+    from cuebench.protocols.headline import measured
+    from cuebench.runs.results import read_scores
+
+    rows = [s for s in measured(read_scores(run.expanduser())) if s.protocol == "refined_bias"]
+    panel = {s.observer for s in rows}
+    choice = balanced(rows, classes, measure=measure, condition=condition)
+    names = {"shape": sorted(choice.shape), "texture": sorted(choice.texture)}
+    if out:
+        write_json(out, names)
+    if as_json:
+        print_json({**names, "means": choice.means, "gap": choice.gap})
+        return
+    from rich.table import Table
+
+    from cuebench.cli._console import plain_console
+
+    title = f"mean of {len(panel)} observer{'s' * (len(panel) != 1)}"
+    table = Table("shape class", measure, "texture class", measure, title=title)
+    for (shape, of_shape), (texture, of_texture) in zip(choice.shape.items(), choice.texture.items()):
+        table.add_row(shape, f"{of_shape:.3f}", texture, f"{of_texture:.3f}")
+    table.add_section()
+    table.add_row("mean", f"{choice.means[0]:.3f}", "mean", f"{choice.means[1]:.3f}")
+    plain_console().print(table)
+
+
+def _text(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+COMMANDS = {"check": check, "balance": balance}

@@ -1,0 +1,82 @@
+"""The verb ``report``."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cuebench.cli._json import print_json
+
+if TYPE_CHECKING:
+    from cuebench.runs.scores import Scores
+
+
+class Format(StrEnum):
+    """How the scores are written."""
+
+    table = "table"
+    markdown = "markdown"
+    latex = "latex"
+    csv = "csv"
+    json = "json"
+
+
+SUFFIXES = {".md": Format.markdown, ".tex": Format.latex, ".csv": Format.csv, ".json": Format.json}
+"""Ending of the file to write → format, where none is named."""
+WIDTH = 120
+"""Columns of a table that is written to a file."""
+
+
+def command(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    format_: Annotated[
+        Format | None, typer.Option("--format", "-f", help="Default: by the ending of FILE, else table.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file instead of the screen.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
+) -> None:
+    """Print the scores of a run, headlines first, or export them.
+
+    Every number is one row with its widest interval; scores.parquet in the run folder has all intervals.
+    """
+    import cuebench
+    from cuebench.cli._tables import print_scores
+    from cuebench.files import write_atomic
+    from cuebench.protocols.headline import one_row_each
+
+    scores = cuebench.load(run)
+    by_ending = SUFFIXES.get(out.suffix) if out else None
+    chosen = format_ or by_ending or (Format.json if as_json else Format.table)
+    if out is not None:
+        write_atomic(out.expanduser(), _text(scores, chosen).encode())
+        number = len(one_row_each(scores))
+        print_json({"file": str(out), "numbers": number}) if as_json else print(f"{number:,} numbers in {out}")
+    elif as_json or chosen is Format.json:
+        print_json([asdict(row) for row in one_row_each(scores)])
+    elif chosen is Format.table:
+        print_scores(scores)
+    else:
+        print(_text(scores, chosen), end="")
+
+
+def _text(scores: Scores, chosen: Format) -> str:
+    """Return the scores as the text of a file."""
+    from rich.console import Console
+
+    from cuebench.cli._tables import print_scores
+    from cuebench.files import json_text
+    from cuebench.protocols.headline import one_row_each
+
+    if chosen is Format.json:
+        return json_text([asdict(row) for row in one_row_each(scores)])
+    if chosen is Format.table:
+        text = io.StringIO()
+        print_scores(scores, Console(file=text, width=WIDTH, highlight=False, markup=False, emoji=False))
+        return text.getvalue()
+    writers = {Format.markdown: scores.to_markdown, Format.latex: scores.to_latex, Format.csv: scores.to_csv}
+    return f"{writers[chosen]()}".rstrip("\n") + "\n"

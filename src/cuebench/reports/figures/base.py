@@ -1,0 +1,66 @@
+"""What a figure declares: what it is drawn from, its options, and the function that draws it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from cuebench.errors import UserError
+from cuebench.options import Option, parse
+from cuebench.reports.drawing import Drawing
+
+Needs = Literal["run", "file", "nothing", "objects"]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure: callable, and described for ``cuebench list`` and ``cuebench explain``.
+
+    Parameters
+    ----------
+    name, title : str
+        Public name and a human one.
+    draw : callable
+        ``draw(source, **options) -> Drawing``; a figure that needs nothing takes options only.
+    needs : str
+        What it is drawn from: ``run`` (a run folder), ``file``, ``nothing``, or ``objects`` of Python, which
+        ``cuebench figure`` cannot give.
+    protocol : str
+        The protocol whose results it shows; empty where it shows none.
+    options : mapping of str to Option
+        Keyword arguments of ``draw`` that a user can set, with the same defaults.
+
+    Examples
+    --------
+    >>> def square(*, side: int = 9) -> Drawing:
+    ...     page = Drawing(side, side)
+    ...     page.rect(0, 0, side, side, "#000000")
+    ...     return page
+    >>> figure = Figure("square", "A square", square, needs="nothing", options={"side": Option(9, "pixels", low=1)})
+    >>> figure(side=5).width
+    5
+    """
+
+    name: str
+    title: str
+    draw: Callable[..., Drawing]
+    needs: Needs = "run"
+    protocol: str = ""
+    options: Mapping[str, Option] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        parameters = inspect.signature(self.draw).parameters
+        for name, option in self.options.items():
+            default = parameters[name].default if name in parameters else inspect.Parameter.empty
+            if default != option.default:
+                raise UserError(
+                    f"figure {self.name!r}: option {name!r} has the default {option.default!r}, its function does not",
+                    f"give {self.draw.__name__} a keyword argument {name}={option.default!r}",
+                )
+        object.__setattr__(self, "__doc__", inspect.getdoc(self.draw))
+
+    def __call__(self, *sources: Any, **options: Any) -> Drawing:
+        """Draw the figure from its source, with options as values or as text."""
+        return self.draw(*sources, **parse(self.options, options, f"figure {self.name!r}"))

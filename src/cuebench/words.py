@@ -1,0 +1,299 @@
+"""The words that results are printed with: columns, kinds of intervals, conditions, notes.
+
+Metrics, protocols, cues and other parts explain themselves; everything else that stands in a score, a table or a note
+is explained here, for ``cuebench explain``. A pattern has ``*`` for any text, as in file names. A condition such as
+``16-way/class=cat`` is read part by part. ``textures/sure`` explains two parts together; ``*/label`` explains the part
+``label`` where it is not the first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Literal, NamedTuple
+
+Kind = Literal["column", "interval", "condition", "instead of a number", "note", "observer", "answer"]
+
+
+class Word(NamedTuple):
+    """A word or pattern, what kind of word it is, what it means, and in which protocols (empty: in all)."""
+
+    pattern: str
+    kind: Kind
+    meaning: str
+    protocols: tuple[str, ...] = ()
+
+
+class Meaning(NamedTuple):
+    """A part of a condition and the words that explain it: several where protocols use it differently."""
+
+    text: str
+    words: tuple[Word, ...]
+
+
+_COLUMNS = {
+    "protocol": "the published experiment that the score belongs to; `cuebench explain PROTOCOL`",
+    "protocol_version": "version of the protocol; scores of different versions are not comparable",
+    "observer": "who answered: a model, a person, people pooled, or an ideal observer",
+    "condition": "which stimuli or which way of deciding the number is about; `cuebench explain CONDITION`",
+    "metric": "what was computed; `cuebench explain METRIC`",
+    "value": "the number; empty (NaN) where it is undefined, and the note says why",
+    "ci_low": "lower end of the 95 % interval",
+    "ci_high": "upper end of the 95 % interval",
+    "ci_kind": "what was resampled for the interval: images, shape_sources, texture_sources, two_way, subjects, "
+    "classes, seeds or shuffles; a number has one row in scores.parquet for each kind, and tables show the widest",
+    "n": "what the value was divided by: trials, images or people",
+    "n_excluded": "how many trials are outside the denominator; the note says why",
+    "note": "what a reader must know: excluded trials, incomplete stimuli, undefined values, remarks of the observer",
+}
+_INTERVALS = {
+    "images": "95 % interval over images: the same experiment with other images from the same sources",
+    "shape_sources": "95 % interval over shape sources: other objects, the same textures",
+    "texture_sources": "95 % interval over texture sources: other textures, the same objects",
+    "two_way": "95 % interval over shape sources and texture sources together: other objects and other textures",
+    "subjects": "95 % interval over people: other people, the same images",
+    "classes": "95 % interval over classes: other classes of the same kind",
+    "seeds": "95 % interval over random initialisations of the same architecture",
+    "shuffles": "range over repetitions in which the classes were permuted: what arises without any association",
+}
+_CONFLICT = ("cue_conflict",)
+_TEXTURE = ("texture_association",)
+_SUPPRESSION = ("feature_suppression",)
+_DECOMPOSITION = ("cue_decomposition", "cue_decomposition_segmentation")
+_CORRUPTION = ("corruption_robustness",)
+_TRIPLETS = ("triplets",)
+_REFINED = ("refined_bias",)
+
+_CONDITIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    (
+        "[0-9]*-way",
+        "the answer is chosen among this many classes. With fewer classes than the model has (16-way) its "
+        "probabilities are averaged over the members of each class; with all classes of the model (1000-way) the "
+        "first answer counts",
+        _CONFLICT,
+    ),
+    ("class=*", "only stimuli of this class", ()),
+    ("mean_of_subjects", "mean over people of each person's own value, every person with the same weight", _CONFLICT),
+    ("top1", "the first answer must be the correct class", ("imagenet_accuracy",)),
+    ("top5", "the correct class must be among the first five answers", ("imagenet_accuracy",)),
+    ("faithful", "images resized to 256 and cut to 224 pixels, as the authors do for every model", _REFINED),
+    ("native", "the whole image, nothing cut off", ()),
+    ("weights", "images prepared as the model's own weights ask for", ()),
+    ("clean", "without the defective files of the published set", _REFINED),
+    ("clean", "ordinary photographs", _TEXTURE),
+    ("clean", "the photographs before any corruption", _CORRUPTION),
+    ("patch=*", "texture stimuli with this number of patches along a side", _REFINED),
+    ("cue=*", "the shape stimuli or the texture stimuli", _REFINED),
+    ("original", "the unchanged images", (*_DECOMPOSITION, *_SUPPRESSION)),
+    ("eed", "shape cue: edge-enhancing diffusion removed the texture", _DECOMPOSITION),
+    ("voronoi", "texture cue: the image cut into 32 Voronoi cells that were shuffled", _DECOMPOSITION),
+    ("voronoi[0-9]*", "texture cue: the image cut into this many Voronoi cells that were shuffled", _DECOMPOSITION),
+    ("patch", "texture cue: an 8 × 8 grid of square patches was shuffled", _DECOMPOSITION),
+    ("diamond", "texture cue: a grid of diamonds was shuffled", _DECOMPOSITION),
+    ("tex_eed", "texture cue: the image minus its edge-enhancing diffusion", _DECOMPOSITION),
+    ("tex_eed_pat", "texture cue: tex_eed with shuffled patches", _DECOMPOSITION),
+    *(
+        (f"{cue}/*", "pictures of this cue, only this class", _DECOMPOSITION[1:])
+        for cue in ("original", "eed", "voronoi", "voronoi[0-9]*", "patch", "diamond", "tex_eed", "tex_eed_pat")
+    ),
+    ("*+*", "computed from the pictures of both cues: the shape cue and the texture cue", _DECOMPOSITION),
+    ("*+*", "one picture with both suppressions", _SUPPRESSION),
+    ("H=run*", "H, the population that qualities are divided by: the models of this run", _DECOMPOSITION),
+    ("H=heinert2025*", "H, the population that qualities are divided by: the models of the paper", _DECOMPOSITION),
+    ("H=*", "H, the population that qualities are divided by; `less N`: without N models", _DECOMPOSITION),
+    (
+        "conflict/*/*/*/*",
+        "cue-conflict candidate: mixture (blend or sum), texture cue, weight of the shape, weight of the texture",
+        _DECOMPOSITION,
+    ),
+    ("mean", "mean over all types of corruption", _CORRUPTION),
+    ("mean_corrected", "mean over all types of corruption, with the corrected phase noise", _CORRUPTION),
+    ("phase_noise_corrected", "phase noise with mirrored shifts, so that the image stays real", _CORRUPTION),
+    ("level=*", "contrast that is left", _CORRUPTION),
+    ("sigma=*", "standard deviation of the filter in pixels", _CORRUPTION),
+    ("width=*", "width of the noise", _CORRUPTION),
+    ("all", "all suppressions of shape and of texture together", _SUPPRESSION),
+    ("suppress=*", "mean over the suppressions that remove this cue: shape, texture or colour", _SUPPRESSION),
+    ("grid=*", "number of patches along a side", _SUPPRESSION),
+    ("kernel=*", "width of the filter in pixels", _SUPPRESSION),
+    ("strength=*", "strength of the filter", _SUPPRESSION),
+    ("diameter=*", "diameter and colour width of the filter", _SUPPRESSION),
+    ("alpha=*", "how much of the colour is removed", _SUPPRESSION),
+    ("experiment1", "cue-conflict objects whose background fades out", _TRIPLETS),
+    ("experiment2", "cue-conflict objects of different sizes", _TRIPLETS),
+    ("experiment3", "novel objects of different sizes", _TRIPLETS),
+    ("alpha=*", "how far the background has faded: 0 as in the image, 1 gone", _TRIPLETS),
+    ("size=*", "size of the object as a share of the image", _TRIPLETS),
+    ("aligned", "all objects at the centre", _TRIPLETS),
+    ("unaligned", "objects at random places", _TRIPLETS),
+    ("layer=*", "features of this layer of the network", _TRIPLETS),
+    ("similarity=*", "similarity of features other than the cosine: dot (product) or euclid (distance)", _TRIPLETS),
+    ("random_initialisation", "mean over random initialisations of the same architecture", _TRIPLETS),
+    ("pair/texture=*/class=*", "association of one texture with one class", _TEXTURE),
+    ("textures", "pictures of textures", _TEXTURE),
+    ("textures/sure", "share of the texture pictures that are answered with more than 96 % confidence", _TEXTURE),
+    ("textures/class=*", "pictures of this texture", _TEXTURE),
+    ("adversarial", "natural adversarial images", _TEXTURE),
+    ("adversarial-clean", "natural adversarial images minus clean photographs", _TEXTURE),
+    (
+        "label",
+        "images grouped by their true class; the value of an image is whether it is answered correctly",
+        _TEXTURE,
+    ),
+    ("prediction", "images grouped by the answered class; the value of an image is its confidence", _TEXTURE),
+    (
+        "*/correlation",
+        "over classes: correlation of the share of images with the class's dominant texture and the mean value",
+        _TEXTURE,
+    ),
+    ("*/textures", "mean number of textures in a class", _TEXTURE),
+    ("*/with_dominant", "mean value of images that show the dominant texture of their class", _TEXTURE),
+    ("*/without_dominant", "mean value of images that do not show the dominant texture of their class", _TEXTURE),
+    ("*/gap", "images with the dominant texture of their class minus images without it", _TEXTURE),
+    ("*/all", "mean value of all images", _TEXTURE),
+    ("clean_errors", "wrong answers to clean photographs", _TEXTURE),
+    ("*/prediction", "share of images whose texture is the usual one of the answered class only", _TEXTURE),
+    ("*/label", "share of images whose texture is the usual one of the true class only", _TEXTURE),
+    ("*/both", "share of images whose texture is the usual one of both classes", _TEXTURE),
+    ("*/neither", "share of images whose texture is the usual one of neither class", _TEXTURE),
+    ("*/not_label", "share of images whose texture is not the usual one of the true class", _TEXTURE),
+    (
+        "classes/more_prediction",
+        "share of classes in which more images show the texture of the answer than that of the label",
+        _TEXTURE,
+    ),
+    ("classes/only_prediction", "share of classes in which no image shows the texture of the label only", _TEXTURE),
+    ("shuffled", "the same number after the classes were permuted: what arises without any association", _TEXTURE),
+)
+_REASONS = {
+    "failed": "this observer could not be measured; the note says why. Exit status 1",
+    "not_applicable": "this protocol cannot be applied to this observer (recorded answers to other images, answers "
+    "of another kind); the note says why",
+}
+_NOTES = {
+    "partial set*": "the stimuli are incomplete: the note says how many of the published ones there are",
+    "limited to*": "--limit restricted the stimuli",
+    "decided": "a trial is decided where the answer is the class of the shape or the class of the texture",
+    "undecided": "the answer is neither the class of the shape nor the class of the texture",
+    "aligned": "shape and texture are of the same class: such images never count",
+    "conflict": "a trial is in conflict where shape and texture are of different classes",
+    "unreadable": "files that could not be decoded; they are excluded and counted",
+    "unanswered": "stimuli without any recorded answer",
+    "headline": "the one number of a protocol, declared with its condition, its direction and the value of people",
+    "direction": "what a larger headline means: shape, texture or correct",
+    "plane": "the shape axis and the texture axis of a protocol that measures both",
+    "origin": "where a part comes from: cuebench, an installed distribution with its version, a file, or this session",
+    "partial": "in published tables: REFINED-BIAS's name for a decision among the 16 classes (16-way). Earlier "
+    "versions of cuebench used it as the name of that condition",
+    "full": "in published tables: REFINED-BIAS's name for a decision among all 1,000 classes (1000-way). Earlier "
+    "versions of cuebench used it as the name of that condition",
+    "TAV": "texture association value: how strongly a model ties a texture to a class; `explain texture_association`",
+    "percentile": "share of the published models below a value, ties counted half",
+    "strict": "a printed figure that follows from the printed digits without any allowance for rounding",
+}
+_OBSERVERS = {
+    "model": "an observer that looks at pixels",
+    "person": "one subject of a recording",
+    "people": "all people of a recording, their answers pooled",
+    "ideal": "an observer that answers from the truth, so that its bias is known",
+}
+_ANSWERS = {
+    "logits": "a number for each class",
+    "features": "a vector for each image",
+    "masks": "a class for each pixel",
+    "decisions": "one class for each image",
+}
+
+WORDS: tuple[Word, ...] = (
+    *(Word(word, "column", meaning) for word, meaning in _COLUMNS.items()),
+    *(Word(word, "interval", meaning) for word, meaning in _INTERVALS.items()),
+    *(Word(pattern, "condition", meaning, protocols) for pattern, meaning, protocols in _CONDITIONS),
+    *(Word(word, "instead of a number", meaning) for word, meaning in _REASONS.items()),
+    *(Word(word, "note", meaning) for word, meaning in _NOTES.items()),
+    *(Word(word, "observer", meaning) for word, meaning in _OBSERVERS.items()),
+    *(Word(word, "answer", meaning) for word, meaning in _ANSWERS.items()),
+)
+"""Every printed word that is not the name of a part."""
+
+
+def words_for(text: str) -> list[Word]:
+    """Return the words that a text can be, whatever their kind.
+
+    >>> [word.kind for word in words_for("ci_low")]
+    ['column']
+    """
+    matches = [w for w in WORDS if fnmatchcase(text, w.pattern.removeprefix("*/"))]
+    return _most_specific([w for w in matches if "/" in text or "/" not in w.pattern.removeprefix("*/")])
+
+
+def read_condition(condition: str, protocol: str = "", declared: Sequence[Word] = ()) -> list[Meaning]:
+    """Explain a condition part by part.
+
+    Parameters
+    ----------
+    condition : str
+        As it stands in a score: ``16-way/class=cat``, ``eed+voronoi H=run``.
+    protocol : str
+        Whose condition; empty: the meanings in all protocols.
+    declared : sequence of Word
+        Further words, such as those that protocols of plug-ins declare.
+
+    Returns
+    -------
+    list of Meaning
+        In the order of the parts. A part without words is a name of something else (a cue), or not known.
+
+    Examples
+    --------
+    >>> [meaning.text for meaning in read_condition("eed+voronoi H=run", "cue_decomposition")]
+    ['eed+voronoi', 'eed', 'voronoi', 'H=run']
+    """
+    words = [w for w in (*WORDS, *declared) if w.kind == "condition"]
+    known = [w for w in words if not protocol or not w.protocols or protocol in w.protocols]
+    parts = _parts(condition, known)
+    meanings, position = [], 0
+    while position < len(parts):
+        length, matches = _longest(parts, position, known)
+        text = "/".join(parts[position : position + length])
+        meanings.append(Meaning(text, matches))
+        if length == 1 and "+" in text and "=" not in text:
+            meanings += [Meaning(cue, _longest([cue], 0, known)[1]) for cue in text.split("+")]
+        position += length
+    return meanings
+
+
+def _parts(condition: str, known: Sequence[Word]) -> list[str]:
+    """Split a condition at ``/`` and before ``H=``; a class name may itself contain a ``/``."""
+    parts: list[str] = []
+    for part in condition.replace(" H=", "/H=").split("/"):
+        if parts and "=" in parts[-1] and not _longest([parts[0], part], 1, known)[1]:
+            parts[-1] += f"/{part}"
+        else:
+            parts.append(part)
+    return parts
+
+
+def _longest(parts: Sequence[str], position: int, known: Sequence[Word]) -> tuple[int, tuple[Word, ...]]:
+    """Return how many parts are explained together from a position on, and by which words."""
+    matches: dict[tuple[int, bool], list[Word]] = {}
+    for word in known:
+        inside = word.pattern.startswith("*/")
+        patterns = word.pattern.removeprefix("*/").split("/")
+        texts = parts[position : position + len(patterns)]
+        fits = len(texts) == len(patterns) and all(fnmatchcase(t, p) for t, p in zip(texts, patterns))
+        if fits and (position or not inside):
+            matches.setdefault((len(patterns), inside), []).append(word)
+    if not matches:
+        return 1, ()
+    best = max(matches)
+    return best[0], tuple(_most_specific(matches[best]))
+
+
+def _most_specific(words: Sequence[Word]) -> list[Word]:
+    """Return the longest pattern of each protocol and kind: ``H=run*`` rather than ``H=*``."""
+    longest: dict[tuple[tuple[str, ...], str], Word] = {}
+    for word in words:
+        key = (word.protocols, word.kind)
+        if key not in longest or len(word.pattern) > len(longest[key].pattern):
+            longest[key] = word
+    return list(longest.values())

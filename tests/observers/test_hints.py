@@ -1,0 +1,180 @@
+"""Hints of error messages, followed: what they say to do works."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import cuebench
+from cuebench.errors import UserError
+from cuebench.observers.base import LoadOptions
+from cuebench.observers.conformance import check_observer
+from cuebench.observers.load import load
+from cuebench.stimuli.makers.base import make
+
+pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("torch")]
+torch = pytest.importorskip("torch")
+CPU = LoadOptions(device="cpu", offline=True)
+TEN = [f"class {i}" for i in range(10)]
+
+
+def hint_of(spec):
+    with pytest.raises(UserError) as error:
+        load(spec, CPU)
+    return error.value.hint
+
+
+@pytest.fixture(scope="module")
+def mine(tmp_path_factory, tiny):
+    """A factory ``net`` of three classes, and their names."""
+    return tiny.checkpointed(tmp_path_factory.mktemp("mine"))
+
+
+def state_dict(mine):
+    from cuebench.observers.adapters.python import factory_of
+
+    return factory_of(f"{mine}/my_models.py:net")().state_dict()
+
+
+class TestCheckpointsWithMoreThanTensors:
+    """The hint is a command that keeps the tensors; it runs the code in the file, and says so."""
+
+    def convert(self, mine, file, content):
+        torch.save(content, file)
+        options = f"arch=python:{mine}/my_models.py:net&labels={mine}/labels.json&preprocess.size=24"
+        hint = hint_of(f"checkpoint:{file}?{options}")
+        assert "trust" in hint
+        assert "runs the code" in hint
+        code, converted = re.search(r'python -c "(.*)"; then load (\S+)$', hint).groups()
+        subprocess.run([sys.executable, "-c", code], check=True, cwd=mine)
+        (observer,) = load(f"checkpoint:{converted}?{options}", CPU)
+        check_observer(observer)
+        return observer
+
+    def test_a_namespace_of_settings_beside_the_weights(self, mine, tmp_path):
+        content = {"state_dict": state_dict(mine), "args": argparse.Namespace(lr=0.1), "epoch": 3}
+        observer = self.convert(mine, tmp_path / "best.pth", content)
+        expected = content["state_dict"]["head.weight"]
+        torch.testing.assert_close(observer.module.state_dict()["head.weight"], expected)
+
+    def test_a_state_dict_with_a_moving_average_beside_it(self, mine, tmp_path):
+        zeros = {key: torch.zeros_like(value) for key, value in state_dict(mine).items()}
+        content = {"model": state_dict(mine), "model_ema": zeros, "args": argparse.Namespace(lr=0.1)}
+        observer = self.convert(mine, tmp_path / "both.pt", content)
+        assert not observer.module.state_dict()["head.weight"].any()
+        assert any("'model_ema' (and not 'model')" in note for note in observer.notes)
+
+
+class TestHeadsOfOtherClasses:
+    """A head of ten classes needs their names, and nothing else."""
+
+    def follow(self, folder, spec):
+        hint = hint_of(spec)
+        assert "its head has 10 classes" in hint
+        assert "labels=FILE" in hint
+        (folder / "ten.json").write_text(json.dumps(TEN))
+        (observer,) = load(f"{spec}&labels={folder / 'ten.json'}", CPU)
+        assert observer.labels.names == tuple(TEN)
+        check_observer(observer)
+
+    @pytest.mark.parametrize("form", ["checkpoint:{file}?arch=timm:{name}", "timm:{name}?checkpoint={file}"])
+    @pytest.mark.parametrize("name", ["test_vit", "test_resnet"])
+    def test_timm(self, tmp_path, form, name):
+        timm = pytest.importorskip("timm")
+        torch.save(timm.create_model(name, num_classes=10).state_dict(), tmp_path / "ten.pt")
+        self.follow(tmp_path, form.format(file=tmp_path / "ten.pt", name=name))
+
+    def test_two_heads(self, tmp_path):
+        """A distilled network has two heads, which both have ten classes."""
+        timm = pytest.importorskip("timm")
+        name = "deit_tiny_distilled_patch16_224"
+        torch.save(timm.create_model(name, num_classes=10).state_dict(), tmp_path / "ten.pt")
+        self.follow(tmp_path, f"checkpoint:{tmp_path / 'ten.pt'}?arch=timm:{name}")
+
+    @pytest.mark.parametrize(
+        "form", ["checkpoint:{file}?arch=torchvision:{name}", "torchvision:{name}?checkpoint={file}"]
+    )
+    def test_torchvision(self, tmp_path, form):
+        from torchvision import models
+
+        name = "shufflenet_v2_x0_5"
+        torch.save(models.get_model(name, num_classes=10).state_dict(), tmp_path / "ten.pt")
+        self.follow(tmp_path, form.format(file=tmp_path / "ten.pt", name=name))
+
+    def test_lite(self, tmp_path):
+        lite = pytest.importorskip("efficientnet_lite_pytorch")
+        torch.save(lite.EfficientNet.from_name("efficientnet-lite0", num_classes=10).state_dict(), tmp_path / "ten.pt")
+        self.follow(tmp_path, f"lite:efficientnet_lite0?checkpoint={tmp_path / 'ten.pt'}")
+
+    def test_transformers(self, tmp_path, tiny):
+        transformers = pytest.importorskip("transformers")
+        thousand, ten = tiny.classifier(tmp_path / "thousand"), tiny.classifier(tmp_path / "ten", classes=10)
+        model = transformers.AutoModelForImageClassification.from_pretrained(ten)
+        torch.save(model.state_dict(), tmp_path / "ten.pt")
+        self.follow(tmp_path, f"transformers:{thousand}?checkpoint={tmp_path / 'ten.pt'}")
+
+    def test_names_of_another_number(self, tmp_path):
+        timm = pytest.importorskip("timm")
+        torch.save(timm.create_model("test_vit", num_classes=10).state_dict(), tmp_path / "ten.pt")
+        (tmp_path / "three.json").write_text(json.dumps(TEN[:3]))
+        spec = f"checkpoint:{tmp_path / 'ten.pt'}?arch=timm:test_vit&labels={tmp_path / 'three.json'}"
+        assert "its head has 10 classes" in hint_of(spec)
+
+    def test_another_architecture_is_no_other_head(self, tmp_path):
+        timm = pytest.importorskip("timm")
+        torch.save(timm.create_model("test_resnet").state_dict(), tmp_path / "net.pt")
+        assert "its head" not in hint_of(f"checkpoint:{tmp_path / 'net.pt'}?arch=timm:test_vit")
+
+
+def test_two_files_of_one_name(mine, tmp_path, data_root):
+    """Two runs of a training, each with its best.pth: the hint says which spec to write."""
+    specs = []
+    for run in ("a", "b"):
+        (tmp_path / run).mkdir()
+        torch.save(state_dict(mine), tmp_path / run / "best.pth")
+        (tmp_path / "labels.json").write_text(json.dumps(["cat", "dog", "car", "clock"]))
+        options = f"arch=python:{mine}/my_models.py:Net&preprocess.size=24"
+        specs.append(f"checkpoint:{tmp_path / run / 'best.pth'}?{options}&labels={mine}/labels.json")
+    with pytest.raises(UserError, match="two observers are called 'checkpoint:best'") as error:
+        cuebench.evaluate(specs, "cue_conflict", data_root=data_root, out=tmp_path / "run", device="cpu")
+    renamed = error.value.hint.rpartition(" ")[2].replace("NAME", "b")
+    assert renamed.startswith(specs[1])
+    names = [load(spec, CPU)[0].name for spec in (specs[0], renamed)]
+    assert names == ["checkpoint:best", "b"]
+
+
+def test_a_label_map_of_a_decomposition(mine, tmp_path):
+    """Images of cats and dogs, a network that knows a tabby and a retriever: the hint says where the map goes."""
+    rng = np.random.default_rng(0)
+    for name in ("cat", "dog"):
+        for i in range(2):
+            place = tmp_path / "images" / name / f"{name}{i}.png"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(rng.integers(0, 256, (40, 40, 3), dtype=np.uint8)).save(place)
+    data = tmp_path / "data"
+    make("cue_decomposition", data, source=str(tmp_path / "images"), size=32, resize=32, steps=4, workers=1)
+    (tmp_path / "classes.json").write_text(json.dumps(["tabby", "golden retriever", "sports car"]))
+    spec = f"python:{mine}/my_models.py:ready?labels={tmp_path / 'classes.json'}&name=net"
+
+    def run(out):
+        return cuebench.evaluate(
+            spec, "cue_decomposition", data_root=data, out=tmp_path / out, device="cpu", resamples=20
+        )
+
+    with pytest.raises(UserError) as error:
+        run("first")
+    place, example = re.search(r"in (\S+labels\.json), e\.g\. (\{.*\})", str(error.value)).groups()
+    assert set(json.loads(example)) == {"targets"}
+    targets = {"cat": ["tabby"], "dog": ["golden retriever"]}
+    with open(place, "w", encoding="utf-8") as file:
+        json.dump({"targets": targets}, file)
+    scores = run("second")
+    assert {s.observer for s in scores.rows} == {"net"}
+    assert not scores.failures

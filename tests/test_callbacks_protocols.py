@@ -35,7 +35,7 @@ class Case(NamedTuple):
     data_root: Path | None
     labels: tuple[str, ...] | None = CLASSES
     task: str = "classification"
-    settings: dict[str, str] = {}
+    settings: tuple[tuple[str, str], ...] = ()
 
 
 def noise(path: Path, seed: int, size: tuple[int, int] = (40, 40)) -> None:
@@ -93,7 +93,11 @@ def cue_decomposition_segmentation(root: Path) -> Case:
         mask = np.kron(np.random.default_rng(k).integers(1, 4, (3, 4)), np.ones((8, 8), int)).astype(np.uint8)
         (root / "source" / "masks").mkdir(exist_ok=True)
         Image.fromarray(mask).save(root / "source" / "masks" / f"{k}.png")
-    classes = {"dataset": "colours", "classes": [{"name": n, "ids": [i + 1]} for i, n in enumerate(names)], "ignore": [0]}
+    classes = {
+        "dataset": "colours",
+        "classes": [{"name": n, "ids": [i + 1]} for i, n in enumerate(names)],
+        "ignore": [0],
+    }
     (root / "source" / "classes.json").write_text(json.dumps(classes))
     make("cue_decomposition", root, source=str(root / "source"), cues="eed,voronoi", **MADE)
     return Case(root, names, "segmentation")
@@ -108,7 +112,7 @@ CASES: dict[str, Callable[[Path], Case]] = {
     "imagenet_accuracy": with_photographs,
     "refined_bias": refined_bias,
     "texture_association": texture_association,
-    "triplets": lambda root: Case(None, None, settings={"triplets.experiments": "3"}),
+    "triplets": lambda root: Case(None, None, settings=(("triplets.experiments", "3"),)),
 }
 
 
@@ -130,7 +134,7 @@ def test_the_callback_measures_what_a_run_measures(name: str, tmp_path: Path) ->
     limit = 24 if case.data_root is None else 0
     net = network(len(case.labels) if case.labels else 6, case.task)
     watch = BiasOverTraining(
-        preprocess=PLAIN, labels=case.labels, protocols=name, data_root=case.data_root, settings=case.settings,
+        preprocess=PLAIN, labels=case.labels, protocols=name, data_root=case.data_root, settings=dict(case.settings),
         task=case.task, limit=limit, resamples=100, batch_size=7,
     )  # fmt: skip
     values = watch(0, net)
@@ -138,7 +142,7 @@ def test_the_callback_measures_what_a_run_measures(name: str, tmp_path: Path) ->
         net, name="model", preprocess=PLAIN, labels=case.labels, device="cpu", task=case.task, fingerprint="1"
     )
     run = cb.evaluate(
-        model, name, data_root=case.data_root, out=tmp_path / "run", settings=case.settings, limit=limit,
+        model, name, data_root=case.data_root, out=tmp_path / "run", settings=dict(case.settings), limit=limit,
         resamples=100, workers=0, device="cpu",
     )  # fmt: skip
     column = headline_column(run, name)

@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from cuebench.errors import UserError
-from cuebench.labels import LabelMap, LabelSpace, coverage_problems, label_map, label_space, softmax
+from cuebench.labels import (
+    MAP_FORM,
+    LabelMap,
+    LabelSpace,
+    coverage_hint,
+    coverage_problems,
+    label_map,
+    label_space,
+    softmax,
+)
 
 SHARED_INDICES = Path(__file__).resolve().parents[2] / "shared"
 
@@ -236,3 +245,18 @@ def test_a_label_file_of_another_kind(tmp_path):
     (tmp_path / "mine.txt").write_text("cat")
     with pytest.raises(UserError, match=r"neither \.json nor \.csv"):
         label_space(tmp_path / "mine.txt")
+
+
+def test_the_hint_names_the_file_that_the_set_reads(tmp_path):
+    """A set in the protocol's own folder has its label map there; a set of photographs has none."""
+    hint = coverage_hint("cue_conflict", str(tmp_path / "cue_conflict" / "stimuli"))
+    assert str(tmp_path / "cue_conflict" / "labels.json") in hint
+    assert label_map(json.loads(MAP_FORM)["targets"]).names == ("cat", "car")
+    assert "labels.json" not in coverage_hint("imagenet_accuracy", str(tmp_path / "imagenet_val"))
+
+
+@pytest.mark.parametrize(("read", "form"), [(label_map, "targets"), (label_space, "names")])
+def test_a_file_that_is_missing_is_answered_with_its_form(tmp_path, read, form):
+    with pytest.raises(UserError, match="does not exist") as error:
+        read(tmp_path / "none.json")
+    assert form in error.value.hint

@@ -76,7 +76,7 @@ def test_what_does_not_fit_is_an_error_that_says_what_does(name, given, accepted
 
 
 def test_an_unknown_name_is_answered_with_the_nearest():
-    with pytest.raises(UserError, match="unknown option of part 'x': 'colur'. Did you mean 'colour'"):
+    with pytest.raises(UserError, match=r"unknown option of part 'x': 'colur'\. Did you mean 'colour'"):
         parse(DECLARED, {"colur": "grey"}, "part 'x'")
 
 

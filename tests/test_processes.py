@@ -86,16 +86,16 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("user_tasks")
 
 
-def test_a_dead_worker_is_replaced_and_somebody_is_told(tasks: ModuleType) -> None:
-    told: list[str] = []
-    with ProcessPool(1, tell=told.append) as pool:
+def test_a_dead_worker_is_replaced_and_reported(tasks: ModuleType) -> None:
+    messages: list[str] = []
+    with ProcessPool(1, tell=messages.append) as pool:
         first = pool.submit(tasks.process, 0).result(20)
         pool._workers[0]._process.kill()
         pool._workers[0]._process.wait()
         found = [pool.submit(tasks.process, i).result(20) for i in range(2)]
     assert found[0] == found[1]
     assert found[0] not in (first, os.getpid())
-    (text,) = told
+    (text,) = messages
     assert "signal 9" in text
 
 
@@ -107,12 +107,13 @@ def test_without_a_listener_a_death_is_a_warning() -> None:
 
 
 def test_a_task_that_kills_is_tried_twice_and_never_here(tasks: ModuleType) -> None:
-    told: list[str] = []
-    with ProcessPool(1, tell=told.append) as pool:
-        with pytest.raises(WorkerDied, match="the same task killed two worker processes: .*status 7; it ended with status 7"):
+    messages: list[str] = []
+    with ProcessPool(1, tell=messages.append) as pool:
+        twice = r"the same task killed two worker processes: .*status 7; it ended with status 7"
+        with pytest.raises(WorkerDied, match=twice):
             pool.submit(tasks.die, 7).result(20)
         assert pool.submit(math.sqrt, 4.0).result(20) == 2
-    assert len(told) == 2
+    assert len(messages) == 2
 
 
 @pytest.mark.parametrize("function", ["unpackable", "unreadable"])

@@ -59,4 +59,4 @@ if __name__ == "__main__":
         pipes[1].flush()
         serve(*pipes)
     except OSError:
-        os._exit(1)  # the parent is gone: nobody is left to be told, and the rest of the pipe cannot be flushed
+        os._exit(1)  # the parent is gone, and the rest of the pipe cannot be flushed

@@ -7,8 +7,8 @@
 >>> watch.figure().save("bias.svg")                                        # doctest: +SKIP
 
 With Lightning: ``Trainer(callbacks=[watch.lightning()])``. The pictures are a fixed set, decoded or drawn once; one
-measurement is one forward pass over them, checked, reduced and scored as in a run. The network is left as it was
-found: mode, device, weights, random numbers.
+measurement is one forward pass over them, checked, reduced and scored as in a run. The network's mode, device and
+weights and the state of the random numbers are left as they were.
 """
 
 from __future__ import annotations

@@ -116,6 +116,12 @@ def _data(root: Path | None) -> Iterator[Finding]:
         except UserError as error:
             yield Finding(f"data of {name}", "missing", error.message, error.hint)
             continue
+        except Exception as error:
+            if KINDS["protocols"].origin(name) == BUILT_IN:
+                raise
+            fix = f"report this to the authors of {KINDS['protocols'].origin(name)}"
+            yield Finding(f"data of {name}", "broken", f"{type(error).__name__}: {error}", fix)
+            continue
         partial = f" ({'; '.join(stimuli.partial)})" if stimuli.partial else ""
         yield Finding(f"data of {name}", "ok", f"{len(stimuli):,} stimuli{partial}")
 

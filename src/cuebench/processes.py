@@ -87,7 +87,7 @@ class ProcessPool:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        # After Ctrl-C or an error nobody waits for these any more.
+        # After Ctrl-C or an error these are not awaited any more.
         with suppress(queue.Empty):
             while (task := self._tasks.get_nowait()) is not None:
                 task.future.cancel()
@@ -129,8 +129,7 @@ class _Worker:
                 raise answer
             return answer
         raise WorkerDied(
-            f"the same task killed two worker processes: {'; '.join(causes)}. "
-            "If the memory ran out, use fewer workers"
+            f"the same task killed two worker processes: {'; '.join(causes)}. If the memory ran out, use fewer workers"
         )
 
     def _replace(self, error: BaseException) -> str:
@@ -159,7 +158,7 @@ class _Worker:
 
 
 def _settle(future: Future[Answer], function: Callable[[Argument], Answer], argument: Argument) -> None:
-    """Put the answer or the failure on the future: nobody waits for ever."""
+    """Put the answer or the failure on the future, so that a caller never waits for ever."""
     try:
         answer = function(argument)
     except Exception as error:  # noqa: BLE001 - handed to the caller that waits

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from planted_scores import planted_scores
 
 from cuebench import cli, registry
 from cuebench.catalogue.explain import explain
@@ -15,6 +14,7 @@ from cuebench.errors import UserError
 from cuebench.protocols.base import NOT_MEASURED, PARTIAL
 from cuebench.types import IntervalKind, Score
 from cuebench.words import WORDS, read_condition
+from planted_scores import planted_scores
 
 CUE = '''
 from cuebench.cues.base import CueInfo
@@ -105,6 +105,7 @@ def test_a_part_of_a_file_is_explained(tmp_path: Path, capsys: pytest.CaptureFix
     assert cli.invoke(["explain", f"python:{file}:number"]) == 2
     assert "is a int, not a part" in " ".join(capsys.readouterr().err.split())
     assert cli.invoke(["explain", f"python:{file}:nothing"]) == 2
+    registry.cues.added.clear()
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from planted_scores import planted_scores
 from rich.console import Console
 
 from cuebench.cli._tables import print_scores, value_with_interval
@@ -13,6 +12,7 @@ from cuebench.protocols.base import PARTIAL
 from cuebench.protocols.headline import headline_column
 from cuebench.registry import protocols
 from cuebench.types import Score
+from planted_scores import planted_scores
 
 
 def row(observer: str, value: float, note: str = "", metric: str = "shape_bias", condition: str = "16-way") -> Score:

@@ -10,7 +10,9 @@ from PIL import Image
 from cuebench.cli import invoke as run
 from cuebench.cli.cue import parse_settings
 from cuebench.cues import composite, contrast, voronoi_shuffle
+from cuebench.cues.base import CueInfo, on_images
 from cuebench.errors import UserError
+from cuebench.registry import cues
 from cuebench.stimuli.apply_cue import apply_cue
 from cuebench.stimuli.cue_files import file_seed, read_image
 
@@ -90,8 +92,8 @@ def test_foreign_files_are_not_taken_for_results(photos, tmp_path):
 
 def test_the_manifest_says_how_the_folder_was_made(photos, tmp_path):
     apply_cue("contrast", photos, tmp_path / "out", options={"level": 0.3}, seed=7, workers=1)
-    found = json.loads((tmp_path / "out/cue.json").read_text())
-    assert (found["cue"], found["options"], found["seed"]) == ("contrast", {"level": 0.3}, 7)
+    record = json.loads((tmp_path / "out/cue.json").read_text())
+    assert (record["cue"], record["options"], record["seed"]) == ("contrast", {"level": 0.3}, 7)
 
 
 def test_unreadable_files_are_named_and_the_rest_is_made(photos, tmp_path):
@@ -177,6 +179,8 @@ def test_palettes_are_colours_and_16_bits_are_refused(tmp_path):
     [
         ("voronoi", {}, "Did you mean 'voronoi_shuffle'"),
         ("voronoi_shuffle", {"options": {"site": 4}}, "Did you mean 'sites'"),
+        ("voronoi_shuffle", {"options": {"sites": "many"}}, "sites='many': expected a whole number"),
+        ("voronoi_shuffle", {"options": {"rng": 1}}, "unknown option"),
         ("contours", {}, "needs an object mask"),
         ("blend", {}, "needs a second image"),
         ("contrast", {"mask": "x.png"}, "takes no mask"),
@@ -207,6 +211,51 @@ def test_results_below_the_source_are_not_taken_as_sources(photos):
     assert apply_cue("contrast", photos, photos / "out", workers=1).kept == 3
 
 
+FILE = '''
+from cuebench.cues.base import CueInfo, on_images
+
+@CueInfo(kind="corruption", reference="none")
+def darken(image, *, by: float = 0.5):
+    """Darken an image."""
+    return on_images(lambda pixels: pixels * by, image)
+
+@CueInfo(kind="corruption", reference="none")
+def breaks(image):
+    """Raise."""
+    raise ZeroDivisionError("by nothing")
+'''
+
+
+def test_a_cue_of_a_file_runs_in_worker_processes(photos, tmp_path):
+    (tmp_path / "mine.py").write_text(FILE)
+    name = f"python:{tmp_path / 'mine.py'}:darken"
+    assert apply_cue(name, photos, tmp_path / "out", options={"by": "0"}, workers=2).made == 3
+    assert not pixels(tmp_path / "out/cats/b.png").any()
+    assert json.loads((tmp_path / "out/cue.json").read_text())["options"] == {"by": 0.0}
+    with pytest.raises(UserError, match="Did you mean 'by'"):
+        apply_cue(name, photos, tmp_path / "other", options={"bye": "0"})
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_cue_of_a_file_that_raises_is_named(photos, tmp_path, workers):
+    (tmp_path / "mine.py").write_text(FILE)
+    name = f"python:{tmp_path / 'mine.py'}:breaks"
+    with pytest.raises(UserError, match=r"all 3 files failed: cue '\S+:breaks' failed: ZeroDivisionError: by nothing"):
+        apply_cue(name, photos, tmp_path / "out", workers=workers)
+
+
+def test_a_function_is_a_cue_without_a_file(photos, tmp_path):
+    @CueInfo(kind="corruption", reference="none")
+    def inverted(image):
+        return on_images(lambda pixels: 1 - pixels, image)
+
+    try:
+        assert apply_cue(inverted, photos, tmp_path / "out", workers=2).made == 3
+    finally:
+        cues.added.pop("inverted", None)
+    assert np.array_equal(pixels(tmp_path / "out/a.png"), 255 - pixels(photos / "a.png"))
+
+
 def test_the_verb(photos, tmp_path, capsys):
     out = tmp_path / "out"
     call = ["cue", "patch_shuffle", str(photos), str(out), "--set", "grid=4", "--seed", "2", "--workers", "1"]
@@ -235,8 +284,8 @@ def test_the_verb_without_its_arguments(call, capsys):
 
 
 def test_settings_are_read_as_values():
-    found = parse_settings(["sites=8", "level=.5", "sigma=inf", "mode=corrected", "angles=0,90", "keep_colour=true"])
-    assert found == {
+    record = parse_settings(["sites=8", "level=.5", "sigma=inf", "mode=corrected", "angles=0,90", "keep_colour=true"])
+    assert record == {
         "sites": 8,
         "level": 0.5,
         "sigma": float("inf"),

@@ -53,10 +53,10 @@ def test_published_levels(name, keyword):
 
 
 def test_published_constants():
-    from cuebench.cues import _grey
+    from cuebench.cues import grey
 
-    assert _grey.WEIGHTS == (0.2125, 0.7154, 0.0721)
-    assert _grey.MEAN_GREY == 0.4423
+    assert grey.WEIGHTS == (0.2125, 0.7154, 0.0721)
+    assert grey.MEAN_GREY == 0.4423
     assert cues.module("uniform_noise").CONTRAST == cues.module("salt_and_pepper").CONTRAST == 0.3
 
 

@@ -122,9 +122,9 @@ def test_one_frozen_cycle_is_a_polynomial_of_the_step():
 def test_fast_scheme_converges_to_the_explicit_one():
     image = blobs()
     want = raw(image, steps(2000))
-    found = [psnr(raw(image, cycle_plan([800.0], m, 0.5)), want) for m in (2, 8, 32, 128)]
-    assert found == sorted(found)
-    assert found[-1] > 60
+    accuracies = [psnr(raw(image, cycle_plan([800.0], m, 0.5)), want) for m in (2, 8, 32, 128)]
+    assert accuracies == sorted(accuracies)
+    assert accuracies[-1] > 60
 
 
 @pytest.mark.parametrize("steps", [400, 16384])

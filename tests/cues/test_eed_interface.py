@@ -33,9 +33,9 @@ def test_shape_and_dtype_are_kept(shape, dtype):
 
 def test_batch_size_and_workers_change_nothing():
     batch = RNG.random((5, 14, 15, 3)).astype(np.float32)
-    one = eed(batch, steps=300, accuracy=40, workers=1)
-    assert np.array_equal(one, eed(batch, steps=300, accuracy=40, workers=4))
-    assert np.array_equal(one, np.stack([eed(image, steps=300, accuracy=40) for image in batch]))
+    single = eed(batch, steps=300, accuracy=40, workers=1)
+    assert np.array_equal(single, eed(batch, steps=300, accuracy=40, workers=4))
+    assert np.array_equal(single, np.stack([eed(image, steps=300, accuracy=40) for image in batch]))
 
 
 def test_stretch_reaches_the_full_range_over_all_channels():

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from cuebench.arrays import Array
 from cuebench.cues import contours, edges, mean_shift, silhouette, sketch
-from cuebench.cues.base import Array
 from cuebench.cues.contours import blur_inside, border
 from cuebench.errors import UserError
 

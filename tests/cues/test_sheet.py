@@ -53,8 +53,8 @@ def test_guessed_mask_finds_a_bright_object():
     y, x = np.mgrid[:100, :100]
     disc = (y - 50) ** 2 + (x - 50) ** 2 < 30**2
     image = np.where(disc[..., None], 220, 30).astype(np.uint8) + np.zeros((1, 1, 3), np.uint8)
-    found = guess_mask(image)
-    assert (found & disc).sum() / (found | disc).sum() > 0.9
+    guess = guess_mask(image)
+    assert (guess & disc).sum() / (guess | disc).sum() > 0.9
 
 
 def test_neighbouring_groups_share_a_row_where_they_fit():

@@ -78,8 +78,8 @@ def test_greyscale_fades_to_luminance():
 
 def test_channel_shuffle_draws_each_of_the_five_orders_and_never_the_identity():
     drawn = [channel_shuffle(COLOUR, rng=seed) for seed in range(40)]
-    found = {next(o for o in ORDERS if np.array_equal(d, COLOUR[..., list(o)])) for d in drawn}
-    assert found == set(ORDERS)
+    orders = {next(o for o in ORDERS if np.array_equal(d, COLOUR[..., list(o)])) for d in drawn}
+    assert orders == set(ORDERS)
 
 
 def test_channel_shuffle_leaves_grey_alone():

@@ -17,12 +17,20 @@ from cuebench.errors import UserError
 from cuebench.observers.base import LoadOptions
 from cuebench.observers.conformance import check_observer
 from cuebench.observers.load import load
+from cuebench.observers.torch.torchvision_import import import_torchvision
 from cuebench.stimuli.makers.base import make
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("torch")]
 torch = pytest.importorskip("torch")
 CPU = LoadOptions(device="cpu", offline=True)
 TEN = [f"class {i}" for i in range(10)]
+TORCHVISION = ["checkpoint:{file}?arch=torchvision:{name}", "torchvision:{name}?checkpoint={file}"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _torchvision():
+    """timm and transformers import torchvision, which needs repair first where it was built for another torch."""
+    import_torchvision()
 
 
 def hint_of(spec):
@@ -98,9 +106,7 @@ class TestHeadsOfOtherClasses:
         torch.save(timm.create_model(name, num_classes=10).state_dict(), tmp_path / "ten.pt")
         self.follow(tmp_path, f"checkpoint:{tmp_path / 'ten.pt'}?arch=timm:{name}")
 
-    @pytest.mark.parametrize(
-        "form", ["checkpoint:{file}?arch=torchvision:{name}", "torchvision:{name}?checkpoint={file}"]
-    )
+    @pytest.mark.parametrize("form", TORCHVISION)
     def test_torchvision(self, tmp_path, form):
         from torchvision import models
 
@@ -139,7 +145,6 @@ def test_two_files_of_one_name(mine, tmp_path, data_root):
     for run in ("a", "b"):
         (tmp_path / run).mkdir()
         torch.save(state_dict(mine), tmp_path / run / "best.pth")
-        (tmp_path / "labels.json").write_text(json.dumps(["cat", "dog", "car", "clock"]))
         options = f"arch=python:{mine}/my_models.py:Net&preprocess.size=24"
         specs.append(f"checkpoint:{tmp_path / run / 'best.pth'}?{options}&labels={mine}/labels.json")
     with pytest.raises(UserError, match="two observers are called 'checkpoint:best'") as error:
@@ -165,7 +170,7 @@ def test_a_label_map_of_a_decomposition(mine, tmp_path):
 
     def run(out):
         return cuebench.evaluate(
-            spec, "cue_decomposition", data_root=data, out=tmp_path / out, device="cpu", resamples=20
+            spec, "cue_decomposition", data_root=data, out=tmp_path / out, device="cpu", resamples=100
         )
 
     with pytest.raises(UserError) as error:

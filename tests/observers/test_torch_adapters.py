@@ -59,6 +59,16 @@ def test_the_seed_decides_and_the_callers_generator_is_left_alone():
     assert run_seed.fingerprint == other.fingerprint
 
 
+@pytest.mark.parametrize(
+    "spec", ["timm:test_vit", "torchvision:shufflenet_v2_x0_5", "lite:efficientnet_lite0?preprocess.size=64"]
+)
+def test_random_weights_have_a_head_for_the_classes_that_are_named(spec, mine):
+    separator = "&" if "?" in spec else "?"
+    (observer,) = load(f"{spec}{separator}weights=random&labels={mine}/labels.json", CPU)
+    assert observer.labels.names == ("cat", "dog", "car")
+    assert answers(observer)["logits"].shape == (2, 3)
+
+
 def test_logits_are_the_same_with_and_without_features():
     observer = load("timm:test_vit?weights=random", CPU)[0]
     np.testing.assert_allclose(

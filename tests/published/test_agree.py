@@ -7,7 +7,6 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
-from planted_scores import MIXTURES, planted_scores
 from scipy import stats
 
 from cuebench.errors import UserError
@@ -17,6 +16,7 @@ from cuebench.published.measures import measures, shared
 from cuebench.registry import protocols
 from cuebench.runs.record import JobRecord, RunRecord
 from cuebench.runs.results import write_scores
+from planted_scores import MIXTURES, planted_scores
 
 
 @pytest.fixture(scope="module")

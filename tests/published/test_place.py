@@ -8,7 +8,6 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 import pytest
-from planted_scores import answers, data_root, planted_scores, score
 
 from cuebench.cli import invoke
 from cuebench.errors import UserError
@@ -20,6 +19,7 @@ from cuebench.registry import protocols
 from cuebench.runs.evaluate import evaluate
 from cuebench.runs.results import write_scores
 from cuebench.types import REMOVED, Stimulus, StimulusSet
+from planted_scores import answers, data_root, planted_scores, score
 
 MIXTURE = "ideal:mixture?shape=0.6"
 

@@ -8,7 +8,6 @@ import math
 from pathlib import Path
 
 import pytest
-from planted_scores import MIXTURES, planted_scores
 
 import cuebench.reports
 from cuebench.analyses.families import Families, Family, family_tests, read_families
@@ -18,6 +17,7 @@ from cuebench.registry import protocols
 from cuebench.reports.comparison import compare
 from cuebench.runs.results import write_scores
 from cuebench.types import Score
+from planted_scores import MIXTURES, planted_scores
 
 HOME = Path(cuebench.reports.__file__).parent
 TABLE_C = HOME.parent / "published" / "tables" / "refined_bias.C.csv"

@@ -305,9 +305,7 @@ def test_a_limit_shows_people_and_models_the_same_images(data_root: Path, tmp_pa
     (tmp_path / "people.csv").write_text("\n".join(lines))
     observers = ["ideal:shape", f"recorded:{tmp_path / 'people.csv'}"]
     found = cb.evaluate(observers, "cue_conflict", data_root=data_root, out=tmp_path / "r", limit=10, resamples=100)
-    counts = {
-        r.observer: r.n + r.n_excluded for r in found if r.metric == "shape_accuracy" and r.condition == "4-way"
-    }
+    counts = {r.observer: r.n + r.n_excluded for r in found if r.metric == "shape_accuracy" and r.condition == "4-way"}
     assert counts == {"ideal:shape": 10, "anna": 10}
     assert "limited to 10 stimuli of the run" in next(r.note for r in found if r.observer == "anna")
     assert cb.score(tmp_path / "r", common=True)

@@ -67,7 +67,9 @@ def test_objects_and_names_together(data_root: Path) -> None:
     assert scores.record.protocols["cue_conflict"]["origin"] == "cuebench"
 
 
-def test_a_file_is_found_again_from_any_folder(data_root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_file_is_found_again_from_any_folder(
+    data_root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (tmp_path / "mine.py").write_text(FILE)
     monkeypatch.chdir(tmp_path)
     scores = measure(data_root, "python:mine.py:MINE")
@@ -113,7 +115,7 @@ def test_a_broken_plug_in_ends_nobodys_run(data_root: Path, monkeypatch: pytest.
     measure(data_root, "cue_conflict", fresh=True)
     with pytest.raises(UserError, match="needs its stimuli"):  # the makers are looked through for the hint
         cb.evaluate("ideal:shape", "imagenet_accuracy", out=data_root / "other")
-    with pytest.raises(UserError, match="cuebench-broken 0.1 cannot be loaded: ImportError"):
+    with pytest.raises(UserError, match=r"cuebench-broken 0\.1 cannot be loaded: ImportError"):
         measure(data_root, "broken")
 
 

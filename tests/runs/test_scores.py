@@ -109,7 +109,9 @@ def test_latex_is_escaped_and_shows_value_and_interval(scores: cb.Scores, tmp_pa
     whole = scores.to_latex()
     assert whole is not None
     body = whole[whole.index(r"\midrule") : whole.index(r"\bottomrule")]
-    assert body.count(r"\\") == len([r for r in scores.table().to_pylist() if r["metric"] not in ("failed", "not_applicable")])
+    assert body.count(r"\\") == len(
+        [r for r in scores.table().to_pylist() if r["metric"] not in ("failed", "not_applicable")]
+    )
     assert "_" not in body.replace(r"\_", "")
     scores.to_latex(tmp_path / "table.tex")
     assert (tmp_path / "table.tex").read_text() == whole
@@ -123,7 +125,9 @@ def test_markdown(scores: cb.Scores) -> None:
     assert lines[2] == "| observer | value [95 % interval] | n |"
     assert lines[3] == "|---|---:|---:|"
     assert lines[4] == "| ideal:shape | 1.000 | 1 |"  # one photograph: no interval
-    kinds = scores.select(metric="shape_bias", condition="4-way", observer="ideal:shape").to_markdown(all_intervals=True)
+    kinds = scores.select(metric="shape_bias", condition="4-way", observer="ideal:shape").to_markdown(
+        all_intervals=True
+    )
     assert kinds is not None
     assert "| resampled |" in kinds
     assert "two_way" in kinds

@@ -22,16 +22,16 @@ def test_every_dataset_is_complete_and_safe(name):
 
 
 def test_listing_has_the_published_structure():
-    found = [parse(Path(f.path).stem) for f in datasets.get("cue_conflict").load()]
-    assert Counter(Counter((s.shape, s.texture) for s in found).values()) == {5: 256}
-    assert len({s.shape_source for s in found}) == 160
-    assert len({s.texture_source for s in found}) == 48
-    assert sum(s.shape == s.texture for s in found) == 80
+    result = [parse(Path(f.path).stem) for f in datasets.get("cue_conflict").load()]
+    assert Counter(Counter((s.shape, s.texture) for s in result).values()) == {5: 256}
+    assert len({s.shape_source for s in result}) == 160
+    assert len({s.texture_source for s in result}) == 48
+    assert sum(s.shape == s.texture for s in result) == 80
 
 
 def test_real_silhouettes_verify_offline(shared):
-    found = fetch("cue_conflict_silhouettes", shared, offline=True)
-    assert (found.files, found.by_hash, found.downloaded) == (160, 160, 0)
+    result = fetch("cue_conflict_silhouettes", shared, offline=True)
+    assert (result.files, result.by_hash, result.downloaded) == (160, 160, 0)
 
 
 def test_real_stimuli_agree_with_the_committed_hashes(shared):

@@ -83,8 +83,8 @@ def test_success_and_the_second_time_asks_nobody(server, tmp_path):
         serve(server, f"/{name}.bin")
     files = [known(f"d/{n}.bin", f"{n}.bin") for n in "abc"]
     seen = []
-    found = fetch(dataset(*files, mirrors=[server.url]), tmp_path, progress=lambda *step: seen.append(step))
-    assert (found.files, found.downloaded, found.by_hash, found.by_structure) == (3, 3, 3, 0)
+    result = fetch(dataset(*files, mirrors=[server.url]), tmp_path, progress=lambda *step: seen.append(step))
+    assert (result.files, result.downloaded, result.by_hash, result.by_structure) == (3, 3, 3, 0)
     assert seen == [(1, 3), (2, 3), (3, 3)]
     assert (tmp_path / "d" / "b.bin").read_bytes() == DATA
     assert sorted(p.name for p in (tmp_path / "d").iterdir()) == ["a.bin", "b.bin", "c.bin"]
@@ -217,8 +217,8 @@ def test_without_a_published_hash_the_structure_counts_and_the_hash_is_remembere
     image = picture(tmp_path / "x.png", size=(224, 224)).read_bytes()
     serve(server, "/x.png", image, "image/png")
     data = dataset(RemoteFile("d/x.png", "x.png", check=png(224, 224)), mirrors=[server.url])
-    found = fetch(data, tmp_path / "root")
-    assert "0 files verified by hash, 1 by structure only" in str(found)
+    result = fetch(data, tmp_path / "root")
+    assert "0 files verified by hash, 1 by structure only" in str(result)
     record = json.loads((tmp_path / "root" / "d" / "fetched.json").read_text())
     assert record["sha256"] == {"d/x.png": hashlib.sha256(image).hexdigest()}
     other = picture(tmp_path / "y.png", (9, 9, 9), (224, 224)).read_bytes()
@@ -259,10 +259,10 @@ def archive(*names, link=False):
 def test_archive_is_unpacked_once(server, tmp_path):
     data = archive("cat/1.png", "dog/2.png")
     serve(server, "/a.zip", data)
-    found = dataset(known("d/a.zip", "a.zip", data, unpack="d/images"), mirrors=[server.url])
-    fetch(found, tmp_path)
+    result = dataset(known("d/a.zip", "a.zip", data, unpack="d/images"), mirrors=[server.url])
+    fetch(result, tmp_path)
     assert (tmp_path / "d" / "images" / "dog" / "2.png").read_bytes() == b"data"
-    assert fetch(found, tmp_path, offline=True).downloaded == 0
+    assert fetch(result, tmp_path, offline=True).downloaded == 0
 
 
 @pytest.mark.parametrize(
@@ -278,8 +278,8 @@ def test_archive_is_unpacked_once(server, tmp_path):
 )
 def test_dangerous_archives_are_refused_whole(server, tmp_path, data, problem):
     serve(server, "/a.zip", data)
-    found = dataset(known("r/d/a.zip", "a.zip", data, unpack="r/d/images"), mirrors=[server.url])
-    assert problem in refused(found, tmp_path)
+    result = dataset(known("r/d/a.zip", "a.zip", data, unpack="r/d/images"), mirrors=[server.url])
+    assert problem in refused(result, tmp_path)
     assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == ["a.zip"]
     assert not (tmp_path / "r" / "d" / "images").exists()
 

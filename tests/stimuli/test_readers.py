@@ -46,12 +46,12 @@ def test_other_names_are_not_parsed(stem):
 
 
 def test_cue_conflict_folder(conflict_folder):
-    found = cue_conflict.read(conflict_folder, expected=1280)
-    assert [s.id for s in found] == ["cat1-dog2", "cat10-cat1", "dog1-cat1", "dog2-dog1"]
-    first = found.stimuli[0]
+    result = cue_conflict.read(conflict_folder, expected=1280)
+    assert [s.id for s in result] == ["cat1-dog2", "cat10-cat1", "dog1-cat1", "dog2-dog1"]
+    first = result.stimuli[0]
     assert (first.path, first.width, first.height, len(first.sha256)) == ("cat/cat1-dog2.png", 8, 6, 64)
-    assert found.partial == ("4 of 1,280 stimuli",)
-    assert (found.expected, found.targets, found.root) == (1280, "", str(conflict_folder))
+    assert result.partial == ("4 of 1,280 stimuli",)
+    assert (result.expected, result.targets, result.root) == (1280, "", str(conflict_folder))
     assert cue_conflict.read(conflict_folder).partial == ()
     assert cue_conflict.read(conflict_folder, expected=4).partial == ()
 
@@ -113,8 +113,8 @@ def test_class_folders_may_be_links(conflict_folder, tmp_path):
 def test_image_folder_by_class(tmp_path, picture):
     picture(tmp_path / "b" / "1.png")
     picture(tmp_path / "a" / "1.jpg")
-    found = image_folder.read(tmp_path)
-    assert [(s.id, s.path, s.label) for s in found] == [("a/1", "a/1.jpg", "a"), ("b/1", "b/1.png", "b")]
+    result = image_folder.read(tmp_path)
+    assert [(s.id, s.path, s.label) for s in result] == [("a/1", "a/1.jpg", "a"), ("b/1", "b/1.png", "b")]
 
 
 @pytest.mark.parametrize(
@@ -147,9 +147,9 @@ def test_csv_with_paths(tmp_path, picture):
     picture(tmp_path / "im" / "b.png")
     picture(tmp_path / "im" / "a.png")
     (tmp_path / "my.csv").write_text("path,shape,texture,seed\nim/b.png,cat,dog,3\nim/a.png,dog,cat,4\n")
-    found = csv_manifest.read(tmp_path / "my.csv", expected=3)
-    assert [(s.id, s.shape, s.seed, s.width) for s in found] == [("im/a", "dog", 4, 8), ("im/b", "cat", 3, 8)]
-    assert (found.name, found.partial) == ("my", ("2 of 3 stimuli",))
+    result = csv_manifest.read(tmp_path / "my.csv", expected=3)
+    assert [(s.id, s.shape, s.seed, s.width) for s in result] == [("im/a", "dog", 4, 8), ("im/b", "cat", 3, 8)]
+    assert (result.name, result.partial) == ("my", ("2 of 3 stimuli",))
 
 
 def test_csv_without_files(tmp_path):
@@ -166,6 +166,8 @@ def test_csv_without_files(tmp_path):
         ("id,label\na,cat\na,dog\n", ["duplicated id 'a'"]),
         ("path\ngone.png\n", ["gone.png: no such file"]),
         ("path,sha256\nx.png,123\n", ["the CSV says 123"]),
+        ("path,recipe\nx.png,contrst\n", ["line 2: recipe: unknown cue 'contrst'. Did you mean 'contrast'"]),
+        ("id,recipe\nx,texture?nam=striped\n", ["unknown option of source 'texture': 'nam'. Did you mean 'name'"]),
         ("id\n", ["no stimuli found"]),
         ("", ["needs a column 'path' or 'id'"]),
     ],

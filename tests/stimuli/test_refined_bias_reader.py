@@ -20,8 +20,8 @@ def save(path, value=0, size=224, mode="RGB"):
 
 
 def test_names():
-    found = parse("32x32_brain_coral_299")
-    assert (found.texture, found.texture_source, facts(found)) == ("brain_coral", "brain_coral_299", {"patch": "32"})
+    result = parse("32x32_brain_coral_299")
+    assert (result.texture, result.texture_source, facts(result)) == ("brain_coral", "brain_coral_299", {"patch": "32"})
     assert parse("soccer_ball_0").shape == "soccer_ball"
     for bad in ("balloon", "4x8_tiger_1", "_3", "4x4_tiger", "3_4"):
         assert parse(bad) is None, bad
@@ -87,14 +87,14 @@ def test_defects_of_every_kind():
             Stimulus("mouse_1", "p6", "d" * 64, shape="mouse", **size),
         ),
     )
-    found = defects(stimuli)
-    assert [(d.stimulus, d.kind) for d in found] == [
+    result = defects(stimuli)
+    assert [(d.stimulus, d.kind) for d in result] == [
         ("book_2", "duplicate"),
         ("clock_1", "size"),
         ("clock_2", "greyscale"),
         ("ipod_1", "label"),
         ("mouse_1", "label"),
     ]
-    assert "the same bytes as p1" in found[0].detail
-    assert summary(found, 6) == "1 not 224×224, 1 greyscale, 1 duplicates, 2 ambiguous copies (5 of 6 files)"
+    assert "the same bytes as p1" in result[0].detail
+    assert summary(result, 6) == "1 not 224×224, 1 greyscale, 1 duplicates, 2 ambiguous copies (5 of 6 files)"
     assert summary([], 6) == "no defect in 6 files"

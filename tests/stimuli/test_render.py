@@ -1,16 +1,21 @@
-"""From a file to the picture that is shown: every kind of pixel, every kind of failure."""
+"""From a file to the picture that is shown: every kind of pixel, every kind of failure, recipes of cues."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from cuebench.stimuli.render import Unreadable, decode
+from cuebench.cues import blend, contrast, patch_shuffle
+from cuebench.errors import UserError
+from cuebench.processes import ProcessPool
+from cuebench.stimuli.render import Unreadable, check_recipe, decode, render
 from cuebench.types import Stimulus
 
 
@@ -125,3 +130,117 @@ def test_a_missing_file_may_come_back(tmp_path: Path) -> None:
     with pytest.raises(Unreadable, match="the file is missing") as caught:
         shown(tmp_path / "a.png")
     assert caught.value.transient is True
+
+
+# ------------------------------------------------------------------------------------------------------- recipes
+
+CUE = '''
+from cuebench.cues.base import CueInfo, on_images
+
+@CueInfo(kind="corruption", reference="none", random=True)
+def lighten(image, *, by: float = 0.5, rng=0):
+    """Lighten an image."""
+    if by > 1:
+        raise ArithmeticError("too light")
+    return on_images(lambda pixels, rng: pixels + by * (1 - pixels), image, random=True, rng=rng)
+'''
+
+WORK = """
+import numpy as np
+from cuebench.stimuli.render import decode, render
+
+def shown(argument):
+    root, stimulus = argument
+    return np.asarray(render(root, decode(root, stimulus), stimulus))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    Image.fromarray(noise(8, 8, 3)).save(tmp_path / "a.png")
+    (tmp_path / "mine.py").write_text(CUE)
+    return tmp_path
+
+
+def followed(folder: Path, recipe: str) -> np.ndarray:
+    stimulus = Stimulus("a", "a.png", recipe=recipe, seed=3)
+    return np.asarray(render(folder, decode(folder, stimulus), stimulus))
+
+
+def test_a_recipe_is_one_step_after_the_other_with_the_seed_of_the_stimulus(folder: Path) -> None:
+    expected = contrast(patch_shuffle(noise(8, 8, 3), grid=2, rng=3), level=0.5, keep_colour=True)
+    assert np.array_equal(followed(folder, "patch_shuffle?grid=2;contrast?level=0.5&keep_colour=true"), expected)
+
+
+def test_a_second_image_of_a_recipe_is_read_below_the_same_root(folder: Path) -> None:
+    Image.fromarray(255 - noise(8, 8, 3)).save(folder / "b.png")
+    expected = blend(noise(8, 8, 3), 255 - noise(8, 8, 3), gamma_t=0.25)
+    assert np.array_equal(followed(folder, "blend?other=file:b.png&gamma_t=0.25"), expected)
+    with pytest.raises(Unreadable, match=r"c\.png: the file is missing"):
+        followed(folder, "blend?other=file:c.png")
+
+
+@pytest.mark.parametrize("hashed", [True, False])
+def test_black_pixels_of_a_silhouette_with_or_without_its_hash(folder: Path, hashed: bool) -> None:
+    plane = np.where(np.arange(64).reshape(8, 8) % 3, 255, 0).astype(np.uint8)
+    Image.fromarray(plane).save(folder / "s.png")
+    digest = hashlib.sha256((folder / "s.png").read_bytes()).hexdigest()[:8]
+    recipe = "silhouette?mask=black:s.png" + (f"@{digest}" if hashed else "")
+    assert np.array_equal(followed(folder, recipe)[..., 0], plane)
+    with pytest.raises(Unreadable, match="not the one that the stimuli were planned with"):
+        followed(folder, "silhouette?mask=black:s.png@0000")
+
+
+@pytest.mark.parametrize(
+    ("recipe", "message"),
+    [
+        ("contrst?level=1", "unknown cue 'contrst'. Did you mean 'contrast'"),
+        ("contrast?lvel=1", "unknown option of cue 'contrast': 'lvel'. Did you mean 'level'"),
+        ("contrast?level=dark", "level='dark': expected a number"),
+        ("square?size=big", "option of step 'square': size='big': expected a whole number"),
+        ("composite?alpha=1", "cue 'composite' needs mask"),
+        ("contrast?level=file:a.png", "expected a number"),
+    ],
+)
+def test_a_wrong_recipe_says_what_is_accepted(folder: Path, recipe: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        followed(folder, recipe)
+    with pytest.raises(UserError, match=message):
+        check_recipe(recipe)
+
+
+def test_a_cue_that_refuses_an_image_is_named_with_the_stimulus(folder: Path) -> None:
+    with pytest.raises(UserError, match="stimulus 'a': cue 'contrast': level is 3"):
+        followed(folder, "contrast?level=3")
+
+
+def test_a_good_recipe_is_checked_without_reading_a_file() -> None:
+    check_recipe("")
+    check_recipe("square?size=224;composite?mask=black:nowhere.png@0&alpha=0.2;blend?other=file:no.png")
+    check_recipe("texture?name=striped;contrast", source=True)
+    with pytest.raises(UserError, match="unknown source"):
+        check_recipe("contrast", source=True)
+
+
+def test_cues_of_a_file_and_of_a_plugin_are_followed_in_worker_processes(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = folder / "lighter-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lighter\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[cuebench.cues]\nlighten = their_cues:lighten\n")
+    (folder / "their_cues.py").write_text(CUE)
+    (folder / "their_work.py").write_text(WORK)
+    monkeypatch.syspath_prepend(folder)
+    import their_work  # type: ignore[import-not-found]
+
+    expected = np.rint((noise(8, 8, 3) / 255 + 0.25 * (1 - noise(8, 8, 3) / 255)) * 255)
+    names = (f"python:{folder / 'mine.py'}:lighten", "lighten")
+    with ProcessPool(1) as pool:
+        for name in names:
+            stimulus = Stimulus("a", "a.png", recipe=f"{name}?by=0.25", seed=3)
+            pixels = pool.submit(their_work.shown, (folder, stimulus)).result(60)
+            assert np.abs(pixels.astype(float) - expected).max() <= 1
+            broken = pool.submit(their_work.shown, (folder, replace(stimulus, recipe=f"{name}?by=2")))
+            with pytest.raises(UserError, match=r"stimulus 'a': cue '\S*lighten' failed: ArithmeticError: too light"):
+                broken.result(60)

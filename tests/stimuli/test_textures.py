@@ -60,15 +60,17 @@ def test_form_contrast_and_repeatability(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_variants_are_clearly_different(name):
-    made = np.stack([texture(name, size=(48, 48), rng=seed) for seed in range(8)]).astype(float)
-    gaps = np.abs(made[:, None] - made[None]).mean((2, 3, 4))
+    variants = np.stack([texture(name, size=(48, 48), rng=seed) for seed in range(8)]).astype(float)
+    gaps = np.abs(variants[:, None] - variants[None]).mean((2, 3, 4))
     assert gaps[~np.eye(8, dtype=bool)].min() > 5
 
 
 @pytest.mark.parametrize("name", ["striped", "granite", "cloudy"])
 def test_a_hundred_variants_are_all_different_even_in_grey(name):
-    made = np.stack([texture(name, size=(40, 40), rng=seed, colour=False)[..., 0] for seed in range(100)]).astype(float)
-    flat = made.reshape(100, -1)
+    variants = np.stack([texture(name, size=(40, 40), rng=seed, colour=False)[..., 0] for seed in range(100)]).astype(
+        float
+    )
+    flat = variants.reshape(100, -1)
     gaps = np.abs(flat[:, None] - flat[None]).mean(2)
     assert gaps[~np.eye(100, dtype=bool)].min() > 8
 

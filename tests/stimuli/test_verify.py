@@ -29,8 +29,8 @@ def test_every_kind_of_problem_at_once(conflict_folder, picture):
 
 
 def test_what_the_manifest_leaves_open_is_not_compared(conflict_folder):
-    found = read(conflict_folder)
-    open_manifest = replace(found, stimuli=tuple(Stimulus(s.id) for s in found))
-    assert verify(found, open_manifest) == []
-    wrong = replace(found, stimuli=tuple(replace(s, shape="bear") for s in found))
-    assert len(verify(found, wrong)) == 4
+    stimuli = read(conflict_folder)
+    open_manifest = replace(stimuli, stimuli=tuple(Stimulus(s.id) for s in stimuli))
+    assert verify(stimuli, open_manifest) == []
+    wrong = replace(stimuli, stimuli=tuple(replace(s, shape="bear") for s in stimuli))
+    assert len(verify(stimuli, wrong)) == 4

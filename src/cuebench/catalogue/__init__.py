@@ -52,6 +52,7 @@ _COLUMNS: dict[str, Callable[[Any], Row]] = {
     "protocols": lambda protocol: {"version": str(protocol.version)},
     "cues": lambda cue: {"kind": cue.info.kind},
     "observers": _observer,
+    "figures": lambda figure: {"drawn from": figure.needs},
 }
 """Kind → further columns of its list."""
 

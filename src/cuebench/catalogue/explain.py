@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
 from cuebench import registry
 from cuebench.errors import UserError, did_you_mean
-from cuebench.options import Option, describe
+from cuebench.options import describe
 from cuebench.types import Axis, Headline
 from cuebench.words import WORDS, Word, read_condition, words_for
 
@@ -42,8 +42,8 @@ def explain(name: str) -> Facts:
     if condition:
         sections["condition"] = {"name": name, **condition}
     if not sections:
-        words = [word.pattern.removeprefix("*/").rstrip("*") for word in WORDS]
-        known = {n for kind in _DESCRIBE for n in registry.KINDS[kind]} | {w for w in words if "*" not in w}
+        patterns = [word.pattern.removeprefix("*/").rstrip("*") for word in WORDS]
+        known = {n for kind in _DESCRIBE for n in registry.KINDS[kind]} | {p for p in patterns if "*" not in p}
         raise did_you_mean("name", name, known)
     (_, first), *others = sections.items()
     more = {f"{_SINGULAR.get(kind, kind)}: {k}": v for kind, facts in others for k, v in facts.items() if k != "name"}
@@ -183,6 +183,8 @@ def _source(name: str) -> Facts:
 def _figure(name: str) -> Facts:
     figure = registry.figures.get(name)
     return {
+        "drawn from": figure.needs,
+        "protocol": figure.protocol,
         "options": _options(figure, "--set "),
         "documentation": inspect.getdoc(figure) or registry.figures.summary(name),
     }
@@ -195,8 +197,7 @@ def _package(parts: registry.Registry, name: str) -> str:
 
 def _options(part: Any, prefix: str) -> list[str]:
     """Return a line for each option that a part declares, as it is written by a user."""
-    declared: Mapping[str, Option] = getattr(part, "options", {})
-    return [f"{prefix}{line}" for line in describe(declared)]
+    return [f"{prefix}{line}" for line in describe(part.options)]
 
 
 _DESCRIBE: dict[str, Callable[[str], Facts]] = {

@@ -65,9 +65,9 @@ def _print(comparison: Comparison) -> None:
         kinds = ", ".join(dict.fromkeys(s.ci_kind for s in c.rows.values() if s.ci_kind))
         interval = f"; 95 % interval, the widest: {kinds}" if kinds else ""
         console.print(f"{c.protocol}: {c.metric} in {c.condition}; {larger_means(c.protocol)}{interval}", style="dim")
-    for pair, c in comparison.agreement().items():
-        interval = f" [{c.low:.2f}, {c.high:.2f}]" if math.isfinite(c.low) else " (too few for an interval)"
-        console.print(f"Kendall's τ, {pair}: {c.value:.2f}{interval}, {c.n} observers", style="dim")
+    for pair, tau in comparison.agreement().items():
+        interval = f" [{tau.low:.2f}, {tau.high:.2f}]" if math.isfinite(tau.low) else " (too few for an interval)"
+        console.print(f"Kendall's τ, {pair}: {tau.value:.2f}{interval}, {tau.n} observers", style="dim")
     for protocol, reason in comparison.omitted.items():
         console.print(f"not shown: {protocol}: {reason}", style="dim")
 

@@ -1,4 +1,4 @@
-"""What remains of an image: pure functions image → image, one file for each cue.
+"""Cues: pure functions image → image that keep one kind of information, one file for each cue.
 
 ``from cuebench.cues import eed`` gives the *function* ``eed`` of the file ``eed.py``; nothing is imported before it is
 asked for.

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues.base import Array, Rng, on_images
+from cuebench.arrays import Array
+from cuebench.cues.base import Rng, on_images
 
 IndexMap = Callable[[int, int, np.random.Generator], Array]
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cuebench.cues.base import Array
+from cuebench.arrays import Array
 
 
 class Block(NamedTuple):
@@ -21,7 +21,7 @@ class Block(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a block goes: row and column in the tiling, and the sources of its left and upper neighbours."""
+    """Place of a block: row and column in the tiling, and the sources of its left and upper neighbours."""
 
     row: int
     column: int

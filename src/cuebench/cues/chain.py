@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from cuebench import registry
-from cuebench.cues.base import Array, CueInfo, Rng, on_images
+from cuebench.arrays import Array
+from cuebench.cues.base import CueInfo, Rng, on_images
 from cuebench.errors import UserError
 
 SUPPRESSIONS: Mapping[str, tuple[str, ...]] = {

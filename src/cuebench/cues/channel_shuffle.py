@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues.base import Array, CueInfo, Rng, on_images
+from cuebench.arrays import Array
+from cuebench.cues.base import CueInfo, Rng, on_images
 from cuebench.errors import UserError
 
 ORDERS = ((0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0))

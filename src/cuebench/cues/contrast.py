@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuebench.cues.base import Array, CueInfo, on_images
+from cuebench.arrays import Array
+from cuebench.cues.base import CueInfo, on_images
 from cuebench.cues.grey import as_grey
 from cuebench.cues.parameters import check_number
 

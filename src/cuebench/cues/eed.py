@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.cues._eed.accuracy import cycles_for
 from cuebench.cues._eed.backends import BACKENDS, DEVICES, backend_for
 from cuebench.cues._eed.plan import Plan, cycle_plan, explicit_plan
 from cuebench.cues._eed.scheme import Boundary, Diffusivity, Report, Scheme
-from cuebench.cues.base import Array, CueInfo, as_batch
+from cuebench.cues.base import CueInfo, as_batch
 from cuebench.cues.parameters import check_choice, check_number, check_whole
 from cuebench.errors import UserError
 

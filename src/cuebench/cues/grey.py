@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cuebench.cues.base import Array
+from cuebench.arrays import Array
 
 WEIGHTS = (0.2125, 0.7154, 0.0721)
 """Red, green and blue parts of luminance."""

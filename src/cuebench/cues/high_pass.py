@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from cuebench.cues.base import Array, CueInfo, on_images
+from cuebench.arrays import Array
+from cuebench.cues.base import CueInfo, on_images
 from cuebench.cues.grey import MEAN_GREY, as_grey
 from cuebench.cues.low_pass import blurred
 from cuebench.cues.parameters import check_number

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.cues._moves import cuts, move_pixels
-from cuebench.cues.base import Array, CueInfo, Rng
+from cuebench.cues.base import CueInfo, Rng
 from cuebench.cues.parameters import check_choice, check_whole
 from cuebench.cues.patch_shuffle import BURGERT_GRIDS
 from cuebench.errors import UserError

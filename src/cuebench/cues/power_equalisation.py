@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues.base import Array, CueInfo, as_batch, on_images
+from cuebench.arrays import Array
+from cuebench.cues.base import CueInfo, as_batch, on_images
 from cuebench.cues.grey import as_grey, luminance
 from cuebench.cues.parameters import check_number
 from cuebench.errors import UserError

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues.base import Array, CueInfo, on_images
+from cuebench.arrays import Array
+from cuebench.cues.base import CueInfo, on_images
 from cuebench.cues.parameters import check_number
 
 CUE = CueInfo(

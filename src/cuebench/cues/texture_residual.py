@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuebench.cues.base import Array, CueInfo, as_batch
+from cuebench.arrays import Array
+from cuebench.cues.base import CueInfo, as_batch
 
 CENTRE = 0.5
 """Grey level that stands for 'no difference'."""

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.cues.base import Array, CueInfo, Rng, on_images
+from cuebench.arrays import Array
+from cuebench.cues.base import CueInfo, Rng, on_images
 from cuebench.cues.grey import as_grey
 from cuebench.cues.parameters import check_number
 

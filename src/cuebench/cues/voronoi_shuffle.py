@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.cues._moves import move_pixels
-from cuebench.cues.base import Array, CueInfo, Rng
+from cuebench.cues.base import CueInfo, Rng
 from cuebench.cues.parameters import check_whole
 
 SITES = 32

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cuebench.arrays import Array, Bools
+from cuebench.arrays import Array, Bools, Floats
 from cuebench.errors import UserError
 from cuebench.metrics.base import Metric
 from cuebench.statistics.ratios import Terms
@@ -54,9 +54,18 @@ def in_top_k(logits: Array, target: Array, k: int = 1) -> Bools:
     return np.asarray(rank(np.asarray(logits), np.asarray(target)) <= k)
 
 
-def terms(hits: Bools) -> Terms:
-    """Return what each image adds: 1 to the numerator where it is a hit, 1 to the denominator."""
-    return Terms(hits, np.ones(len(hits), bool))
+def terms(hits: Bools | Floats, answered: Bools | None = None) -> Terms:
+    """Return what each image adds: 1 to the numerator where it is a hit, 1 to the denominator.
+
+    Parameters
+    ----------
+    hits : array n
+        Whether each image is a hit; for pooled people, the share of hits.
+    answered : bool array n, optional
+        Images that were answered; the others add nothing. Default: all.
+    """
+    shown = np.ones(len(hits), bool) if answered is None else answered
+    return Terms(hits * shown, shown)
 
 
 METRIC = Metric(

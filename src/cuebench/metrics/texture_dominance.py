@@ -218,7 +218,7 @@ METRIC = Metric(
         "A class with one image has a share of 1 by itself: with few images a class the correlation means little.",
         "Of equally frequent textures the first counts as dominant.",
     ),
-    bounds=(-1.0, 1.0),
+    bounds=(-1.0, float("inf")),
     chance="see `shuffled`",
     higher_is="more tied to the usual texture of a class",
     needs=("logits",),

@@ -5,6 +5,12 @@ from __future__ import annotations
 from cuebench.arrays import Array
 from cuebench.metrics.base import Metric
 from cuebench.statistics.estimates import mean
+from cuebench.types import Estimate
+
+
+def texturedness_estimate(similarity: Array) -> Estimate:
+    """Return the mean similarity with Student's interval over images."""
+    return mean(similarity)
 
 
 def texturedness(similarity: Array) -> float:
@@ -21,7 +27,7 @@ def texturedness(similarity: Array) -> float:
     >>> texturedness(np.array([0.5, 1.0]))
     0.75
     """
-    return mean(similarity).value
+    return texturedness_estimate(similarity).value
 
 
 METRIC = Metric(
@@ -34,7 +40,9 @@ METRIC = Metric(
     caveats=(
         "Depends on the texture set: a class that no texture picture was answered with adds nothing.",
         "It is a property of an image for a model, not of the image alone.",
+        "Below 0 only as a difference: the condition `adversarial-clean`.",
     ),
+    bounds=(-1.0, 1.0),
     chance="depends on the TAV; the protocol gives the value for a TAV whose classes are shuffled",
     higher_is="the answer looks more like the answer to a pure texture",
     needs=("logits",),

@@ -158,7 +158,7 @@ class ObserverBase:
     def among(self, targets: Sequence[str], members: LabelMap | None = None, space: str = "") -> ObserverBase:
         """Return the observer that chooses among these classes (by their members in a larger space, if given).
 
-        Only ideal and recorded observers can be told; the others answer in the classes that they were trained on.
+        Only ideal and recorded observers can choose; the others answer in the classes that they were trained on.
         """
         return self
 
@@ -210,6 +210,7 @@ class _Completed(ObserverBase):
     name, kind, fingerprint = _offered("name"), _offered("kind"), property(lambda self: self.observer.fingerprint)
     preprocess, labels, capabilities = _offered("preprocess"), _offered("labels"), _offered("capabilities")
     precision, device = _offered("precision", ""), _offered("device", "")
+    loaded_by: str
 
     def __init__(self, observer: Observer) -> None:
         self.observer: Any = observer
@@ -237,8 +238,8 @@ class _Completed(ObserverBase):
         return list(self._call("stimulus_names"))
 
     def among(self, targets: Sequence[str], members: LabelMap | None = None, space: str = "") -> ObserverBase:
-        told = self._call("among", targets, members, space)
-        return self if told is self.observer else complete(told)
+        choosing = self._call("among", targets, members, space)
+        return self if choosing is self.observer else complete(choosing)
 
     def layers(self) -> list[str]:
         return list(self._call("layers"))
@@ -286,14 +287,14 @@ class Spec:
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """What the run says to every adapter."""
+    """Options of the run that every adapter gets."""
 
     device: str = "auto"
     precision: str = "float32"
     offline: bool = False
     seed: int = 0
     targets: tuple[str, ...] = ()
-    """Classes of all stimuli of this run, for observers that are told what to choose from."""
+    """Classes of all stimuli of this run, for observers that choose among them."""
 
 
 @dataclass(frozen=True)

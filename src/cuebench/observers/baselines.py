@@ -1,4 +1,4 @@
-"""Random initialisations of an observer's own architecture: what it saw before it was trained."""
+"""Random initialisations of the architecture of a trained network: the baseline of what training adds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cuebench.observers.base import Spec
 
 RANDOM = "#random"
 """What stands in the name of a random initialisation, behind that of the trained network."""
-_ABLE = ("torchvision", "timm", "lite", "transformers")
+_SOURCES = ("torchvision", "timm", "lite", "transformers")
 _WEIGHTS = ("weights", "checkpoint", "seed", "name", "arch", "fingerprint")
 
 
@@ -32,10 +32,10 @@ def random_initialisations(spec: str, name: str, number: int) -> list[str]:
     base = (
         parsed.options["arch"] if parsed.scheme == "checkpoint" and "arch" in parsed.options else spec.partition("?")[0]
     )
-    if base.partition(":")[0] not in _ABLE:
+    if base.partition(":")[0] not in _SOURCES:
         raise UserError(
             f"{base.partition(':')[0]} observers cannot be made without their weights",
-            f"random initialisations are made by: {', '.join(_ABLE)}, and checkpoint with an arch= of these",
+            f"random initialisations are made by: {', '.join(_SOURCES)}, and checkpoint with an arch= of these",
         )
     kept = {key: value for key, value in parsed.options.items() if key not in _WEIGHTS}
     return [

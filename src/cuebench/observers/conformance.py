@@ -78,16 +78,12 @@ def _answers(observer: Observer, preprocess: Preprocess, tolerance: float, seed:
         for what, other in (
             ("alone", single),
             ("in another order", turned[c][::-1]),
-            ("apart", _only(observer, images, c)),
+            ("apart", _ask(observer, images, [c])[c]),
         ):
             worst = float(np.abs(whole[c] - other).max()) / scale
             if not worst <= tolerance:
                 problems.append(f"{c} differ by {worst:.2g} (relative) when asked {what}")
     return problems
-
-
-def _only(observer: Observer, images: Array, column: Capability) -> Array:
-    return _ask(observer, images, [column])[column]
 
 
 def _ask(observer: Observer, images: Array, needs: Sequence[Capability]) -> Answers:

@@ -17,12 +17,12 @@ def load(spec: str, options: LoadOptions | None = None) -> list[ObserverBase]:
     spec : str
         ``SOURCE:NAME[?key=value&…]``; ``cuebench list observers`` prints the sources and their forms.
     options : LoadOptions, optional
-        Device, precision, offline …: what the run says to every observer.
+        Device, precision, offline …: the same for every observer of a run.
 
     Raises
     ------
     MissingExtra
-        A package that the source needs is not installed; found out without importing anything heavy.
+        A package that the source needs is not installed; nothing heavy is imported to find that out.
     """
     parsed = Spec.parse(spec)
     adapter: Adapter = adapters.get(parsed.scheme)

@@ -277,7 +277,7 @@ def _flattened(file: Path, table: pa.Table, column: str) -> tuple[Counts, Floats
 
     values = table[column]
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-        rows = [_one_list(file, i, column, cell or "") for i, cell in enumerate(values.to_pylist())]
+        rows = [_parsed_list(file, i, column, cell or "") for i, cell in enumerate(values.to_pylist())]
         return np.array([len(r) for r in rows]), np.array([v for r in rows for v in r], np.float64)
     try:
         lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy()
@@ -287,7 +287,7 @@ def _flattened(file: Path, table: pa.Table, column: str) -> tuple[Counts, Floats
         raise UserError(kind, "write a list of numbers in each row") from None
 
 
-def _one_list(file: Path, row: int, column: str, cell: str) -> list[float]:
+def _parsed_list(file: Path, row: int, column: str, cell: str) -> list[float]:
     try:
         return [float(p) for p in re.split(r"[,;\s]+", cell.strip(" []()")) if p]
     except ValueError:

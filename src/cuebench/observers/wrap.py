@@ -66,7 +66,9 @@ class CallableObserver(ObserverBase):
             raise UserError(f"observer {self.name!r} is a plain function and gives logits only; wanted {list(needs)}")
         if batch.images is None:
             raise UserError(f"observer {self.name!r} needs pixels, and the batch has no images")
-        logits = _array(self._call(self.preprocess.normalise(batch.images))).astype(np.float32, copy=False)
+        answer = self._call(self.preprocess.normalise(batch.images))
+        answer = answer.detach().float().cpu().numpy() if hasattr(answer, "detach") else answer
+        logits = np.asarray(answer).astype(np.float32, copy=False)
         if len(logits) != len(batch):
             raise UserError(f"observer {self.name!r} returned {len(logits)} rows for {len(batch)} images")
         check_logits(self.name, logits, self.labels)
@@ -221,9 +223,3 @@ def _with_tensor(function: Callable[[Any], Any], pixels: Array) -> Any:
 
     with torch.no_grad():  # inference tensors would stay in a network that the function belongs to
         return function(torch.from_numpy(pixels))
-
-
-def _array(answer: Any) -> Array:
-    if hasattr(answer, "detach"):
-        answer = answer.detach().float().cpu().numpy()
-    return np.asarray(answer)

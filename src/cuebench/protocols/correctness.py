@@ -18,6 +18,7 @@ from cuebench.arrays import Array, Bools
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, coverage_problems, label_map
 from cuebench.labels.decisions import named, partial_space
+from cuebench.metrics.accuracy import terms as accuracy_terms
 from cuebench.metrics.cue_decomposition import quality
 from cuebench.protocols import imagenet_accuracy
 from cuebench.protocols.base import Result, ScoreOptions
@@ -165,10 +166,10 @@ def table(responses: Responses, values: Array, conditions: Sequence[str]) -> Tab
 
 def accuracies(correct: Table, options: ScoreOptions) -> dict[str, Estimate]:
     """Return condition → accuracy, with an interval over images."""
-    number = len(correct.conditions)
-    columns = np.concatenate([correct.values * correct.shown, correct.shown], axis=1)
+    terms = [accuracy_terms(hits, answered) for hits, answered in zip(correct.values.T, correct.shown.T)]
+    number = len(terms)
     estimates = estimates_of_sums(
-        columns,
+        np.column_stack([*(t.numerator for t in terms), *(t.denominator for t in terms)]),
         lambda sums: quality(sums[:, :number], sums[:, number:]),
         correct.shown.sum(axis=0),
         seed=options.seed,

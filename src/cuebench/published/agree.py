@@ -16,6 +16,7 @@ from cuebench.published.measures import Measure, measures, shared
 from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_scores
 from cuebench.statistics.correlations import correlate
+from cuebench.types import Score
 
 FEWEST = 5
 """Below this many shared models no correlation is given: its interval would be (almost) everything."""
@@ -94,7 +95,8 @@ def _between_papers(published: Sequence[Measure]) -> list[Agreement]:
 
 def _own_headlines(runs: Sequence[Path]) -> list[Measure]:
     """Return the headline of every protocol over all runs, by the weights of the models."""
-    scores, labels = [], {}
+    scores: list[Score] = []
+    labels: dict[str, str] = {}
     for run in runs:
         weights = {job.observer: str(job.key.get("weights", job.observer)) for job in RunRecord.read(run).jobs}
         labels |= {w: observer for observer, w in weights.items()}

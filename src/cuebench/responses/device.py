@@ -51,7 +51,9 @@ class Device:
             self._room = None if free is None else SHARE * (free + size)
             self._measured = True
         self._present.pop(id(observer), None)
-        while self._present and self._room is not None and self._used() + size > self._room:
+        while self._present and self._room is not None:
+            if size + sum(o.memory for o in self._present.values()) <= self._room:
+                break
             oldest = self._present.pop(next(iter(self._present)))
             oldest.release()
         self._present[id(observer)] = observer
@@ -71,6 +73,3 @@ class Device:
             groups[-1] += jobs_of_observer
             used += size
         return groups
-
-    def _used(self) -> int:
-        return sum(observer.memory for observer in self._present.values())

@@ -51,18 +51,18 @@ class Picture(NamedTuple):
 
 
 def pictures(task: Task) -> list[Picture]:
-    """Decode the file once and make every picture that is wanted of it; what fails says so in its own place."""
+    """Decode the file once and render every stimulus that is made from it; a failure is returned in its place."""
     image = _retried(lambda: decode(task.root, task.stimuli[0]))
     if isinstance(image, Picture):
         return [image] * len(task.stimuli)
-    made = []
+    rendered = []
     for stimulus in task.stimuli:
         # A recipe may read a second file, such as a mask.
         shown = _retried(lambda stimulus=stimulus: render(task.root, image, stimulus))  # type: ignore[misc]
         if isinstance(shown, Image.Image):
             shown = Picture([_apply(geometry, shown, stimulus) for geometry in task.geometries])
-        made.append(shown)
-    return made
+        rendered.append(shown)
+    return rendered
 
 
 def _retried(read: Callable[[], T]) -> T | Picture:
@@ -93,7 +93,7 @@ class DecodePool(ProcessPool):
     """Worker processes that decode.
 
     ``decoded`` counts the files that were opened, so that a test can show that no image is read twice.
-    ``tell`` is told, from another thread, of workers that died.
+    ``tell`` is called, from another thread, with a text about a worker that died.
     """
 
     def __init__(self, workers: int, *, tell: Tell = warn) -> None:

@@ -97,7 +97,8 @@ class Shards:
     def path(self, batch: Sequence[Stimulus]) -> Path:
         """Return the file that holds the answers to exactly these stimuli in this order."""
         names = [s.everything for s in batch] if self.by_truth else [s.key for s in batch]
-        return self.folder / f"{_digest(names)}.parquet"
+        digest = hashlib.sha256("\n".join(names).encode()).hexdigest()[:24]
+        return self.folder / f"{digest}.parquet"
 
     def stored(self, batch: Sequence[Stimulus]) -> dict[int, str] | None:
         """Return the errors of a stored batch, from the end of its file alone; None where it is missing or damaged."""
@@ -144,10 +145,6 @@ class ShardFolder(Shards):
     def open(self) -> None:
         """Make the folder and write its key for people to read."""
         write_json(self.folder / "key.json", self.key.parts())
-
-
-def _digest(names: Sequence[str]) -> str:
-    return hashlib.sha256("\n".join(names).encode()).hexdigest()[:24]
 
 
 def batches(stimuli: Sequence[Stimulus], size: int) -> Iterator[tuple[int, Sequence[Stimulus]]]:
@@ -204,7 +201,7 @@ class Memory:
         if size <= self._left:
             self._left -= size
             return np.empty(shape, like.dtype)
-        with tempfile.TemporaryFile() as file:  # the mapping keeps it until nobody needs it any more
+        with tempfile.TemporaryFile() as file:  # the mapping keeps it as long as it is needed
             return np.memmap(file, dtype=like.dtype, mode="w+", shape=shape)
 
 

@@ -125,7 +125,7 @@ def evaluate(
         record.write(folder)
     tell(Event("finished", f"{len(rows)} scores in {folder}", fields={"out": str(folder)}))
     scores = Scores(tuple(rows), folder, record)
-    if scores.failures and on_event is None:  # nobody listened: a silent gap in a table is worse than a warning
+    if scores.failures and on_event is None:  # without a listener a gap in a table would be silent
         warnings.warn("not measured: " + "; ".join(scores.failures), RuntimeWarning, stacklevel=2)
     return scores
 
@@ -145,9 +145,9 @@ def _observers(observers: str | Observer | Iterable[str | Observer]) -> list[str
     return wanted
 
 
-def _protocols(given: str | Protocol | Iterable[str | Protocol]) -> list[str]:
+def _protocols(wanted: str | Protocol | Iterable[str | Protocol]) -> list[str]:
     """Return the names of protocols; files and objects are added to the registry of this process."""
-    several = [given] if isinstance(given, (str, Protocol)) or not isinstance(given, Iterable) else list(given)
+    several = list(wanted) if isinstance(wanted, Iterable) and not isinstance(wanted, str) else [wanted]
     return list(dict.fromkeys(protocols.resolve(part) for part in several))
 
 

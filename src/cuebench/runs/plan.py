@@ -112,10 +112,10 @@ def read_experiments(
     values = parse_settings(list(dict.fromkeys(names)), settings or {})
     root = data_root or os.environ.get("CUEBENCH_DATA")
     experiments = []
-    for name, own_values in values.items():
+    for name, option_values in values.items():
         protocol: Protocol = protocols.get(name)
-        protocol = protocol.configure(own_values) if protocol.configure else protocol
-        experiment = Experiment(protocol, own_values, limit, seed)
+        protocol = protocol.configure(option_values) if protocol.configure else protocol
+        experiment = Experiment(protocol, option_values, limit, seed)
         try:
             experiments.append(replace(experiment, stimuli=experiment.limited(_read(protocol, root))))
         except UserError as error:
@@ -188,7 +188,7 @@ def plan_run(
     Raises
     ------
     UserError
-        Where nobody is left to be measured: every reason.
+        Where no observer is left to be measured, with every reason.
     """
     experiments = read_experiments(names, data_root, limit=options.limit, seed=options.seed, settings=options.settings)
     loaded = _load(wanted, experiments, options, tell)

@@ -116,16 +116,16 @@ def parse_settings(names: Sequence[str], settings: Mapping[str, Any]) -> dict[st
     UserError
         For an option that no protocol of the run has, which would be silently without effect, and for a wrong value.
     """
-    given: dict[str, dict[str, Any]] = {name: {} for name in names}
+    by_protocol: dict[str, dict[str, Any]] = {name: {} for name in names}
     for key, value in settings.items():
         name, _, option = key.partition(".")
-        if name not in given:
+        if name not in by_protocol:
             known = ", ".join(f"{n}.{o}" for n in names for o in protocols.get(n).options) or "none"
             raise UserError(
                 f"--set {key}: no protocol of this run is called {name!r}", f"PROTOCOL.OPTION=VALUE; here: {known}"
             )
-        given[name][option] = value
-    return {name: parse(protocols.get(name).options, own, f"protocol {name!r}") for name, own in given.items()}
+        by_protocol[name][option] = value
+    return {n: parse(protocols.get(n).options, texts, f"protocol {n!r}") for n, texts in by_protocol.items()}
 
 
 @dataclass

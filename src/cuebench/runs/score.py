@@ -68,15 +68,15 @@ def score(
     return Scores(tuple(rows), folder, record)
 
 
-def find_protocols(record: RunRecord, given: Iterable[str | Protocol] = ()) -> None:
-    """Make sure that every protocol of a run is in the registry: built in, installed, in its file, or given here.
+def find_protocols(record: RunRecord, objects: Iterable[str | Protocol] = ()) -> None:
+    """Make sure that every protocol of a run is in the registry: built in, installed, in its file, or passed here.
 
     Raises
     ------
     UserError
-        Saying where a protocol came from that cannot be found, and how to get it.
+        For a protocol that cannot be found: where it came from, and how to get it.
     """
-    names = {protocols.resolve(part) for part in given}
+    names = {protocols.resolve(part) for part in objects}
     for name in record.protocol_names():
         origin = record.protocols.get(name, {}).get("origin", BUILT_IN)
         if name in names or (name in protocols and not origin.startswith(SCHEME)):
@@ -95,14 +95,15 @@ def find_protocols(record: RunRecord, given: Iterable[str | Protocol] = ()) -> N
 
 
 def score_run(folder: Path, record: RunRecord, options: RunOptions) -> tuple[list[Score], list[Failure]]:
-    """Score a run folder that nobody else writes to; return the rows, and everything that failed.
+    """Score a run folder that is locked; return the rows, and everything that failed.
 
     An observer whose answers cannot be read is a failure of its own; the others are scored.
     """
     values = parse_settings(record.protocol_names(), options.settings)
     # What failed at an earlier scoring may have been repaired.
     failures = [f for f in record.failures if not f.details.get("scoring")]
-    rows, tables = [], {}
+    rows: list[Score] = []
+    tables: dict[str, Any] = {}
     for name in dict.fromkeys(job.protocol for job in record.jobs):
         protocol: Protocol = protocols.get(name)
         responses = _read_all(folder, record, name, options.batch_size, failures)
@@ -158,7 +159,7 @@ def read_responses(
 
 
 def _restricted(responses: Sequence[Responses]) -> list[Responses]:
-    """Keep the stimuli that every observer was asked about, so that all scores speak of the same images."""
+    """Keep the stimuli that every observer was asked about, so that all scores are about the same images."""
     shared = set.intersection(*({s.id for s in r.stimuli} for r in responses))
     if not shared:
         observers = ", ".join(r.observer for r in responses)

@@ -26,7 +26,7 @@ Progress = Callable[[int, int, str], None]
 
 
 class Applied(NamedTuple):
-    """What `apply_cue` did."""
+    """The result of `apply_cue`: counts of files, and failures."""
 
     target: Path
     made: int
@@ -53,7 +53,7 @@ def apply_cue(
 ) -> Applied:
     """Apply a cue to an image file or to every image below a folder.
 
-    Results are PNG files under the same relative names. Each is written whole or not at all; the same call goes on
+    Results are PNG files under the same relative names. Each is written whole or not at all; the same call continues
     where it stopped and keeps results that are newer than their source. ``cue.json`` in the target folder records
     cue and parameters; a call with others is refused.
 

@@ -29,7 +29,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Fetched:
-    """What lies in the data root after a fetch."""
+    """Summary of a fetch: the files in the data root, and how they were verified."""
 
     dataset: str
     folder: str

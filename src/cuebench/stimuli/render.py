@@ -104,7 +104,9 @@ def render(root: str | Path, image: Image.Image, stimulus: Stimulus) -> Image.Im
         except MissingExtra:
             raise
         except UserError as error:
-            raise UserError(f"cue {step.name!r} on {stimulus.id!r}: {error.message}", error.hint) from error
+            cue = f"cue {step.name!r}"
+            message = error.message if error.message.startswith(cue) else f"{cue}: {error.message}"
+            raise UserError(f"stimulus {stimulus.id!r}: {message}", error.hint) from error
     return Image.fromarray(pixels)
 
 

@@ -40,14 +40,14 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "add_texture": {"gamma_t": 2.0},
     "eidolon": {"coherence": 0.0},
 }
-"""What the sheet shows where the defaults are slow or show little."""
+"""Options of the sheet, where the defaults are slow or show little."""
 
 TEXTURES = {"blend": "voronoi_shuffle", "add_texture": "texture_residual_shuffle"}
 """The texture cue of the second image that a mixture takes; the shape cue is always `eed`."""
 
 
 class Scene(NamedTuple):
-    """What the cues of a sheet are drawn from."""
+    """The inputs of a sheet: image, object mask, second image, seed."""
 
     image: Array
     mask: Array

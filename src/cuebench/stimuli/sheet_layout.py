@@ -31,10 +31,10 @@ class Group(NamedTuple):
 
 def draw(groups: list[Group], *, title: str, columns: int) -> Image.Image:
     """Draw groups of equally large tiles below each other."""
-    first = next(tile.picture for group in groups for tile in group.tiles if tile.picture is not None)
-    side = (first.shape[0], first.shape[1])
+    pictures = (tile.picture for group in groups for tile in group.tiles if tile.picture is not None)
+    tall, wide = next(pictures).shape[:2]
     bands = _bands(groups, columns)
-    step_x, step_y = side[1] + GAP, side[0] + CAPTION + GAP
+    step_x, step_y = wide + GAP, tall + CAPTION + GAP
     width = 2 * MARGIN + columns * step_x - GAP
     height = TITLE + MARGIN + sum(HEADING + band.rows * step_y for band in bands)
     sheet = Image.new("RGB", (width, height), PAPER)
@@ -49,7 +49,7 @@ def draw(groups: list[Group], *, title: str, columns: int) -> Image.Image:
             pen.text((left, top + 15), group.heading, fill=INK, font=font(18))
             for number, tile in enumerate(group.tiles):
                 at = (left + number % columns * step_x, top + HEADING + number // columns * step_y)
-                _draw_tile(sheet, pen, tile, at, side)
+                _draw_tile(sheet, pen, tile, at, (tall, wide))
         top += HEADING + band.rows * step_y
     return sheet
 

@@ -38,8 +38,8 @@ def check_figure(
     ----------
     figure : str or Figure
         A name, ``python:FILE.py:NAME``, or the object.
-    source : path or object, optional
-        The run folder, file or objects to draw from. Default for a figure of a run: ideal observers are measured with
+    source : path or tuple, optional
+        The run folder or file to draw from, or the objects that the figure takes. Default for a figure of a run: ideal observers are measured with
         the figure's protocol first.
     options : mapping, optional
         Options to draw it with; every choice of every option is tried besides.
@@ -119,7 +119,7 @@ def _check_drawing(figure: Figure, source: Any, options: Mapping[str, Any], name
 
 def _drawn(figure: Figure, source: Any, options: Mapping[str, Any]) -> Drawing:
     if figure.needs == "objects":
-        return figure(source, **options)
+        return figure(*source, **options)
     return draw(figure, source, options)
 
 

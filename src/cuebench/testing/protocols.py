@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from cuebench.metrics.base import Metric
 from cuebench.options import Option, parse
 from cuebench.protocols.base import Protocol, Result, ScoreOptions, score_rows
 from cuebench.protocols.headline import chosen_condition, widest
-from cuebench.registry import makers, metrics, protocols
+from cuebench.registry import cues, makers, metrics, protocols
 from cuebench.responses.table import Responses
 from cuebench.stimuli.makers.base import make
 from cuebench.testing.base import CheckFailed, require, run_checks
@@ -30,6 +29,7 @@ from cuebench.testing.planted import IDEAL, planted_responses, without_answers
 from cuebench.testing.recorder import Recorder
 from cuebench.testing.stimuli import check_stimuli
 from cuebench.types import Axis, Score, StimulusSet
+from cuebench.words import Word, read_condition
 
 RESAMPLES = 200
 """Bootstrap resamples: enough for an interval, few enough to be quick."""
@@ -343,17 +343,12 @@ def _check_headline(case: _Case) -> None:
 
 def _check_conditions(case: _Case) -> None:
     """Every condition is explained."""
-    from cuebench.registry import cues
-    from cuebench.words import read_condition
-
-    patterns = tuple(case.protocol.conditions)
+    name = case.protocol.name
+    declared = [Word(pattern, "condition", meaning, (name,)) for pattern, meaning in case.protocol.conditions.items()]
     for condition in dict.fromkeys(r.condition for r in case.rows):
-        if any(fnmatchcase(condition, pattern) for pattern in patterns):
-            continue
-        for part, words in read_condition(condition, case.protocol.name):
-            known = words or part in cues or any(fnmatchcase(part, pattern) for pattern in patterns)
+        for part, words in read_condition(condition, name, declared):
             require(
-                known,
+                words or part in cues,
                 f"{case.name}: expected an explanation of {part!r} in the condition {condition!r}; declare "
                 f"conditions={{{part!r}: '…'}}, where * stands for any text",
             )
@@ -399,14 +394,15 @@ def _check_bounds(case: _Case) -> None:
 
 
 def _check_counts(case: _Case) -> None:
-    """n and n_excluded are counts that agree between observers, and change where an answer is missing."""
+    """n and n_excluded are counts; those of the headline agree between observers and show a missing answer."""
     totals: dict[tuple[str, str], Score] = {}
-    ideal = [r for r in case.rows if r.observer in IDEAL]
-    for row in ideal:
+    for row in case.rows:
         where = f"{case.name}: {row.metric} ({row.condition}) of {row.observer}"
         counts = row.n >= 0 and row.n_excluded >= 0 and int(row.n) == row.n and int(row.n_excluded) == row.n_excluded
         require(counts, f"{where}: expected counts of 0 or more, got n={row.n}, n_excluded={row.n_excluded}")
         require(row.n or math.isnan(row.value), f"{where}: expected n > 0 for the value {row.value}, got n={row.n}")
+        if row.metric != case.protocol.headline.metric or row.observer not in IDEAL:
+            continue
         first = totals.setdefault((row.metric, row.condition), row)
         require(
             row.n + row.n_excluded == first.n + first.n_excluded,

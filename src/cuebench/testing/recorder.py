@@ -15,22 +15,24 @@ from cuebench.metrics.base import Metric
 from cuebench.statistics.ratios import Terms, total
 from cuebench.types import Estimate
 
-MOST = 100_000
-"""Elements of an array that are kept; larger ones are data, not results."""
+MOST = 1_000
+"""Elements of an array that are kept; larger ones are data or draws, not results."""
 
 
 class Recorder:
     """Numbers that the functions of some metrics returned.
 
-    A ratio of sums is recorded by its ``terms`` alone. Of the other metrics, everything that functions of their files
-    return is kept together: a public function may be made of smaller ones, which protocols call, and one metric may be
-    another one on other images (the quality of a segmentation is a mean IoU).
+    A ratio of sums is recorded by its ``terms``, or by its ``trials`` where these say yes or no. Of the other metrics,
+    everything that functions of their files return is kept together: a public function may be made of smaller ones,
+    which protocols call, and one metric may be another one on other images (the quality of a segmentation is a mean
+    IoU).
     """
 
     def __init__(self) -> None:
-        self._by_terms: dict[CodeType, list[float]] = {}
+        self._by_terms: dict[CodeType, set[str]] = {}
+        self._trials: dict[CodeType, CodeType] = {}
         self._files: set[str] = set()
-        self._by_file: list[float] = []
+        self._by_file: set[str] = set()
         self._lengths: set[int] = set()
 
     @contextmanager
@@ -38,7 +40,8 @@ class Recorder:
         """Record while the block runs."""
         for metric in metrics:
             if metric.terms is not None:
-                self._by_terms[metric.terms.__code__] = []
+                self._by_terms[metric.terms.__code__] = set()
+                self._trials[metric.trials.__code__] = metric.terms.__code__  # type: ignore[union-attr]
             else:
                 self._files.add(self.file_of(metric))
         before = sys.getprofile()
@@ -68,16 +71,19 @@ class Recorder:
         """
         if metric.terms is None and answers in self._lengths:
             return True
-        numbers = self._by_file if metric.terms is None else self._by_terms.get(metric.terms.__code__, [])
-        return any(math.isclose(value, number, rel_tol=1e-9, abs_tol=1e-12) for number in numbers)
+        numbers = self._by_file if metric.terms is None else self._by_terms.get(metric.terms.__code__, set())
+        return _digits(value) in numbers
 
     def _note(self, frame: FrameType, event: str, returned: Any) -> None:
         if event != "return":
             return
         if frame.f_code in self._by_terms:
-            self._by_terms[frame.f_code] += numbers_in(returned)
+            self._by_terms[frame.f_code].update(map(_digits, numbers_in(returned)))
+        elif frame.f_code in self._trials and isinstance(returned, np.ndarray) and returned.dtype == np.bool_:
+            share = float(returned.mean()) if len(returned) else math.nan
+            self._by_terms[self._trials[frame.f_code]].add(_digits(share))
         elif frame.f_code.co_filename in self._files:
-            self._by_file += numbers_in(returned)
+            self._by_file.update(map(_digits, numbers_in(returned)))
             if isinstance(returned, np.ndarray) and returned.ndim == 1:
                 self._lengths.add(len(returned))
 
@@ -101,3 +107,8 @@ def numbers_in(value: Any) -> list[float]:
     if isinstance(value, (tuple, list)):
         return [number for item in value for number in numbers_in(item)]
     return []
+
+
+def _digits(number: float) -> str:
+    """Return a number with the digits that two ways to add it up have in common."""
+    return f"{number:.10g}"

@@ -1,4 +1,4 @@
-"""How many cycles a wanted accuracy takes: a calibration on photographs.
+"""Number of cycles for a wanted accuracy: a calibration on photographs.
 
 ``WORST`` holds the PSNR in dB (values clipped to [0, 255], no stretch) of M growing cycles (``plan.py``) against
 explicit steps of 0.4, for the *worst* of 1,033 photographs of 224×224×3: centre crops of 1,000 ImageNet validation

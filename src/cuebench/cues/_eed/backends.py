@@ -6,7 +6,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import cast
 
-from cuebench.cues._eed.scheme import Array, Backend, Scheme
+from cuebench.arrays import Array
+from cuebench.cues._eed.scheme import Backend, Scheme
 from cuebench.errors import MissingExtra
 
 DEVICES = ("cpu", "cuda")

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.cues._eed import numba_kernels as kernels
 from cuebench.cues._eed.plan import Cycle, Plan, lead_of
-from cuebench.cues._eed.scheme import Array, Report, Scheme
+from cuebench.cues._eed.scheme import Report, Scheme
 from cuebench.errors import UserError
 
 BUNCH = 256

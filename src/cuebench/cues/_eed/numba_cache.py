@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept when the folder of the package cannot be written."""
+"""Folder of compiled kernels, where the folder of the package cannot be written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which steps reach a diffusion time: explicit steps, or cycles of linear steps with a frozen tensor.
+"""Steps that reach a diffusion time: explicit steps, or cycles of linear steps with a frozen tensor.
 
 A *cycle* freezes the diffusion tensor and runs n steps of the fast semi-iterative scheme (FSI) [1]_::
 

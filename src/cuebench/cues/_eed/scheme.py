@@ -1,4 +1,4 @@
-"""What a run of edge-enhancing diffusion computes: the checked parameters that every backend shares."""
+"""Parameters of edge-enhancing diffusion, checked, and the contract of its backends."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Scheme:
 
 
 class Backend(Protocol):
-    """What a backend's module offers."""
+    """Contract of the module of a backend."""
 
     def diffuse(self, batch: Array, scheme: Scheme, plan: Plan, report: Report, workers: int) -> Array:
         """Return the states S×N×C×H×W of an N×C×H×W float32 batch in [0, 255] at the ends of the plan's S parts."""

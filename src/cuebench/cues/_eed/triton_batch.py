@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.cues._eed.plan import Cycle, Plan, lead_of, momentum
-from cuebench.cues._eed.scheme import Array, Report, Scheme
+from cuebench.cues._eed.scheme import Report, Scheme
 from cuebench.errors import MissingExtra, UserError
 
 try:

@@ -21,11 +21,11 @@ LABELS: Mapping[str, Option] = {
 PREPROCESS: Mapping[str, Option] = {
     "size": Option((), "input size in pixels: SIDE or HEIGHTxWIDTH", item=int, lengths=(1, 2), low=1),
     "resize": Option((), "resize before the crop: SHORTER_SIDE or HEIGHTxWIDTH", item=int, lengths=(1, 2), low=1),
-    "crop": Option(True, "crop the centre after resizing"),
+    "crop": Option(True, "crop the centre after resizing; default: as the weights were evaluated"),
     "interpolation": Option("", "filter for resizing", choices=get_args(Interpolation)),
     "mean": Option((), "mean that is subtracted, for all channels or for each", item=float, lengths=(1, 3)),
-    "std": Option((), "divisor after it, for all channels or for each", item=float, lengths=(1, 3)),
-    "scale": Option(1 / 255, "factor of the pixel values, before the mean is subtracted"),
+    "std": Option((), "divisor after the mean is subtracted, for all channels or for each", item=float, lengths=(1, 3)),
+    "scale": Option(1 / 255, "factor of the pixel values, before the mean is subtracted; default: that of the weights"),
     "centre": Option("", "rounding of the crop's position where the border is odd", choices=get_args(Centre)),
 }
 """Changes of the preprocessing; without them it is that of the weights."""
@@ -41,7 +41,7 @@ FEATURES: Mapping[str, Option] = {
 }
 TORCH: Mapping[str, Option] = {
     **NAME,
-    "weights": Option("", "random: random weights instead of the published ones", choices=(RANDOM,)),
+    "weights": Option("", "random weights instead of the published ones", choices=(RANDOM,)),
     **CHECKPOINT,
     **LABELS,
     **FEATURES,

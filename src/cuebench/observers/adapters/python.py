@@ -49,7 +49,7 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
         precision=options.precision,
     )
     # Of a plain function the answers are not known by its file alone: its weights may lie anywhere.
-    return [observer.told(source_of(spec.body), notes) if isinstance(observer, TorchObserver) else observer]
+    return [observer.with_settings(source_of(spec.body), notes) if isinstance(observer, TorchObserver) else observer]
 
 
 def source_of(body: str) -> dict[str, str]:

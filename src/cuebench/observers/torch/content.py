@@ -6,7 +6,7 @@ object of a compiled extension) is named in ``Content.opaque``; a hash with hole
 Functions and classes count by what they were compiled to and by what they call, not by their source: compiled code
 exists in a notebook and behind ``exec`` too, and it is what runs even where the file has been edited since. So a
 comment does not count, and another Python version gives other hashes of user code. The code of the libraries in
-``KNOWN`` counts by its name only, without a version: an upgrade that changes answers is rare, and would cost everybody
+``KNOWN`` counts by its name only, without a version: an upgrade that changes answers is rare, and would invalidate
 every stored answer (an adapter whose answers do change gets another ``version``).
 """
 

@@ -45,8 +45,8 @@ class TorchObserver(ObserverBase):
     notes : sequence of str
         What the record of the run says about this observer.
     frozen : bool
-        The module is nobody else's and cannot change any more, so its hash is taken once. Otherwise it is taken
-        whenever it is asked for.
+        Nothing else uses the module, so it cannot change and is hashed once. Otherwise it is hashed whenever the
+        fingerprint is asked for.
     """
 
     name: str
@@ -146,12 +146,12 @@ class TorchObserver(ObserverBase):
         if idle and list(names) != [ALL]:
             raise UserError(f"layers of {self.name!r} that take no part in the forward pass: {', '.join(idle)}")
         notes = (f"no part in the forward pass: {', '.join(idle)}",) if idle else ()
-        reader = self.told({"layers": list(seen)}, notes)  # in the order of the forward pass
+        reader = self.with_settings({"layers": list(seen)}, notes)  # in the order of the forward pass
         reader.read = tuple(seen)
         return reader
 
-    def told(self, settings: Mapping[str, Any], notes: Sequence[str] = ()) -> TorchObserver:
-        """Return an observer that shares the module and knows more about it: further settings and notes."""
+    def with_settings(self, settings: Mapping[str, Any], notes: Sequence[str] = ()) -> TorchObserver:
+        """Return an observer that shares the module, with further settings and notes."""
         other = copy.copy(self)
         other.settings, other._notes = {**self.settings, **settings}, (*self._notes, *notes)
         return other

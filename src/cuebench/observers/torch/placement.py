@@ -30,8 +30,8 @@ class Placed:
     device, precision : str
         ``auto``, ``cpu``, ``cuda`` …; ``float32``, ``bfloat16`` or ``float16`` (autocast).
     frozen : bool
-        Nobody else uses the module. A user's own one keeps its memory format, and may be trained after it has answered:
-        tensors that it keeps for itself must not be inference tensors, which cannot be trained with.
+        Nothing else uses the module. A user's own one keeps its memory format, and may be trained after it has
+        answered: tensors that it keeps must not be inference tensors, which cannot be trained with.
 
     Attributes
     ----------

@@ -46,7 +46,7 @@ def torch_masks(
     settings : mapping, optional
         Whatever else changes an answer; part of the fingerprint.
     frozen : bool
-        The module is nobody else's and cannot change any more; see ``TorchObserver``.
+        Nothing else uses the module; see ``TorchObserver``.
     """
     import torch
 

@@ -49,7 +49,8 @@ def import_torchvision() -> ModuleType:
                 "install versions that were released together, see https://github.com/pytorch/vision#installation",
             ) from error
     _define_schemas()
-    _forget_half_imported()
+    for name in [n for n in sys.modules if n == "torchvision" or n.startswith("torchvision.")]:
+        del sys.modules[name]  # half imported
     return importlib.import_module("torchvision")
 
 
@@ -73,8 +74,3 @@ def _define_schemas() -> None:
     for schema in _SCHEMAS.values():
         library.define(schema)
     _library.append(library)
-
-
-def _forget_half_imported() -> None:
-    for name in [n for n in sys.modules if n == "torchvision" or n.startswith("torchvision.")]:
-        del sys.modules[name]

@@ -12,9 +12,10 @@ from cuebench.metrics.texture_agreement import KINDS, Agreement, by_label, textu
 from cuebench.metrics.texture_association import associated_texture, association_intervals, resampled, top_pairs
 from cuebench.metrics.texture_confidence import ConfidenceHistogram
 from cuebench.metrics.texture_dominance import STATISTICS, Groups, dominance_estimates, group, texture_dominance
+from cuebench.metrics.texturedness import texturedness_estimate
 from cuebench.protocols.base import Result, ScoreOptions
 from cuebench.protocols.texture_association.measure import ADVERSARIAL, CLEAN, TEXTURE, Measured, Photographs
-from cuebench.statistics.estimates import difference_of_means, mean, mean_of_sums, missing, share
+from cuebench.statistics.estimates import difference_of_means, mean_of_sums, missing, share
 from cuebench.statistics.intervals import undefined
 from cuebench.types import Estimate, Interval
 
@@ -99,7 +100,7 @@ class Scorer:
         self._add(part, "accuracy", share(int(photos.correct.sum()), n).excluding(excluded))
         without = int((photos.texture < 0).sum())
         note = f"{without:,} images share no class with any texture" if without else ""
-        self._add(part, "texturedness", mean(photos.similarity).excluding(excluded).noting(note))
+        self._add(part, "texturedness", texturedness_estimate(photos.similarity).excluding(excluded).noting(note))
         shuffled = photos.shuffled_similarity.mean(0) if n else np.zeros(0)
         self._add(f"{part}/shuffled", "texturedness", _null(shuffled, n).excluding(excluded))
         if part == ADVERSARIAL and CLEAN in self.measured.photographs:

@@ -12,8 +12,9 @@ from functools import cache, cached_property
 
 import numpy as np
 
+from cuebench.arrays import Floats
 from cuebench.published.checks.decomposition import CORRUPTIONS, PAPER, TEXTURES
-from cuebench.published.findings import Finding, Floats, jitter, judge
+from cuebench.published.findings import Finding, jitter, judge
 from cuebench.published.tables import Entry, column, entries
 
 Columns = dict[tuple[str, str], "Series"]

@@ -1,4 +1,4 @@
-"""Where the images of a decomposition come from: a labelled folder, or images with masks."""
+"""Source images of a decomposition: a labelled folder, or images with masks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a set will hold: the cues and conflicts of this call, and those that it was made with before."""
+"""The contents of a set: the cues and conflicts of this call, and those that it was made with before."""
 
 from __future__ import annotations
 

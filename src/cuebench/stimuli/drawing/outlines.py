@@ -39,7 +39,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Pose:
-    """How a shape lies in the picture: turned (degrees), scaled, sheared, mirrored, moved (unit coordinates)."""
+    """Position of a shape in the picture: turned (degrees), scaled, sheared, mirrored, moved (unit coordinates)."""
 
     turn: float = 0.0
     scale: float = 0.85

@@ -41,9 +41,7 @@ def photographs_of(folder: Path) -> dict[str, Pixels]:
     return _read_all("textures", folder, read, hint)
 
 
-def _read_all(
-    what: str, folder: Path, read: Callable[[Image.Image], Pixels | str], hint: str
-) -> dict[str, Pixels]:
+def _read_all(what: str, folder: Path, read: Callable[[Image.Image], Pixels | str], hint: str) -> dict[str, Pixels]:
     """Return name → pixels of every image of a folder; what ``read`` refuses is reported at once."""
     usable: dict[str, Pixels] = {}
     problems = []

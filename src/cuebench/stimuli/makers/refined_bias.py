@@ -69,7 +69,7 @@ def make(
         The folder.
     classes : str
         Only these: names separated by commas, or a JSON file ``{"shape": [...], "texture": [...]}`` as
-        ``cuebench balance`` writes it.
+        ``cuebench data balance`` writes it.
     grids : tuple of int
         Patches along a side of the texture cues.
     texture : str

@@ -1,4 +1,4 @@
-"""What every source of object masks shares: its form, and the checks of a mask."""
+"""The contract of segmenters: their form, and the checks of a mask."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ def parse(name: str) -> Stimulus | None:
     if match is None:
         return None
     shape, texture = match["shape"], match["texture"]
-    sources = {"shape_source": shape + match["i"], "texture_source": texture + match["j"]}
-    return Stimulus(name, shape=shape, texture=texture, **sources)
+    i, j = match["i"], match["j"]
+    return Stimulus(name, shape=shape, texture=texture, shape_source=shape + i, texture_source=texture + j)
 
 
 def read(folder: Path, *, expected: int = 0) -> StimulusSet:

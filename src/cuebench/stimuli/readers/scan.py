@@ -1,4 +1,4 @@
-"""What all readers share: listing, checking and hashing files."""
+"""Listing, checking and hashing files, for all readers."""
 
 from __future__ import annotations
 

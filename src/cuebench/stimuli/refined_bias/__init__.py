@@ -1,1 +1,1 @@
-"""REFINED-BIAS data: checking the published files, and making such cues from anybody's images with object masks."""
+"""REFINED-BIAS data: checking the published files, and making such cues from images with object masks."""

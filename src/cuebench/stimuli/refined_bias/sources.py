@@ -1,4 +1,4 @@
-"""Where objects come from: a folder of images with masks in one of three forms, or without any.
+"""Sources of objects: a folder of images with masks in one of three forms, or without masks.
 
 ==============================  ==============================================================================
 ``<class>/<name>.png``          with an alpha channel: the object is what is not transparent
@@ -48,7 +48,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Classes:
-    """What the classes of a source folder are, and which cue each of them serves."""
+    """The classes of a source folder: members in a model's label space, and which cue each class serves."""
 
     targets: Mapping[str, tuple[str | int, ...]]
     shape: frozenset[str]

@@ -2,8 +2,10 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# The example of a plug-in is installed beside cuebench, so that its tests and all others see an installed plug-in.
+PLUGIN := examples/plugin
 # The stamp's name carries a hash of what is to be installed, so a change reinstalls and nothing else does.
-STAMP  := $(VENV)/.installed-$(shell cat pyproject.toml constraints.txt | cksum | cut -d' ' -f1)
+STAMP  := $(VENV)/.installed-$(shell cat pyproject.toml constraints.txt $(PLUGIN)/pyproject.toml | cksum | cut -d' ' -f1)
 # uv does not read pip's settings: hand on the folder of local wheels if pip has one.
 LINKS  := $(shell $(PYTHON) -m pip config get global.find-links 2>/dev/null)
 
@@ -15,6 +17,7 @@ $(STAMP):
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip install --python $(BIN)/python --quiet -c constraints.txt $(if $(LINKS),--find-links $(LINKS)) -e ".[all,dev]"
+	$(BIN)/uv pip install --python $(BIN)/python --quiet $(if $(LINKS),--find-links $(LINKS)) --no-deps -e $(PLUGIN)
 	rm -f $(VENV)/.installed-*
 	touch $@
 
@@ -22,8 +25,8 @@ demo: install
 	$(BIN)/cuebench demo --out runs/demo
 
 lint: install
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
 
 types: install
 	$(BIN)/mypy

@@ -243,7 +243,7 @@ def test_a_new_file_is_a_new_part(tmp_path: Path) -> None:
         def folder(self) -> Path:
             return tmp_path
 
-    parts = Here("metric", "nowhere", "METRIC")
+    parts = Here("gadget", "nowhere", "METRIC")
     assert parts.names() == ["fresh", "room"]
     assert parts.summary("fresh") == "Fresh."
     assert parts.summary("room") == "A room."

@@ -99,9 +99,9 @@ class Registry:
             if not self.marker or _assigns(text, self.marker):
                 parts[name] = Part(name, BUILT_IN, self._loader(name), path, f"{self.package}.{name}")
             elif self.several and _assigns(text, self.several):
-                for part in getattr(importlib.import_module(f"{self.package}.{name}"), self.several):
-                    module = f"{self.package}.{name}"
-                    parts[part.name] = Part(part.name, BUILT_IN, lambda part=part: part, path, module)
+                module = f"{self.package}.{name}"
+                for part in getattr(importlib.import_module(module), self.several):
+                    parts[part.name] = Part(part.name, BUILT_IN, partial(_identity, part), path, module)
         return dict(sorted(parts.items()))
 
     def _loader(self, name: str) -> Callable[[], Any]:
@@ -324,6 +324,10 @@ def expose(package: str, parts: Registry) -> None:
             return sorted({*super().__dir__(), *parts})
 
     sys.modules[package].__class__ = PartPackage
+
+
+def _identity(part: Any) -> Any:
+    return part
 
 
 def _stem(path: Path) -> str:

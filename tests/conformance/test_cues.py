@@ -4,7 +4,6 @@ import inspect
 
 import pytest
 
-from cuebench.cues.base import CueInfo
 from cuebench.registry import cues
 from cuebench.testing import CUE_CHECKS, check_cue
 
@@ -16,22 +15,6 @@ CASES = [(name, check) for name in cues for check in CUE_CHECKS if check != "lar
 @pytest.mark.parametrize(("name", "check"), CASES)
 def test_cue_keeps(name, check):
     check_cue(name, only=[check])
-
-
-@pytest.mark.parametrize("name", list(cues))
-def test_cue_describes_itself(name):
-    info = cues.get(name).info
-    function = cues.get(name)
-    parameters = inspect.signature(function).parameters
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    assert isinstance(info, CueInfo)
-    assert cues.summary(name)
-    assert info.reference
-    assert ("rng" in parameters) == info.random
-    assert ("other" in parameters) == ("other" in info.needs)
-    assert ("mask" in parameters) == (info.moves_mask or "mask" in info.needs)
-    for keyword in {**info.quick, **(info.identity or {}), **info.levels}:
-        assert takes_any or keyword in parameters, f"{name} has no parameter {keyword}"
 
 
 @pytest.mark.parametrize("name", list(cues))

@@ -49,7 +49,8 @@ def planted_run(small_root, tmp_path_factory):
 def test_figure(name, planted_run):
     figure = figures.get(name)
     source = planted_run(figure.protocol) if figure.needs == "run" else None
-    check_figure(name, with_layers(source) if name == "layer_profile" else source)
+    options = {"textures": ("woven", "fur")} if name == "texture_sheet" else {}
+    check_figure(name, with_layers(source) if name == "layer_profile" else source, options=options)
 
 
 def with_layers(run):
@@ -176,7 +177,8 @@ def test_a_good_figure_passes_as_object_and_from_a_file(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(
         "from cuebench.reports.drawing import Drawing\nfrom cuebench.reports.figures.base import Figure\n"
-        "def dot():\n    '''Draw a dot.'''\n    page = Drawing(9, 9)\n    page.circle(4, 4, 3, '#2f6fdb')\n    return page\n"
+        "def dot():\n    '''Draw a dot.'''\n    page = Drawing(9, 9)\n"
+        "    page.circle(4, 4, 3, '#2f6fdb')\n    return page\n"
         "MINE = Figure('dot', 'A dot', dot, needs='nothing')\n"
     )
     check_figure(f"python:{file}:MINE")

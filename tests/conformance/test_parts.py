@@ -11,7 +11,7 @@ from PIL import Image
 
 from cuebench.errors import UserError
 from cuebench.observers.base import Adapter
-from cuebench.registry import adapters, makers, readers
+from cuebench.registry import Part, adapters, makers, readers
 from cuebench.stimuli.makers.base import Maker
 from cuebench.stimuli.readers.base import Reader
 from cuebench.testing import CheckFailed, check_adapter, check_maker, check_reader, check_stimuli
@@ -22,7 +22,7 @@ QUICK = {
     "novel_objects": {"shapes": "dax,fep", "textures": "fur,woven"},
     "textures": {"size": 32},
 }
-"""Makers that draw everything themselves → options that make them quick. The others are made by the protocols' tests."""
+"""Makers that draw everything themselves → options that make them quick. The others are run by their own tests."""
 
 
 @pytest.mark.parametrize("name", list(adapters))
@@ -43,23 +43,29 @@ def test_maker(name):
 # ------------------------------------------------------------------------------------- what the checks must find
 
 
+ADAPTER = Adapter(load=lambda spec, options: [], form="mine:NAME", examples=("mine:x",))
+
+
 @pytest.mark.parametrize(
-    ("fields", "message"),
+    ("adapter", "message"),
     [
-        ({"form": "other:NAME"}, "does not begin with its name"),
-        ({"version": 0}, "has version 0"),
-        ({"extra": "torch"}, "an extra and its packages go together"),
-        ({"examples": ("timm:resnet50",)}, "'timm:resnet50' is not an example of 'mine'"),
+        (replace(ADAPTER, form="NAME"), "does not begin with a name"),
+        (replace(ADAPTER, version=0), "has version 0"),
+        (replace(ADAPTER, extra="torch"), "an extra and its packages go together"),
+        (replace(ADAPTER, examples=("timm:resnet50",)), "'timm:resnet50' is not an example of 'mine'"),
+        (len, "expected an Adapter"),
     ],
 )
-def test_a_broken_adapter_is_found_out(fields, message, monkeypatch):
-    good = Adapter(load=lambda spec, options: [], form="mine:NAME")
-    parts = {"mine": good}
-    monkeypatch.setattr(type(adapters), "get", lambda registry, name: parts[name])
-    check_adapter("mine")
-    parts["mine"] = replace(good, **fields)
+def test_a_broken_adapter_is_found_out(adapter, message):
+    check_adapter(ADAPTER)
     with pytest.raises(CheckFailed, match=message):
-        check_adapter("mine")
+        check_adapter(adapter)
+
+
+def test_the_form_of_an_adapter_begins_with_its_public_name(monkeypatch):
+    monkeypatch.setitem(adapters.added, "other", Part("other", "a test", lambda: ADAPTER))
+    with pytest.raises(CheckFailed, match="of 'other' does not begin with its name"):
+        check_adapter("other")
 
 
 def listed(folder: Path, **options) -> StimulusSet:
@@ -151,6 +157,7 @@ MAKER = Maker("my_maker", "pictures of noise", made)
         (replace(MAKER, make=never_the_same), "expected the same bytes twice"),
         (replace(MAKER, make=more_each_time), "expected the same files twice"),
         (replace(MAKER, make=damaged), "'0' cannot be shown"),
+        (made, "expected a Maker, got a function"),
     ],
 )
 def test_a_broken_maker_is_found_out(maker, message):

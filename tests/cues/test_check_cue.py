@@ -18,9 +18,16 @@ def good(image):
     return on_images(lambda one: one * 0.5, image)
 
 
-def test_a_good_cue_passes_by_name_and_by_function():
+def test_a_good_cue_passes_by_name_by_function_and_from_a_file(tmp_path):
     check_cue("greyscale")
     check_cue(good, PLAIN)
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from cuebench.cues.base import CueInfo, on_images\n"
+        "@CueInfo(kind='corruption', reference='none')\n"
+        "def darken(image):\n    return on_images(lambda one: one * 0.5, image)\n"
+    )
+    check_cue(f"python:{file}:darken")
 
 
 def test_a_function_needs_its_info():
@@ -61,6 +68,10 @@ def ignores_its_seed(image, *, rng=0):
 @pytest.mark.parametrize(
     ("cue", "info", "check", "message"),
     [
+        (good, CueInfo(kind="shape", reference=""), "description", "has no reference"),
+        (good, RANDOM, "description", "does not take rng=; its info says otherwise"),
+        (ignores_its_seed, PLAIN, "description", "takes rng=; its info says otherwise"),
+        (good, CueInfo(kind="shape", reference="none", quick={"size": 3}), "description", "has no parameter 'size'"),
         (loses_dtype, PLAIN, "form", "expected dtype"),
         (loses_shape, PLAIN, "form", "expected shape"),
         (leaves_range, PLAIN, "form", "highest value"),
@@ -77,7 +88,10 @@ def test_a_bad_cue_is_found_out(cue, info, check, message):
 
 
 def test_the_checks_are_named():
-    assert list(CUE_CHECKS) == ["form", "large", "unchanged", "repeats", "batch", "identity", "mask", "bad_input"]
+    checks = ["description", "form", "large", "unchanged", "repeats", "batch", "identity", "mask", "bad_input"]
+    assert list(CUE_CHECKS) == checks
+    with pytest.raises(UserError, match="Did you mean 'form'"):
+        check_cue("greyscale", only=["forn"])
 
 
 def test_python_without_assert_statements_checks_as_well():

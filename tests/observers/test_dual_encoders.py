@@ -105,7 +105,7 @@ def test_a_processor_that_cannot_be_translated_is_refused(tiny, tmp_path):
     file.write_text(json.dumps({**config, "size": {"shortest_edge": 32, "longest_edge": 64}}))
     with pytest.raises(UserError, match="no fixed input size"):
         load(f"transformers:{folder}", OFFLINE)
-    from cuebench.observers.adapters._verify import same_input
+    from cuebench.observers.verify_preprocess import same_input
     from cuebench.observers.preprocess import Preprocess
 
     with pytest.raises(UserError, match="cannot be expressed exactly"):

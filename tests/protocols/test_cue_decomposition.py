@@ -310,7 +310,10 @@ def test_exclusions_name_their_reasons_and_people_are_pooled(decomposed, two_mod
     people = Responses("people", "people", decomposed, rows, {"answer": reduced.columns["answer"][rows]}, SPACE,
                        excluded={decomposed.stimuli[lost].id: "broken"})  # fmt: skip
     result = PROTOCOL.score([people], QUICK_SCORES)
-    excluded = {(m.metric, m.condition): (m.estimate.n, dict(m.estimate.excluded)) for m in result.measurements}
+    excluded = {
+        (m.metric, m.condition): (m.estimate.n, {why: k for why, k in m.estimate.excluded.items() if k})
+        for m in result.measurements
+    }
     assert excluded["quality_shape", "eed"] == (29, {"unreadable": 1})
     assert excluded["quality_original", "original"] == (29, {"unanswered": 1})
     assert excluded["robustness_cd", "eed+voronoi"] == (88, {"unreadable": 1, "unanswered": 1})

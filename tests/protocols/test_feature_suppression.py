@@ -148,7 +148,10 @@ def test_an_unreadable_photograph_is_counted_in_pictures():
     lost = {s.id for s in stimuli if s.image == "03"}
     keep = np.array([i for i, s in enumerate(stimuli) if s.id not in lost])
     result = PROTOCOL.score([answered(stimuli, logits, space, keep, lost)], ScoreOptions(resamples=100))
-    counted = {(m.metric, m.condition): (m.estimate.n, dict(m.estimate.excluded)) for m in result.measurements}
+    counted = {
+        (m.metric, m.condition): (m.estimate.n, {why: k for why, k in m.estimate.excluded.items() if k})
+        for m in result.measurements
+    }
     assert counted["accuracy", "original"] == (11, {"unreadable": 1})
     assert counted["relative_accuracy", "patch_shuffle"] == (88, {"unreadable": 8})
     assert counted["relative_accuracy", "suppress=shape"] == (176, {"unreadable": 16})

@@ -40,6 +40,11 @@ def test_a_folder_that_is_no_run_is_refused(data_root: Path) -> None:
     assert names(folder) == before
 
 
+def test_a_folder_that_is_still_empty_is_no_obstacle(data_root: Path, tmp_path: Path) -> None:
+    cb.evaluate("ideal:shape", "cue_conflict", data_root=data_root, out=tmp_path / "new", resamples=100, fresh=True)
+    assert (tmp_path / "new" / "scores.json").is_file()
+
+
 def test_only_what_the_run_wrote_is_deleted(data_root: Path, out: Path) -> None:
     other = ["stimuli/cat/cat1.png", "responses/people.csv", "responses/mine--0123456789abcdef/a.txt", "tables/own.csv"]
     other += ["notes.txt", "tables/summary.of.mine.parquet", "stimuli/photos-0123456789ab.parquet"]

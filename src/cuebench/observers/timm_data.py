@@ -8,9 +8,9 @@ from typing import Any
 
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, label_space
-from cuebench.observers.adapters._verify import same_input
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch.torchvision_import import import_torchvision
+from cuebench.observers.verify_preprocess import same_input
 
 
 def preprocess_of(model: Any, *, test_size: bool = False) -> Preprocess:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cuebench.errors import UserError, all_problems
 from cuebench.registry import protocols
-from cuebench.runs.record import DamagedRecord, RunRecord
+from cuebench.runs.record import RunRecord
 
 _ANSWERS = re.compile(r".+--[0-9a-f]{16}")
 _SHARD = re.compile(r"key\.json|[0-9a-f]{24}\.parquet|\..+\.tmp")
@@ -62,7 +62,7 @@ def _written(folder: Path) -> Iterator[Path]:
 def _recorded_protocols(folder: Path) -> list[str]:
     try:
         return RunRecord.read(folder).protocol_names()
-    except DamagedRecord:
+    except UserError:  # none there, or damaged
         return []
 
 

@@ -13,8 +13,8 @@ from unittest.mock import patch
 from xml.etree import ElementTree
 
 from cuebench.errors import UserError
+from cuebench.options import parse
 from cuebench.registry import figures, protocols
-from cuebench.reports.draw import draw
 from cuebench.reports.drawing import FAINT, INK, PAPER, SOFT, Drawing, Shape
 from cuebench.reports.figures.base import Figure
 from cuebench.reports.panels import Panel
@@ -39,8 +39,8 @@ def check_figure(
     figure : str or Figure
         A name, ``python:FILE.py:NAME``, or the object.
     source : path or tuple, optional
-        The run folder or file to draw from, or the objects that the figure takes. Default for a figure of a run: ideal observers are measured with
-        the figure's protocol first.
+        The run folder or file to draw from, or the objects that the figure takes. Default for a figure of a run: ideal
+        observers are measured with the figure's protocol first.
     options : mapping, optional
         Options to draw it with; every choice of every option is tried besides.
     data_root : path, optional
@@ -81,7 +81,7 @@ def _check_description(figure: Figure, name: str) -> None:
     if figure.needs == "run":
         with tempfile.TemporaryDirectory() as empty:
             try:
-                draw(figure, Path(empty) / "absent")
+                _drawn(figure, Path(empty) / "absent", {})
             except UserError as error:
                 require(error.hint, f"{name}: expected a hint for a run that is not there, got: {error.message}")
             else:
@@ -100,10 +100,11 @@ def _check_drawing(figure: Figure, source: Any, options: Mapping[str, Any], name
     with _panels() as panels:
         page = _drawn(figure, source, options)
     require(isinstance(page, Drawing), f"{label}: expected a Drawing, got a {type(page).__name__}")
+    size = f"{page.width:g} × {page.height:g}"
+    require(min(page.width, page.height) > 0, f"{label}: expected a width and a height above 0, got {size}")
     for shape in page.shapes:
-        require(
-            all(map(math.isfinite, shape.at)), f"{label}: expected finite coordinates, got {shape.kind} at {shape.at}"
-        )
+        finite = all(math.isfinite(number) for number in shape.at)
+        require(finite, f"{label}: expected finite coordinates, got a {shape.kind} at {shape.at}")
     require(any(_is_mark(shape) for shape in page.shapes), f"{label}: expected marks, got nothing but text and axes")
     for panel in panels:
         values = [value for line in panel.lines for _, value in line.points]
@@ -118,9 +119,10 @@ def _check_drawing(figure: Figure, source: Any, options: Mapping[str, Any], name
 
 
 def _drawn(figure: Figure, source: Any, options: Mapping[str, Any]) -> Drawing:
+    values = parse(figure.options, options, f"figure {figure.name!r}")
     if figure.needs == "objects":
-        return figure(*source, **options)
-    return draw(figure, source, options)
+        return figure(*source, **values)
+    return figure(**values) if figure.needs == "nothing" else figure(source, **values)
 
 
 @contextmanager
@@ -151,8 +153,6 @@ def _check_svg(svg: str, label: str) -> None:
         require(False, f"{label}: expected valid XML: {error}")
         return
     require(root.tag.endswith("svg"), f"{label}: expected an svg element, got {root.tag}")
-    size = [float(root.get(side, "0")) for side in ("width", "height")]
-    require(min(size) > 0, f"{label}: expected a width and a height above 0, got {size[0]:g} × {size[1]:g}")
 
 
 def _check_png(png: bytes, label: str) -> None:

@@ -96,7 +96,8 @@ def _first_possible(protocol: Protocol, ideal: IdealObserver, stimuli: StimulusS
 def _masks(ideal: IdealObserver, stimuli: StimulusSet) -> Array:
     """Return one mask of class numbers for each stimulus."""
     masks = np.empty(len(stimuli), dtype=object)
-    masks[:] = [_mask(ideal, stimulus, stimuli.root) for stimulus in stimuli]
+    for position, stimulus in enumerate(stimuli):
+        masks[position] = _mask(ideal, stimulus, stimuli.root)
     return masks
 
 
@@ -106,7 +107,7 @@ def _mask(ideal: IdealObserver, stimulus: Stimulus, root: str) -> Array:
     by_shape, lapsed = rng.random() < ideal.shape, rng.random() < ideal.lapse
     cue = stimulus.shape if by_shape else stimulus.texture
     if lapsed or cue == REMOVED:
-        return rng.integers(len(ideal.labels), size=truth.shape)
+        return np.asarray(rng.integers(len(ideal.labels), size=truth.shape))
     return np.where(truth < len(ideal.labels), truth, 0)
 
 

@@ -101,7 +101,7 @@ def numbers_in(value: Any) -> list[float]:
     if isinstance(value, (int, float, np.integer, np.floating)):
         return [float(value)]
     if isinstance(value, np.ndarray) and value.dtype.kind in "iuf" and value.size <= MOST:
-        return value.ravel().astype(float).tolist()  # type: ignore[no-any-return]
+        return value.ravel().astype(float).tolist()
     if isinstance(value, Mapping):
         return [number for item in value.values() for number in numbers_in(item)]
     if isinstance(value, (tuple, list)):

@@ -10,7 +10,7 @@ from cuebench.options import parse
 from cuebench.processes import ProcessPool
 from cuebench.protocols.feature_suppression.suppressions import LEVELS
 from cuebench.registry import SCHEME, cues, makers, readers
-from cuebench.stimuli.makers.base import Maker, make
+from cuebench.stimuli.makers.base import Maker
 from cuebench.stimuli.manifest import duplicates
 from cuebench.stimuli.readers.base import Reader
 from cuebench.stimuli.render import decode, render
@@ -128,14 +128,14 @@ def check_maker(maker: str | Maker, *, count: int = 20, **options: object) -> No
     **options
         What it needs besides, such as ``source``.
     """
-    name = makers.resolve(maker)
-    part: Maker = makers.get(name)
-    label = f"maker {name!r}"
+    part: Maker = makers.get(maker) if isinstance(maker, str) else maker
+    require(isinstance(part, Maker), f"expected a Maker, got a {type(part).__name__}: {part!r}")
+    label = f"maker {part.name!r}"
     require(part.about, f"{label} does not say what it makes")
-    parse(part.options, {}, label)
+    values = parse(part.options, options, label)
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
-        stimuli = make(name, Path(first), count=count, **options)
-        make(name, Path(second), count=count, **options)
+        stimuli = part.make(Path(first), seed=0, count=count, progress=None, **values)
+        part.make(Path(second), seed=0, count=count, progress=None, **values)
         check_stimuli(stimuli, label)
         here, there = _files(Path(first)), _files(Path(second))
         require(list(here) == list(there), f"{label}: expected the same files twice, got {len(here)} and {len(there)}")

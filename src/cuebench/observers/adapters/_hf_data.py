@@ -9,9 +9,9 @@ from PIL import Image
 
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, label_space
-from cuebench.observers.adapters._verify import same_input
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.timm_data import with_background
+from cuebench.observers.verify_preprocess import same_input
 
 BACKEND = "pil"
 """Back end of image processors: torchvision's resizes differently, and transformers picks what is installed."""

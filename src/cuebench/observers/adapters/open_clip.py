@@ -20,7 +20,6 @@ from cuebench.observers.adapters._options import (
     overridden,
     torch_options,
 )
-from cuebench.observers.adapters._verify import same_input
 from cuebench.observers.adapters._zero_shot import (
     TEMPLATES,
     prompts,
@@ -36,6 +35,7 @@ from cuebench.observers.torch.observer import TorchObserver
 from cuebench.observers.torch.placement import pick_device
 from cuebench.observers.torch.torchvision_import import import_torchvision
 from cuebench.observers.torch.weights import built
+from cuebench.observers.verify_preprocess import same_input
 from cuebench.options import Option
 
 OPTIONS = {

@@ -14,11 +14,11 @@ from cuebench.labels import LabelSpace, label_space
 from cuebench.observers.adapters import _hub, _segment_torchvision
 from cuebench.observers.adapters._options import TORCH, TorchOptions, initialised, overridden, torch_options
 from cuebench.observers.adapters._segmentation import SEGMENTATION, is_segmentation
-from cuebench.observers.adapters._verify import same_input
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch.observer import TorchObserver
 from cuebench.observers.torch.torchvision_import import import_torchvision
+from cuebench.observers.verify_preprocess import same_input
 from cuebench.options import Option
 
 OPTIONS = {

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from cuebench.cli import invoke
 from cuebench.registry import KINDS
 
 ROOT = Path(__file__).parents[1]
@@ -23,8 +23,10 @@ SECTIONS = ("A cue", "A metric", "A protocol", "A figure", "A source of observer
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """The folder of a user who follows the page, with a photograph and a few labelled squares."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of a user who follows the page; what becomes known of it is forgotten afterwards."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     pixels = np.random.default_rng(0).integers(0, 256, (48, 48, 3), dtype=np.uint8)
     Image.fromarray(pixels).save(tmp_path / "photo.png")
     for colour, value in (("red", (200, 0, 0)), ("blue", (0, 0, 200))):
@@ -32,15 +34,12 @@ def folder(tmp_path: Path) -> Path:
         for i in range(2):
             picture = np.full((40, 40, 3), value, np.uint8) + np.uint8(i)
             Image.fromarray(picture).save(tmp_path / "data" / "imagenet_val" / colour / f"{i}.png")
-    return tmp_path
-
-
-def run(command: list[str], folder: Path) -> str:
-    # As for a user whose current folder is on Python's path, which `python -c` does and a console script does not.
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{shlex.join(command)}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+    added = {kind: dict(parts.added) for kind, parts in KINDS.items()}
+    yield tmp_path
+    for kind, parts in KINDS.items():
+        parts.added.clear()
+        parts.added.update(added[kind])
+    sys.modules.pop("my_model", None)
 
 
 def follow(kind: str, text: str, folder: Path) -> None:
@@ -49,22 +48,32 @@ def follow(kind: str, text: str, folder: Path) -> None:
     if kind == "python" and name:
         (folder / name[1]).write_text(text, "utf-8")
     elif kind == "python":
-        run([sys.executable, "-c", text], folder)
+        exec(text, {"__name__": "__main__"})
     elif kind == "bash":
         for line in text.strip().splitlines():
-            program, *arguments = shlex.split(line)
-            assert program in ("cuebench", "python"), line
-            run([sys.executable, *(["-m", "cuebench"] if program == "cuebench" else []), *arguments], folder)
+            run(*shlex.split(line))
     else:
         assert kind == "toml"
         written = tomllib.loads((ROOT / "examples" / "plugin" / "pyproject.toml").read_text("utf-8"))
         assert tomllib.loads(text)["project"]["entry-points"] == written["project"]["entry-points"]
 
 
+def run(program: str, *arguments: str) -> None:
+    """Run a command in this process: every new one would import torch again."""
+    if program == "python":
+        assert arguments[0] == "-c"
+        exec(arguments[1], {"__name__": "__main__"})
+        return
+    assert program == "cuebench"
+    assert invoke([*arguments]) == 0, shlex.join([program, *arguments])
+
+
 @pytest.mark.slow
 def test_the_page_can_be_followed_from_top_to_bottom(folder: Path) -> None:
     for kind, text in BLOCKS:
         follow(kind, text, folder)
+    written = {path.name for path in folder.iterdir()}
+    assert {"posterised.png", "nearest.svg", "stripes.svg", "runs", "data"} <= written
 
 
 def test_every_kind_of_part_has_a_section() -> None:

@@ -25,7 +25,7 @@ def share(values):
     """Return the mean of zeros and ones."""
     return sum(values) / len(values)
 
-METRIC = Metric(name="{name}", title="Share of ones", formula="n_1 / n", denominator="all", reference="-", compute=share)
+METRIC = Metric("{name}", "Share of ones", formula="n_1 / n", denominator="all", reference="-", compute=share)
 '''
 CUE = '''"""Darken an image."""
 from cuebench.cues.base import CueInfo, on_images
@@ -280,11 +280,16 @@ def broken_site(tmp_path: Path) -> Path:
 def test_list_names_a_broken_plug_in_and_lists_the_rest(broken_site: Path, kind: str) -> None:
     done = cuebench("list", kind, "--json", site=broken_site)
     assert done.returncode == 0, done.stderr
-    names = [row["name"] for row in json.loads(done.stdout)]
-    assert len([n for n in names if not n.startswith("bad_")]) > 1
-    shown = cuebench("list", kind, site=broken_site)
-    assert "bad-plugin" in shown.stdout + shown.stderr
-    assert "half an upgrade" in " ".join((shown.stdout + shown.stderr).split())
+    rows = json.loads(done.stdout)
+    broken = [json.dumps(row) for row in rows if row["name"].startswith("bad_")]
+    assert broken
+    assert all("bad-plugin 1.5" in row and "half an upgrade" in row for row in broken)
+    assert len(rows) > len(broken) + 1
+
+
+def test_list_shows_people_the_reason_too(broken_site: Path) -> None:
+    shown = cuebench("list", "protocols", site=broken_site)
+    assert "half an upgrade" in " ".join(shown.stdout.split())
 
 
 def test_doctor_names_a_broken_plug_in(broken_site: Path) -> None:

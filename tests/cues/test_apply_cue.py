@@ -8,7 +8,6 @@ import pytest
 from PIL import Image
 
 from cuebench.cli import invoke as run
-from cuebench.cli.cue import parse_settings
 from cuebench.cues import composite, contrast, voronoi_shuffle
 from cuebench.cues.base import CueInfo, on_images
 from cuebench.errors import UserError
@@ -283,19 +282,14 @@ def test_the_verb_without_its_arguments(call, capsys):
     assert "cuebench cue" in capsys.readouterr().err
 
 
-def test_settings_are_read_as_values():
-    record = parse_settings(["sites=8", "level=.5", "sigma=inf", "mode=corrected", "angles=0,90", "keep_colour=true"])
-    assert record == {
-        "sites": 8,
-        "level": 0.5,
-        "sigma": float("inf"),
-        "mode": "corrected",
-        "angles": [0, 90],
-        "keep_colour": True,
-    }
-    for bad in ("sites", "=3"):
-        with pytest.raises(UserError, match="--set"):
-            parse_settings([bad])
+def test_settings_are_typed_by_the_cue(tmp_path, capsys):
+    Image.new("RGB", (16, 16), (90, 30, 10)).save(tmp_path / "in.png")
+    place = [str(tmp_path / "in.png"), str(tmp_path / "out.png")]
+    assert run(["cue", "contrast", *place, "--set", "level=.5", "--set", "keep_colour=true"]) == 0
+    assert run(["cue", "low_pass", *place, "--fresh", "--set", "sigma=much"]) == 2
+    assert "sigma='much': expected a number" in capsys.readouterr().err
+    for bad in ("level", "=3"):
+        assert run(["cue", "contrast", *place, "--set", bad]) == 2
 
 
 def test_a_command_that_made_nothing_does_not_claim_the_folder(tmp_path):

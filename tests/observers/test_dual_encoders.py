@@ -105,8 +105,8 @@ def test_a_processor_that_cannot_be_translated_is_refused(tiny, tmp_path):
     file.write_text(json.dumps({**config, "size": {"shortest_edge": 32, "longest_edge": 64}}))
     with pytest.raises(UserError, match="no fixed input size"):
         load(f"transformers:{folder}", OFFLINE)
-    from cuebench.observers.verify_preprocess import same_input
     from cuebench.observers.preprocess import Preprocess
+    from cuebench.observers.verify_preprocess import same_input
 
     with pytest.raises(UserError, match="cannot be expressed exactly"):
         same_input(Preprocess(32), lambda image: Preprocess(32, mean=(0.4, 0.4, 0.4)).apply(image), "another")

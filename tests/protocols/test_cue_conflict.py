@@ -138,7 +138,7 @@ def test_decisions_only_have_no_full_space(stimuli):
     assert [s.metric for s in full] == list(NUMBERS)
     assert all(math.isnan(s.value) and s.n == 0 and s.n_excluded == 1280 and s.ci_kind == "" for s in full)
     reason = "decisions among the 16 classes were given: the whole label space needs logits"
-    assert {s.note for s in full} == {f"{reason}; 1,280 not answered so of 1,280"}
+    assert {s.note for s in full} == {f"{reason}; 1,280 without logits of 1,280"}
 
 
 def test_top1_decisions_in_a_big_space_are_not_restricted_to_16_classes(stimuli):

@@ -294,7 +294,7 @@ def test_draws_all_triplets_and_notes():
     assert drawn.n == 10 * (len(stimuli) - 1)
     assert "10 triplets of each anchor, mean of 3 draws" in drawn.note
     assert drawn.value == pytest.approx(whole.value, abs=0.1)
-    assert "anchors have fewer and give all theirs" in published.note
+    assert "anchors have fewer triplets, and all of them are used" in published.note
     assert published.n == whole.n
 
 

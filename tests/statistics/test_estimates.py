@@ -129,6 +129,6 @@ def test_draws_that_do_not_belong_together_give_no_interval():
 
 
 def test_a_missing_number_carries_its_reason_and_what_it_excludes():
-    found = missing("needs logits", excluded={"not answered so": 9})
+    found = missing("needs logits", excluded={"without logits": 9})
     assert math.isnan(found.value)
-    assert (found.n, found.intervals[0].note, found.excluded) == (0, "needs logits", {"not answered so": 9})
+    assert (found.n, found.intervals[0].note, found.excluded) == (0, "needs logits", {"without logits": 9})

@@ -92,7 +92,7 @@ def _metric(name: str) -> Facts:
 
 def _protocol(name: str) -> Facts:
     protocol = registry.protocols.get(name)
-    words = [w for w in (*WORDS, *_declared(name)) if w.kind == "condition" and name in w.protocols]
+    words = [w for w in (*WORDS, *declared_words(name)) if w.kind == "condition" and name in w.protocols]
     return {
         "version": protocol.version,
         "title": protocol.title,
@@ -219,7 +219,7 @@ _SINGULAR = {kind: parts.kind for kind, parts in registry.KINDS.items()}
 
 def _condition_facts(condition: str) -> Facts:
     """Return part of the condition → meaning, by protocol where they differ; empty where a part is not known."""
-    declared = [word for name, _ in registry.protocols.usable() for word in _declared(name)]
+    declared = [word for name, _ in registry.protocols.usable() for word in declared_words(name)]
     meanings = read_condition(condition, declared=declared)
     if len(meanings) == 1 and not meanings[0].words:
         return {}
@@ -234,7 +234,7 @@ def _condition_facts(condition: str) -> Facts:
     return facts
 
 
-def _declared(protocol: str) -> list[Word]:
+def declared_words(protocol: str) -> list[Word]:
     """Return the words that a protocol declares for its own conditions."""
     conditions = registry.protocols.get(protocol).conditions
     return [Word(pattern, "condition", meaning, (protocol,)) for pattern, meaning in conditions.items()]

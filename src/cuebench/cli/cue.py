@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,6 +49,7 @@ def command(
             as_json=as_json,
         )
     from cuebench.errors import UserError
+    from cuebench.options import split
     from cuebench.stimuli.apply_cue import apply_cue
 
     if name is None or source is None or target is None:
@@ -59,7 +59,7 @@ def command(
             name,
             source,
             target,
-            options=parse_settings(settings or []),
+            options=split(settings or []),
             seed=seed,
             workers=workers,
             mask=mask,
@@ -69,27 +69,6 @@ def command(
             progress=progress,
         )
     return _report(done, quiet=quiet, as_json=as_json)
-
-
-def parse_settings(settings: list[str]) -> dict[str, Any]:
-    """Read ``KEY=VALUE`` pairs: JSON values, numbers such as ``inf``, lists ``a,b,c``, or plain text."""
-    from cuebench.options import split
-
-    return {key: parse_value(text) for key, text in split(settings).items()}
-
-
-def parse_value(text: str) -> Any:
-    """Read one value.
-
-    >>> [parse_value(t) for t in ("8", "0.5", "inf", "true", "canny", "0,90", "[1, 2]")]
-    [8, 0.5, inf, True, 'canny', [0, 90], [1, 2]]
-    """
-    for read in (json.loads, float):
-        try:
-            return read(text)
-        except ValueError:
-            continue
-    return [parse_value(part) for part in text.split(",") if part] if "," in text else text
 
 
 @contextmanager

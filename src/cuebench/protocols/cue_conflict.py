@@ -219,7 +219,7 @@ def _add_ratios(result: Result, trials: Trials, options: ScoreOptions) -> None:
     rows, shown = np.ones(len(trials.shape), bool), np.ones(len(trials.responses.stimuli), bool)
     everything = len(trials.responses.stimuli) * trials.per_stimulus
     by_condition: dict[str, dict[str, Estimate]] = {
-        condition: {m.name: missing(reason, excluded={"not answered so": everything}) for m in RATIOS}
+        condition: {m.name: missing(reason, excluded={"without logits": everything}) for m in RATIOS}
         for condition, reason in trials.reasons.items()
     }
     for condition in trials.codes:

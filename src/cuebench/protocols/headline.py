@@ -45,12 +45,12 @@ def headline_column(scores: Iterable[Score], protocol: str, axis: Axis | None = 
         In the first declared condition in which any observer has a value, the same for all of them.
     """
     axis = axis or headline_of(protocol)
-    found = [s for s in scores if s.protocol == protocol and s.metric == axis.metric and not math.isnan(s.value)]
-    condition = chosen_condition(axis, list(dict.fromkeys(s.condition for s in found)))
+    values = [s for s in scores if s.protocol == protocol and s.metric == axis.metric and not math.isnan(s.value)]
+    condition = chosen_condition(axis, list(dict.fromkeys(s.condition for s in values)))
     if condition is None:
         return None
     by_observer: dict[str, list[Score]] = {}
-    for row in found:
+    for row in values:
         if row.condition == condition:
             by_observer.setdefault(row.observer, []).append(row)
     return Column(protocol, axis.metric, condition, {o: widest(rows) for o, rows in by_observer.items()})

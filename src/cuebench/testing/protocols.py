@@ -33,7 +33,7 @@ from cuebench.words import Word, read_condition
 
 RESAMPLES = 200
 """Bootstrap resamples: enough for an interval, few enough to be quick."""
-MADE = 200
+MADE = 100
 """Stimuli to make where a maker has to make them."""
 SHAPE, TEXTURE, MIXTURE, RANDOM = IDEAL
 
@@ -69,7 +69,7 @@ def check_protocol(
         Where there are no stimuli to check it with.
     """
     part = protocols.get(protocol) if isinstance(protocol, str) else protocol
-    require(isinstance(part, Protocol), f"expected a Protocol, got a {type(part).__name__}: {part!r}")
+    require(isinstance(part, Protocol), f"expected a Protocol, got a {type(part).__name__}")
     with ExitStack() as stack:
         root = Path(data_root).expanduser() if data_root is not None else None
         run_checks(PROTOCOL_CHECKS, _Case(part, stack, root, frozenset(absent), seed), only)
@@ -156,7 +156,8 @@ class _Case:
             columns = ", ".join(responses[0].columns)
             message = f"{self.name}: score raised {type(error).__name__}: {error}; it was given the columns {columns}"
             raise CheckFailed(message) from error
-        require(isinstance(result, Result), f"{self.name}: expected score to return a Result, got {result!r}")
+        kind = type(result).__name__  # not its repr, which would list every answer
+        require(isinstance(result, Result), f"{self.name}: expected score to return a Result, got a {kind}")
         return result
 
     @cached_property

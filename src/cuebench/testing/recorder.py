@@ -15,8 +15,8 @@ from cuebench.metrics.base import Metric
 from cuebench.statistics.ratios import Terms, total
 from cuebench.types import Estimate
 
-MOST = 1_000
-"""Elements of an array that are kept; larger ones are data or draws, not results."""
+MOST = 150
+"""Elements of an array that are kept; larger ones are data or bootstrap draws, not results."""
 
 
 class Recorder:

@@ -104,7 +104,7 @@ class Measured(NamedTuple):
         ties = float(self.tally.ties.sum())
         chosen = f"{draw.k} triplets of each anchor, mean of {draw.replications} draws" if draw.k else "all triplets"
         notes = [chosen]
-        notes += [f"{fewer:,} anchors have fewer and give all theirs"] if fewer else []
+        notes += [f"{fewer:,} anchors have fewer triplets, and all of them are used"] if fewer else []
         notes += [f"{lonely:,} of {len(per_anchor):,} anchors have no match and are left out"] if lonely else []
         notes += [f"{self.zero:,} images with a zero vector"] if self.zero else []
         notes += [f"{self.unusable:,} images with NaN or infinite features"] if self.unusable else []

@@ -51,7 +51,7 @@ def photographs(root: Path, per_class: int = 2) -> Path:
 
 
 def with_photographs(root: Path) -> Case:
-    photographs(root / "imagenet_val")
+    photographs(root / "imagenet_val", per_class=1)
     return Case(root)
 
 

@@ -300,6 +300,34 @@ def test_a_broken_protocol_is_found_out(name):
         check_protocol(replace(GOOD, **fields))
 
 
+@pytest.mark.parametrize("check", ["stimuli", "bias"])
+def test_a_suppression_that_does_not_mark_what_it_removes_is_found_out(check, small_root):
+    """By the names of its cues, and by ideal observers of shape and texture that score the same."""
+    suppression = protocols.get("feature_suppression")
+
+    def unmarked(root):
+        stimuli = suppression.read(root)
+        kept = [replace(s, shape=s.label, texture=s.label) for s in stimuli]
+        return replace(stimuli, stimuli=tuple(kept))
+
+    root = small_root("photographs")
+    check_protocol(suppression, data_root=root, only=[check])
+    with pytest.raises(CheckFailed, match="REMOVED"):
+        check_protocol(replace(suppression, read=unmarked), data_root=root, only=[check])
+
+
+def test_an_error_rate_is_not_correct(small_root):
+    accuracy = protocols.get("imagenet_accuracy")
+
+    def errors(responses, options):
+        return Result(
+            [estimate(value=lambda e: 1 - e.value)(m) for m in accuracy.score(responses, options).measurements]
+        )
+
+    with pytest.raises(CheckFailed, match="an observer that knows the classes above one that guesses"):
+        check_protocol(replace(accuracy, score=errors), data_root=small_root("photographs"), only=["bias"])
+
+
 def test_a_condition_can_be_explained_by_the_protocol_itself():
     strange = altered(lambda m: m._replace(condition="8-way/blue moon"), only="decided_fraction")
     check_protocol(replace(GOOD, score=strange, conditions={**GOOD.conditions, "blue *": "rare"}))

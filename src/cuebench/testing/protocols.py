@@ -107,9 +107,8 @@ class _Case:
         try:
             make(suited[0], folder, count=MADE)
         except UserError as error:
-            raise UserError(
-                f"the maker {suited[0]!r} cannot make stimuli for {self.name}: {error.message}", hint
-            ) from None
+            message = f"the maker {suited[0]!r} cannot make stimuli for {self.name}: {error.message}"
+            raise UserError(message, hint) from None
         return protocol.read(folder)
 
     @property
@@ -232,20 +231,16 @@ def _check_metrics_declared(protocol: Protocol, name: str) -> None:
     for axis, what in ((headline, "headline"), *((a, "plane") for a in headline.plane or ())):
         require(axis.metric in declared, f"{name}: its {what} {axis.metric!r} is not among its metrics {declared}")
         require(axis.conditions, f"{name}: its {what} {axis.metric!r} has no condition")
-    directions = ("shape", "texture", "correct")
-    require(
-        headline.direction in directions, f"{name}: expected a direction of {directions}, got {headline.direction!r}"
-    )
+    known = headline.direction in ("shape", "texture", "correct")
+    require(known, f"{name}: expected a direction of shape, texture or correct, got {headline.direction!r}")
     if headline.human is not None:
         low, high = metrics.get(headline.metric).bounds
         inside = low <= headline.human <= high
         require(inside, f"{name}: expected the value of people in [{low:g}, {high:g}], got {headline.human}")
         require(headline.human_source, f"{name}: the value of people has no human_source")
     for reference in protocol.reference:
-        known = reference.metric in declared
-        require(
-            known, f"{name}: the published value of {reference.observer} is of {reference.metric!r}, not a metric of it"
-        )
+        emitted = reference.metric in declared
+        require(emitted, f"{name}: the published value of {reference.observer} is a {reference.metric}, which it lacks")
 
 
 def _check_missing_data(case: _Case) -> None:
@@ -266,7 +261,7 @@ def _check_options(case: _Case) -> None:
         label = f"{case.name}: option {key!r}"
         require(isinstance(option, Option), f"{label}: expected an Option, got {option!r}")
         require(option.about, f"{label} does not say what it changes")
-        default = ",".join(option.default) if isinstance(option.default, tuple) else str(option.default)
+        default = ",".join(map(str, option.default)) if isinstance(option.default, tuple) else str(option.default)
         for value in (option.default, default):
             accepted = _parsed(protocol, key, value, case.name)
             require(accepted == option.default, f"{label}: expected its default {value!r} to be accepted; {accepted}")
@@ -435,9 +430,8 @@ def _check_repeats(case: _Case) -> None:
     for first, second in zip(case.rows, score_rows(case.protocol, again)):
         same = repr(first) == repr(second)
         require(same, f"{case.name}: expected the same row for the same seed; got {first}, then {second}")
-    require(
-        len(case.result.measurements) == len(again.measurements), f"{case.name}: another number of rows the second time"
-    )
+    sizes = len(case.result.measurements), len(again.measurements)
+    require(sizes[0] == sizes[1], f"{case.name}: expected as many numbers each time, got {sizes[0]}, then {sizes[1]}")
     for key, table in case.result.tables.items():
         same = key in again.tables and again.tables[key].equals(table)
         require(same, f"{case.name}: expected the same table {key!r} for the same seed, got another one")

@@ -211,7 +211,7 @@ def test_an_object_is_a_part_of_this_session() -> None:
     cues = fresh(registry.cues)
     assert cues.resolve(brighten) == "brighten"
     assert cues.get("brighten") is brighten
-    assert cues.origin("brighten") == "an object of this session"
+    assert cues.origin("brighten") == registry.OBJECT
 
 
 def test_an_object_that_is_no_part_or_takes_a_name_is_refused() -> None:

@@ -7,9 +7,9 @@ Every kind of part (cue, metric, protocol, …) has a `Registry`. A part has a p
 - a Python file, named ``python:FILE.py:NAME`` wherever a part is named;
 - an object that was passed to a function such as ``cuebench.evaluate``.
 
-Built-in parts are listed without importing them: names come from the folder and summaries from the docstring, so
-``cuebench list`` is quick and works where an extra is missing. A plug-in that cannot be loaded is reported by
-``cuebench list`` and ``cuebench doctor`` and fails only where it is asked for.
+Built-in parts are listed without importing them (except files that hold several metrics): names come from the folder
+and summaries from the docstring, so ``cuebench list`` is quick and works where an extra is missing. A plug-in that
+cannot be loaded is reported by ``cuebench list`` and ``cuebench doctor`` and fails only where it is asked for.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ from cuebench.errors import UserError, did_you_mean
 ROOT = Path(__file__).parent
 BUILT_IN = "cuebench"
 """Origin of the parts of this package."""
+OBJECT = "a Python object"
+"""Origin of parts that were passed as objects."""
 SCHEME = "python:"
 """Prefix of a part in a file of the user's own: ``python:FILE.py:NAME``."""
 
@@ -206,10 +208,10 @@ class Registry:
         if isinstance(part, str) and not part.startswith(SCHEME):
             self._part(part)
             return part
-        origin = part if isinstance(part, str) else "an object of this session"
+        origin = part if isinstance(part, str) else OBJECT
         loaded = self._from_file(part) if isinstance(part, str) else part
         self._check(loaded, origin)
-        name = _name(loaded)
+        name = _name(loaded) or (part.rpartition(":")[2] if isinstance(part, str) else "")
         if not name:
             raise UserError(f"{origin} has no name", f"give the {self.kind} a name")
         taken = {**self._built_in, **self._plugins}.get(name)
@@ -296,7 +298,7 @@ def _imported(path: str, modified: int, size: int) -> ModuleType:
         if isinstance(error, UserError):
             raise
         message = f"{path} cannot be imported: {type(error).__name__}: {error}"
-        raise UserError(message, f"correct the file; python {Path(path).name} shows the traceback") from error
+        raise UserError(message, f"correct the file; python {path} shows the traceback") from error
     return module
 
 
@@ -358,7 +360,12 @@ def _documentation(part: Any) -> str:
 
 
 cues = Registry("cue", "cuebench.cues", "CUE", requires=("info",), function=True)
-adapters = Registry("observer", "cuebench.observers.adapters", "ADAPTER", requires=("load", "form"))
+adapters = Registry(
+    "observer",
+    "cuebench.observers.adapters",
+    "ADAPTER",
+    requires=("load", "form", "version", "extra", "packages", "options"),
+)
 metrics = Registry("metric", "cuebench.metrics", "METRIC", several="METRICS", requires=("formula", "compute"))
 protocols = Registry("protocol", "cuebench.protocols", "PROTOCOL", requires=("score", "read", "headline"))
 readers = Registry("reader", "cuebench.stimuli.readers", "READER", requires=("read",))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from dataclasses import replace
 
@@ -221,7 +222,7 @@ BROKEN = {
         "expected the same stimuli",
     ),
     "no stimuli": ({"standalone": lambda: StimulusSet("none", ())}, "has no stimuli"),
-    "undeclared metric": ({"metrics": ("shape_bias",)}, "emits decided_fraction, which it does not declare"),
+    "undeclared metric": ({"metrics": ("shape_bias",)}, "decided_fraction, which it does not declare"),
     "metric not emitted": (
         {"metrics": ("shape_bias", "decided_fraction", "shape_accuracy")},
         "declares shape_accuracy, which it does not emit",
@@ -293,11 +294,26 @@ def test_a_good_protocol_passes_as_object_and_from_a_file(tmp_path):
         check_protocol(f"python:{file}:BAD", only=["description"])
 
 
+DECLARED = {
+    "no metric": "is not one of its metrics",
+    "headline not declared": "is not one of its metrics",
+    "option no Option": "is not a cuebench.options.Option",
+    "no view": "it has no view",
+    "odd name": "use letters, digits and underscores",
+}
+"""Broken declarations that cannot even be made."""
+
+
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_protocol_is_found_out(name):
     fields, message = BROKEN[name]
+    try:
+        broken = replace(GOOD, **fields)
+    except UserError as error:  # refused when it is declared, before any check
+        assert re.search(DECLARED[name], str(error))
+        return
     with pytest.raises(CheckFailed, match=message):
-        check_protocol(replace(GOOD, **fields))
+        check_protocol(broken)
 
 
 @pytest.mark.parametrize("check", ["stimuli", "bias"])

@@ -35,9 +35,15 @@ def _parts(kind: str) -> list[Row]:
     listed = []
     for name in parts:
         origin = parts.origin(name)
-        if name not in broken or origin == registry.BUILT_IN:
+        if name in broken and origin != registry.BUILT_IN:
+            continue
+        try:
             more = columns(parts.get(name)) if columns else {}
             listed.append({"name": name, **more, "origin": origin, "summary": parts.summary(name)})
+        except Exception as error:
+            if origin == registry.BUILT_IN:
+                raise
+            broken[name] = f"{origin}: {type(error).__name__}: {error}"
     empty = dict.fromkeys(listed[0] if listed else {"name": "", "origin": "", "summary": ""}, "")
     listed += [{**empty, "name": n, "origin": "plug-in", "summary": f"broken: {why}"} for n, why in broken.items()]
     return listed

@@ -26,11 +26,11 @@ def check(
     checks = [name for name, _ in protocols.usable() if hasattr(protocols.module(name), "data_report")]
     if not (protocol or option):
         raise UserError("data check needs a protocol", f"cuebench data check {checks[0]} --data-root DIR")
-    if data_root is None:
-        raise UserError("data check needs a data root", f"cuebench data check {protocol or option} --data-root DIR")
     name = protocols.resolve(protocol or option)
     if name not in checks:
         raise UserError(f"protocol {name!r} has no data check", f"protocols with a data check: {', '.join(checks)}")
+    if data_root is None:
+        raise UserError("data check needs a data root", f"cuebench data check {name} --data-root DIR")
     summary, rows = protocols.module(name).data_report(data_root.expanduser())
     if as_json:
         print_json({"summary": summary, "rows": rows})

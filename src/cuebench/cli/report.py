@@ -46,15 +46,18 @@ def command(
     """
     import cuebench
     from cuebench.cli._tables import print_scores
+    from cuebench.errors import UserError
     from cuebench.files import write_atomic
-    from cuebench.protocols.headline import one_row_each
+    from cuebench.protocols.headline import measured, one_row_each
 
     scores = cuebench.load(run)
     by_ending = SUFFIXES.get(out.suffix) if out else None
+    if out is not None and not (format_ or by_ending):
+        raise UserError(f"the format of {out} is not known", f"end it in {', '.join(SUFFIXES)}, or give --format")
     chosen = format_ or by_ending or (Format.json if as_json else Format.table)
     if out is not None:
         write_atomic(out.expanduser(), _text(scores, chosen).encode())
-        number = len(one_row_each(scores))
+        number = len(one_row_each(measured(scores)))
         print_json({"file": str(out), "numbers": number}) if as_json else print(f"{number:,} numbers in {out}")
     elif as_json or chosen is Format.json:
         print_json([asdict(row) for row in one_row_each(scores)])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelSpace
 from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option
@@ -171,12 +173,31 @@ class Protocol:
     baselines: bool = False
     layers: bool = False
 
+    def __post_init__(self) -> None:
+        problems = []
+        if not re.fullmatch(r"[A-Za-z0-9_]+", self.name):
+            problems.append(f"its name is {self.name!r}; use letters, digits and underscores")
+        if not self.views:
+            problems.append("it has no view: its stimuli would be shown to nobody")
+        if self.headline.metric not in self.metrics:
+            problems.append(f"its headline {self.headline.metric!r} is not one of its metrics")
+        wrong = [name for name, option in self.options.items() if not isinstance(option, Option)]
+        problems += [f"its option {name!r} is not a cuebench.options.Option" for name in wrong]
+        if problems:
+            raise all_problems(f"protocol {self.name!r}", problems, "correct its declaration")
+
 
 # ------------------------------------------------------------------------------------------- rows of the result
 
 
 def score_rows(protocol: Protocol, result: Result) -> list[Score]:
     """Return the rows of the result: one for each interval of each number, in the order in which they were added."""
+    undeclared = sorted({m.metric for m in result.measurements} - set(protocol.metrics))
+    if undeclared:
+        raise UserError(
+            f"protocol {protocol.name!r} computes {', '.join(undeclared)}, which it does not declare",
+            "name every metric in Protocol(metrics=…)",
+        )
     return [row for m in result.measurements for row in _rows(protocol, m)]
 
 

@@ -21,8 +21,18 @@ class Column(NamedTuple):
     rows: dict[str, Score]
 
 
+_RECORDED: dict[str, Headline] = {}
+
+
+def remember_headline(protocol: str, headline: Headline) -> None:
+    """Keep the headline that a run recorded, for protocols that are not installed where the run is read."""
+    _RECORDED[protocol] = headline
+
+
 def headline_of(protocol: str) -> Headline:
-    """Return the declared headline of a protocol."""
+    """Return the declared headline of a protocol; of one that is not here, the headline that a run recorded."""
+    if protocol not in protocols and protocol in _RECORDED:
+        return _RECORDED[protocol]
     headline: Headline = protocols.get(protocol).headline
     return headline
 

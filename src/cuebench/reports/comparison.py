@@ -102,7 +102,7 @@ def compare(
     omitted = {} if protocols else _omitted(present)
     columns = []
     for name in protocols or [p for p in present if p not in omitted]:
-        column = headline_column(rows, registry.protocols.resolve(name))
+        column = headline_column(rows, name if name in present else registry.protocols.resolve(name))
         if column is not None:
             columns.append(column)
         elif protocols:

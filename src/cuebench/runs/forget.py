@@ -10,7 +10,7 @@ from cuebench.errors import UserError, all_problems
 from cuebench.registry import protocols
 from cuebench.runs.record import RunRecord
 
-_ANSWERS = re.compile(r".+--[0-9a-f]{16}")
+_ANSWERS = re.compile(r".*--[0-9a-f]{16}")  # earlier versions wrote nothing before -- for a name without Latin letters
 _SHARD = re.compile(r"key\.json|[0-9a-f]{24}\.parquet|\..+\.tmp")
 _MANIFEST = re.compile(r"(.+)-[0-9a-f]{12}\.parquet")
 _LABELS = re.compile(r"labels-[0-9a-f]{12}\.\w+")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError
-from cuebench.files import json_text
+from cuebench.files import is_temporary, json_text
 
 MADE = "made.json"
 ELSEWHERE = "choose another --out, or remove the folder first"
@@ -36,6 +36,8 @@ def claim(home: Path, record: Mapping[str, Any], there: Collection[Path]) -> dic
         The stimuli that lie in the folder already. Where there are none, any record is replaced.
     """
     before = read_made(home)
+    # A process that was killed while it wrote made.json leaves a temporary file, which is no stimulus.
+    there = [path for path in there if not is_temporary(path)]
     if there and not before:
         raise UserError(f"{home} already holds another set: not made by cuebench, it has no {MADE}", ELSEWHERE)
     if there and (changed := changes(before, record)):

@@ -92,17 +92,19 @@ def _apply(geometry: Geometry, image: Image.Image, stimulus: Stimulus) -> Pixels
 class DecodePool(ProcessPool):
     """Worker processes that decode.
 
-    ``decoded`` counts the files that were opened, so that a test can show that no image is read twice.
+    ``decoded`` counts the files that were opened, so that a test can show that no image is read twice;
+    ``decoded_again`` those few that were opened to compare stored answers.
     ``tell`` is called, from another thread, with a text about a worker that died.
     """
 
     def __init__(self, workers: int, *, tell: Tell = warn) -> None:
         super().__init__(workers, tell=tell)
-        self.decoded = 0
+        self.decoded = self.decoded_again = 0
 
-    def decode(self, task: Task) -> Future[list[Picture]]:
+    def decode(self, task: Task, *, again: bool = False) -> Future[list[Picture]]:
         """Queue a task; its future raises whatever the worker raised."""
-        self.decoded += 1
+        self.decoded += not again
+        self.decoded_again += again
         return self.submit(pictures, task)
 
 
@@ -129,9 +131,15 @@ class BatchPictures:
 
     @classmethod
     def request(
-        cls, pool: DecodePool, root: str, batch: Sequence[Stimulus], geometries: Iterable[Geometry | None]
+        cls,
+        pool: DecodePool,
+        root: str,
+        batch: Sequence[Stimulus],
+        geometries: Iterable[Geometry | None],
+        *,
+        again: bool = False,
     ) -> Self:
-        """Start decoding: one task for each file, whatever is made of it."""
+        """Start decoding: one task for each file, whatever is made of it; ``again``: to compare stored answers."""
         wanted = tuple(dict.fromkeys(g for g in geometries if g))
         if not wanted:
             return cls((), [])
@@ -139,7 +147,7 @@ class BatchPictures:
         for position, stimulus in enumerate(batch):
             files.setdefault(stimulus.path or stimulus.id, []).append(position)
         tasks = ((where, Task(root, tuple(batch[i] for i in where), wanted)) for where in files.values())
-        return cls(wanted, [(where, pool.decode(task)) for where, task in tasks])
+        return cls(wanted, [(where, pool.decode(task, again=again)) for where, task in tasks])
 
     def unreadable(self) -> dict[int, str]:
         """Return position → reason for what cannot be decoded.

@@ -202,7 +202,7 @@ def plan_run(
                 _add_jobs(plan, experiment, entry, loaded, folder, options)
             except NotApplicable as error:
                 plan.skipped.append(failure_of(entry.observer.name, error, name))
-            except Exception as error:  # noqa: BLE001 - a broken model is a row of the result, the others go on
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a broken model is a row of the result
                 plan.failures.append(failure_of(entry.observer.name, error, name))
     _sort_out_skipped(plan)
     if not plan.jobs and plan.failures:

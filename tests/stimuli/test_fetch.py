@@ -280,7 +280,7 @@ def test_dangerous_archives_are_refused_whole(server, tmp_path, data, problem):
     serve(server, "/a.zip", data)
     result = dataset(known("r/d/a.zip", "a.zip", data, unpack="r/d/images"), mirrors=[server.url])
     assert problem in refused(result, tmp_path)
-    assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == ["a.zip"]
+    assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == [".d.lock", "a.zip"]
     assert not (tmp_path / "r" / "d" / "images").exists()
 
 

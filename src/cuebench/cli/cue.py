@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -84,11 +83,17 @@ def parse_value(text: str) -> Any:
     >>> [parse_value(t) for t in ("8", "0.5", "inf", "true", "canny", "0,90", "[1, 2]")]
     [8, 0.5, inf, True, 'canny', [0, 90], [1, 2]]
     """
-    for read in (json.loads, float):
+    from cuebench.errors import UserError
+    from cuebench.reading import parse_json
+
+    for read in (lambda value: parse_json(value, "--set"), float):
         try:
             return read(text)
         except ValueError:
             continue
+        except UserError as error:
+            if "occurs" in error.message or "too deeply" in error.message:
+                raise
     return [parse_value(part) for part in text.split(",") if part] if "," in text else text
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from counting import Counting, answers, job
 
+import cuebench
 from cuebench.observers.base import Answers, Batch
 from cuebench.responses.again import STIMULI, TOLERANCE, compare
 from cuebench.responses.collect import collect
@@ -193,3 +194,51 @@ def test_another_number_of_answers_or_other_columns_differ() -> None:
     one, two = columns(decisions=["cat"]), columns(decisions=["cat", "dog"])
     assert compare(one, two).differing == 2
     assert compare(one, {**one, "rt": np.array([1.0])}).differing == 1
+
+
+# ------------------------------------------------------------------------------------------ whole runs
+
+
+def evaluated(data_root: Path, out: Path, function: Any, **options: Any) -> Any:
+    plain = cuebench.Preprocess(size=32, mean=(0, 0, 0), std=(1, 1, 1), scale=1)
+    observer = cuebench.wrap(function, preprocess=plain, labels=CLASSES, name="mine", fingerprint="1")
+    return cuebench.evaluate(
+        observer, "cue_conflict", data_root=data_root, out=out, workers=0, batch_size=8, resamples=100, **options
+    )
+
+
+CLASSES = ("cat", "dog", "car", "clock")
+
+
+def by_red(pixels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return -np.abs(pixels[:, 0].mean(axis=(1, 2))[:, None] - 40 * np.arange(4)[None]).astype(np.float32)
+
+
+def by_green(pixels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return by_red(pixels[:, 1:])
+
+
+def test_a_run_with_a_changed_model_has_the_scores_of_the_changed_model(data_root: Path, tmp_path: Path) -> None:
+    events: list[Event] = []
+    old = evaluated(data_root, tmp_path / "run", by_red)
+    new = evaluated(data_root, tmp_path / "run", by_green, on_event=events.append)
+    fresh = evaluated(data_root, tmp_path / "fresh", by_green)
+    values = [[(r.metric, r.condition, r.value) for r in scores.rows] for scores in (old, new, fresh)]
+    assert repr(values[0]) != repr(values[1]) == repr(values[2])
+    assert "set_aside" in new.record.jobs[0].asked_again
+    assert any("does not answer as it did" in e.message for e in events if e.kind == "notice")
+
+
+def test_a_model_that_is_not_deterministic_is_noted_in_its_rows(data_root: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    scores = evaluated(data_root, tmp_path / "run", lambda x: rng.normal(size=(len(x), 4)))
+    assert all("not deterministic" in row.note for row in scores.rows if row.value is not None)
+
+
+def test_recorded_and_ideal_observers_are_asked_again_too(data_root: Path, tmp_path: Path) -> None:
+    for _ in range(2):
+        scores = cuebench.evaluate(
+            "ideal:mixture?shape=0.4", "cue_conflict", data_root=data_root, out=tmp_path / "run", resamples=100
+        )
+    assert scores.record.jobs[0].asked_again == {"stimuli": 2 * STIMULI, "differing": 0, "largest_difference": 0.0}
+    assert not list((tmp_path / "run" / "responses").glob("*.stale-*"))

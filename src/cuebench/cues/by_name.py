@@ -125,7 +125,7 @@ def call(name: str, *images: Any, **keywords: Any) -> Any:
         result = function(*images, **keywords)
     except UserError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserError(f"cue {name!r} failed: {type(error).__name__}: {error}", hint) from error
     image, picture = images[0], result[0] if isinstance(result, tuple) and result else result
     if not isinstance(picture, np.ndarray) or picture.shape != image.shape or picture.dtype != image.dtype:

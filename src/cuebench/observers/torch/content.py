@@ -272,6 +272,8 @@ def _feed_code(content: Content, value: Any, where: str) -> bool:
         content.items(enumerate((value.__func__, value.__self__)), where)
     elif isinstance(value, types.BuiltinFunctionType):
         content.note(value.__module__, value.__qualname__)
+        if not isinstance(value.__self__, types.ModuleType | None):  # a method of an object
+            content.feed(value.__self__, where)
     elif isinstance(value, types.CodeType):
         _compiled(content, value, where)
     elif isinstance(value, functools._lru_cache_wrapper):

@@ -87,7 +87,7 @@ def test_other_settings_of_the_same_protocol_are_refused(measure: Any) -> None:
         measure("ideal:shape", settings=small, **arguments)
     except UserError as error:
         pytest.skip(f"no small triplets: {error}")
-    with pytest.raises(UserError, match="triplets.draw was"):
+    with pytest.raises(UserError, match=r"triplets\.draw was"):
         measure("ideal:texture", settings={**small, "triplets.draw": "60"}, **arguments)
     both = measure("ideal:texture", settings=small, **arguments)
     assert both.observers == ["ideal:shape", "ideal:texture"]
@@ -138,7 +138,8 @@ def test_a_model_that_changes_the_folder_moves_nothing(
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "model.py").write_text(
-        f"import os\nimport numpy as np\nimport cuebench as cb\n\ndef make():\n    os.chdir({str(tmp_path / 'elsewhere')!r})\n"
+        "import os\nimport numpy as np\nimport cuebench as cb\n\ndef make():\n"
+        f"    os.chdir({str(tmp_path / 'elsewhere')!r})\n"
         "    plain = cb.Preprocess(size=32)\n"
         "    return cb.wrap(lambda x: np.eye(4, dtype=np.float32)[[0] * len(x)], preprocess=plain,\n"
         f"                   labels={CLASSES!r}, name='m', fingerprint='m')\n"

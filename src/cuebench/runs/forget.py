@@ -30,7 +30,10 @@ def check_forgettable(folder: Path) -> None:
 
 
 def forget(folder: Path) -> None:
-    """Delete answers, manifests, tables, scores and the record of a run; what is not ours stays.
+    """Delete answers, manifests, tables and scores of a run; what is not ours stays.
+
+    The record stays too, until that of the new run replaces it: a folder without one would not be known as a run folder,
+    should the process be killed in between.
 
     Raises
     ------
@@ -43,7 +46,7 @@ def forget(folder: Path) -> None:
 
 
 def _written(folder: Path) -> Iterator[Path]:
-    """Yield what a run wrote, files before their folders and the record last: until then it can be done again."""
+    """Yield what a run wrote, files before their folders."""
     names = {*protocols, *_recorded_protocols(folder)}
     for answers in _matching(folder / "responses", _ANSWERS):
         if (answers / "key.json").is_file():
@@ -56,7 +59,7 @@ def _written(folder: Path) -> Iterator[Path]:
     for name in sorted(names):
         yield from sorted((folder / "tables").glob(f"{name}.*.parquet"))
     yield from (folder / part for part in ("responses", "stimuli", "tables"))
-    yield from (folder / part for part in ("scores.parquet", "scores.json", "run.json"))
+    yield from (folder / part for part in ("scores.parquet", "scores.json"))
 
 
 def _recorded_protocols(folder: Path) -> list[str]:

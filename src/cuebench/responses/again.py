@@ -159,8 +159,6 @@ class Examiner:
 
     Parameters
     ----------
-    pool : DecodePool
-        Decodes the few images.
     device : Device
         Which observers are on the device.
     pieces : Pieces
@@ -169,7 +167,6 @@ class Examiner:
         Draws the stimuli.
     """
 
-    pool: DecodePool
     device: Device
     pieces: Pieces
     seed: int = 0
@@ -232,7 +229,8 @@ class Examiner:
         images = None
         if job.geometry is not None:
             stimuli = [batch[i] for i in positions]
-            pictures = BatchPictures.request(self.pool, job.stimuli.root, stimuli, [job.geometry], again=True)
+            # Here and not in worker processes: waiting until these have started would take longer.
+            pictures = BatchPictures.request(DecodePool(0), job.stimuli.root, stimuli, [job.geometry])
             unreadable = pictures.unreadable()
             images = pictures.of(job.geometry)
             positions = [position for i, position in enumerate(positions) if i not in unreadable]

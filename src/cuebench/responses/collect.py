@@ -76,7 +76,7 @@ def collect(
         streams.append(_Stream(stimuli, jobs_of_set, _Unreadable(stimuli, allow_unreadable, progress), shared))
     for stream in streams:
         stream.find_missing()
-    examiner = Examiner(pool, shared.device, shared.pieces, seed)
+    examiner = Examiner(shared.device, shared.pieces, seed)
     outdated: dict[Path, Path] = {}
     for stream in streams:
         stream.ask_again(examiner, outdated)

@@ -92,19 +92,17 @@ def _apply(geometry: Geometry, image: Image.Image, stimulus: Stimulus) -> Pixels
 class DecodePool(ProcessPool):
     """Worker processes that decode.
 
-    ``decoded`` counts the files that were opened, so that a test can show that no image is read twice;
-    ``decoded_again`` those few that were opened to compare stored answers.
+    ``decoded`` counts the files that were opened, so that a test can show that no image is read twice.
     ``tell`` is called, from another thread, with a text about a worker that died.
     """
 
     def __init__(self, workers: int, *, tell: Tell = warn) -> None:
         super().__init__(workers, tell=tell)
-        self.decoded = self.decoded_again = 0
+        self.decoded = 0
 
-    def decode(self, task: Task, *, again: bool = False) -> Future[list[Picture]]:
+    def decode(self, task: Task) -> Future[list[Picture]]:
         """Queue a task; its future raises whatever the worker raised."""
-        self.decoded += not again
-        self.decoded_again += again
+        self.decoded += 1
         return self.submit(pictures, task)
 
 
@@ -131,15 +129,9 @@ class BatchPictures:
 
     @classmethod
     def request(
-        cls,
-        pool: DecodePool,
-        root: str,
-        batch: Sequence[Stimulus],
-        geometries: Iterable[Geometry | None],
-        *,
-        again: bool = False,
+        cls, pool: DecodePool, root: str, batch: Sequence[Stimulus], geometries: Iterable[Geometry | None]
     ) -> Self:
-        """Start decoding: one task for each file, whatever is made of it; ``again``: to compare stored answers."""
+        """Start decoding: one task for each file, whatever is made of it."""
         wanted = tuple(dict.fromkeys(g for g in geometries if g))
         if not wanted:
             return cls((), [])
@@ -147,7 +139,7 @@ class BatchPictures:
         for position, stimulus in enumerate(batch):
             files.setdefault(stimulus.path or stimulus.id, []).append(position)
         tasks = ((where, Task(root, tuple(batch[i] for i in where), wanted)) for where in files.values())
-        return cls(wanted, [(where, pool.decode(task, again=again)) for where, task in tasks])
+        return cls(wanted, [(where, pool.decode(task)) for where, task in tasks])
 
     def unreadable(self) -> dict[int, str]:
         """Return position → reason for what cannot be decoded.

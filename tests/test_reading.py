@@ -281,3 +281,35 @@ def test_a_manifest_is_compared_with_its_files(tmp_path: Path) -> None:
     (tmp_path / "a.png").unlink()
     with pytest.raises(UserError, match=r"a\.png: no such file"):
         check_hashes(stimuli)
+
+
+# ------------------------------------------------------------------------------------------------------------- the code
+
+
+def test_every_picture_is_opened_with_a_list_of_formats_and_no_foreign_code_is_run() -> None:
+    """``Image.open`` guesses the format, and PostScript starts a program; ``from_pretrained`` may ask to run code."""
+    import re
+
+    import cuebench
+
+    wrong = []
+    for path in Path(cuebench.__file__).parent.rglob("*.py"):
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+            opens = "Image.open(" in line and "formats=" not in line and "for example" not in line
+            loads = re.search(r"Auto\w+\.from_pretrained\(|kind\.from_pretrained\(", line)
+            if opens or (loads and "trust_remote_code=False" not in line):
+                wrong.append(f"{path.name}:{number}")
+    assert not wrong
+
+
+def test_a_repository_with_code_of_its_own_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    from cuebench.observers.load import load
+
+    (tmp_path / "config.json").write_text(
+        '{"model_type": "evil", "auto_map": {"AutoConfig": "evil.Config", "AutoModelForImageClassification": "evil.N"}}'
+    )
+    (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'run')!r}, 'w')\n")
+    with pytest.raises(UserError):
+        load(f"transformers:{tmp_path}")
+    assert not (tmp_path / "run").exists()

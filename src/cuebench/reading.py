@@ -42,13 +42,20 @@ def file_kind_problem(path: Path) -> str:
     return "a folder, not a file" if stat.S_ISDIR(mode) else "a pipe or a device, not a file"
 
 
+def is_regular(path: Path) -> bool:
+    """Tell whether a path is a file that can be read; for any text, however long."""
+    return not file_kind_problem(path)
+
+
 def path_problem(path: str) -> str:
     """Return why a path of a stimulus is refused: it must lie below the root of its set; empty where it does."""
     if PurePosixPath(path).is_absolute() or PureWindowsPath(path).is_absolute():
         return "an absolute path; paths are relative to the set"
     if ".." in PurePosixPath(path).parts or ".." in PureWindowsPath(path).parts:
         return "a path that leads out of the set"
-    return "a path with a null character" if "\0" in path else ""
+    if "\0" in path:
+        return "a path with a null character"
+    return "" if PurePosixPath(path).name else "no name of a file"
 
 
 def user_path(text: str | Path) -> Path:

@@ -55,7 +55,7 @@ class _CleanStream:
 def clean_output() -> Iterator[None]:
     """Replace control characters in everything that is printed to standard output."""
     before = sys.stdout
-    sys.stdout = _CleanStream(before)  # type: ignore[assignment]
+    sys.stdout = _CleanStream(before)
     try:
         yield
     finally:

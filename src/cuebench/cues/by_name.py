@@ -212,7 +212,7 @@ def _sequence(value: Any, kind: Any) -> Any:
         raise TypeError
     try:
         items = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         items = [text.strip() for text in value.split(",") if text.strip()]
     if not isinstance(items, list):
         items = [items]
@@ -227,7 +227,7 @@ def _read(text: str) -> Any:
     for read in (json.loads, float):
         try:
             return read(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
     return text
 

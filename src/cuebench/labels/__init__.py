@@ -20,7 +20,7 @@ import numpy as np
 
 from cuebench.arrays import Array, Floats, Positions
 from cuebench.errors import UserError, all_problems, did_you_mean
-from cuebench.reading import decoded, parse_csv, parse_json, read_bytes, user_path
+from cuebench.reading import decoded, is_regular, parse_csv, parse_json, read_bytes, user_path
 
 FOLDER = Path(__file__).parent
 FILE = "labels.json"
@@ -316,11 +316,11 @@ def _spelled_differently(names: Iterable[str]) -> list[str]:
 def _locate(source: str | Path, kind: str) -> Path:
     path = user_path(source)
     if path.suffix in {".json", ".csv"}:
-        if path.is_file():
+        if is_regular(path):
             return path
         form = MAP_FORM if kind == "label map" else SPACE_FORM
         raise UserError(f"{kind} file {path} does not exist", f"write it, as JSON: {form}")
-    if path.is_file():
+    if is_regular(path):
         raise UserError(f"{kind} file {path} is neither .json nor .csv", "docs/files.md shows the two formats")
     built = {p.stem: p for p in _files()}
     if str(source) not in built:

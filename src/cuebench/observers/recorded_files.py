@@ -15,7 +15,7 @@ import numpy as np
 from cuebench.arrays import Counts, Floats, Strings
 from cuebench.errors import UserError, all_problems, printable
 from cuebench.labels import LabelSpace
-from cuebench.reading import decoded, parse_csv, parse_parquet, read_bytes
+from cuebench.reading import decoded, file_kind_problem, is_regular, parse_csv, parse_parquet, read_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,11 +100,11 @@ def stimulus_key(name: str) -> str:
 
 def files_of(path: Path) -> list[Path]:
     """Return the file itself, or the CSV and Parquet files of a folder in the order of their names."""
-    if path.is_file():
+    if is_regular(path):
         if path.suffix.lower() not in {".csv", ".parquet"}:
             raise UserError(f"recorded responses {path}: not a .csv or .parquet file", _FORMATS)
         return [path]
-    if not path.is_dir():
+    if file_kind_problem(path) != "a folder, not a file":
         raise UserError(f"recorded responses {path}: no such file or folder", "write recorded:FILE or recorded:FOLDER")
     files = [p for p in path.iterdir() if p.suffix.lower() in {".csv", ".parquet"} and not p.name.startswith(".")]
     if not files:
@@ -150,7 +150,7 @@ def read_recording(file: Path, labels: LabelSpace | None, values: str = "", *, w
         names=_named(file, table, stimulus),
         subjects=_named(file, table, subject) if subject else np.full(table.num_rows, file.stem),
         rt=_numbers(file, table, "rt") if "rt" in columns else np.full(table.num_rows, np.nan),
-        decisions=_decisions(table, decision) if decision else None,
+        decisions=_decisions(file, table, decision) if decision else None,
         logits=logits,
         classes=classes,
         digest=hashlib.sha256(data).hexdigest(),
@@ -174,7 +174,14 @@ def _csv(file: Path, data: bytes) -> pa.Table:
 
     if not data.strip():
         raise UserError(f"{file} is empty", _FORMATS)
-    header = parse_csv(decoded(data, str(file)).partition("\n")[0], str(file)).columns
+    content = decoded(data, str(file))
+    if b'"' in data:
+        # Arrow reads on where a quote does not close; the strict reader is slower, and refuses.
+        header, rows, _ = parse_csv(content, str(file), hint=_FORMATS)
+        return pa.table({column: pa.array([row[column] for row in rows], pa.string()) for column in header})
+    header = parse_csv(content.partition("\n")[0], str(file), hint=_FORMATS).columns
+    if not header:
+        raise UserError(f"{file}: its first line is empty, not a header", _FORMATS)
     # Everything as text first: only then can an error name the line of a bad number. The types are given by position,
     # as column names may repeat, which is reported later.
     names = [f"{position}" for position in range(len(header))]
@@ -369,12 +376,20 @@ def _named(file: Path, table: pa.Table, column: str) -> Strings:
     empty = [i for i, v in enumerate(values) if not v]
     if empty:
         raise UserError(f"{where(file, empty[0])}: column {column} is empty", "every row needs one")
+    return _strings(file, column, values)
+
+
+def _strings(file: Path, column: str, values: list[str]) -> Strings:
+    """Return texts as an array, which would drop null characters at their end."""
+    null = next((i for i, value in enumerate(values) if "\0" in value), None)
+    if null is not None:
+        raise UserError(f"{where(file, null)}: column {column} holds a null character", "remove it")
     return np.array(values)
 
 
-def _decisions(table: pa.Table, column: str) -> Strings:
+def _decisions(file: Path, table: pa.Table, column: str) -> Strings:
     values = [str("" if v is None else v).strip() for v in table[column].to_pylist()]
-    return np.array([NO_ANSWER if v.lower() in _NO_ANSWERS else v for v in values])
+    return _strings(file, column, [NO_ANSWER if v.lower() in _NO_ANSWERS else v for v in values])
 
 
 def _first(have: set[str], names: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
 from cuebench.observers.torch.features import Outputs, Route
 from cuebench.options import Option
-from cuebench.reading import read_text, user_path
+from cuebench.reading import is_regular, read_text, user_path
 
 TEMPLATE = "a photo of a {class}"
 TEMPLATES: Mapping[str, Option] = {
@@ -27,7 +27,7 @@ def read_templates(file: str) -> tuple[str, ...]:
     if not file:
         return (TEMPLATE,)
     path = user_path(file)
-    if not path.is_file():
+    if not is_regular(path):
         raise UserError(f"template file {path} does not exist", f"one template on each line, e.g. {TEMPLATE}")
     lines = [line.strip() for line in read_text(path, "template file").splitlines()]
     lines = [line for line in lines if line and not line.startswith("#")]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError, all_problems, did_you_mean
-from cuebench.reading import read_json, user_path
+from cuebench.reading import is_regular, read_json, user_path
 from cuebench.statistics.resampled import mean_estimate
 from cuebench.stimuli.decomposition.cue_list import NAMES, ORIGINAL
 from cuebench.types import Estimate
@@ -179,7 +179,7 @@ def _file_of(choice: str) -> dict[str, Path]:
 def _read(path: Path) -> dict[str, dict[str, dict[str, Any]]]:
     """Read a population file: data set → model → its group and its quality on each cue."""
     form = '{"sets": {"imagenet": {"models": {"NAME": {"eed": 0.5, "voronoi": 0.8}}}}}'
-    if not path.is_file():
+    if not is_regular(path):
         known = ", ".join([RUN, BOTH, *published()])
         raise UserError(f"population file {path} does not exist", f"check the path, or choose one of {known}")
     data = read_json(path, "population file", hint=f"expected {form}")

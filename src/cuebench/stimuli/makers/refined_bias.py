@@ -217,7 +217,7 @@ def _only(classes: str) -> dict[str, frozenset[str]]:
         return {"all": frozenset(c.strip() for c in classes.split(",") if c.strip())}
     form = 'expected {"shape": [...], "texture": [...]}'
     data = read_json(user_path(classes), "classes", hint=form)
-    lists = [data.get(cue, 0) if isinstance(data, dict) else 0 for cue in ("shape", "texture")]
+    lists: list[Any] = [data.get(cue) if isinstance(data, dict) else None for cue in ("shape", "texture")]
     if not all(isinstance(names, list) and all(isinstance(n, str) for n in names) for names in lists):
         raise UserError(f"classes {classes}: no lists of names for shape and texture", form)
     cues = {cue: frozenset(names) for cue, names in zip(("shape", "texture"), lists)}

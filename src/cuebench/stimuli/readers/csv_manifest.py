@@ -80,7 +80,8 @@ def _stimulus(row: dict[str, str], root: Path) -> tuple[Stimulus | None, list[st
     """Return the stimulus of a row, or what is wrong with the row."""
     values: dict[str, Any] = {c: v.strip() for c, v in row.items() if v.strip()}
     path = values.get("path", "")
-    values.setdefault("id", Path(path).with_suffix("").as_posix() if path else "")
+    stem = Path(path).with_suffix("").as_posix() if path and not path_problem(path) else path
+    values.setdefault("id", stem)
     problems = [] if values["id"] else ["neither path nor id"]
     problems += [f"{c} holds control characters" for c, v in values.items() if not is_printable(v)]
     if path and (problem := path_problem(path) or file_problem(root / path)):

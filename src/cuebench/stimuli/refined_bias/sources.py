@@ -24,7 +24,7 @@ from typing import Any
 
 from cuebench.errors import UserError, all_problems, is_printable
 from cuebench.labels import label_map, label_space
-from cuebench.reading import read_json
+from cuebench.reading import is_regular, path_problem, read_json
 from cuebench.stimuli.readers.scan import IMAGE_SUFFIXES, require_folder
 
 LAYOUT = "<class>/<image> with an alpha channel, a mask file or annotations.json; see `cuebench explain refined_bias`"
@@ -155,7 +155,9 @@ def _coco(root: Path, path: Path) -> tuple[list[Source], list[str]]:
         if not _is_name(f"{label}") or not _is_name(f"{a.get('id')}"):
             problems.append(f"annotation {a.get('id')!r}: its id or the name of its category {label!r} is no file name")
             continue
-        place = next((p for p in (root / file, root / "images" / file) if p.is_file()), None)
+        place = None
+        if not path_problem(file):
+            place = next((p for p in (root / file, root / "images" / file) if is_regular(p)), None)
         if place is None or root.resolve() not in place.resolve().parents:
             problems.append(f"{file}: named in annotations.json, but there is no such file")
         else:

@@ -91,3 +91,10 @@ def test_what_cannot_be_deleted_is_named(out: Path, monkeypatch: pytest.MonkeyPa
         forget(out)
     assert str(stuck) in caught.value.message
     assert stuck.is_file()
+
+
+def test_answers_that_were_set_aside_are_deleted(out: Path) -> None:
+    answers = next((out / "responses").iterdir())
+    answers.rename(answers.with_name(f"{answers.name}.stale-1"))
+    forget(out)
+    assert not (out / "responses").exists()

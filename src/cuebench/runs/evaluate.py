@@ -109,12 +109,24 @@ def evaluate(
         fresh=fresh,
         settings=dict(settings or {}),
     )
-    wanted, names = _observers(observers), _protocols(protocols)
+    scores = _run(_observers(observers), _protocols(protocols), data_root, Path(out), options, on_event or ignore)
+    if scores.failures and on_event is None:  # without a listener a gap in a table would be silent
+        warnings.warn("not measured: " + "; ".join(scores.failures), RuntimeWarning, stacklevel=2)
+    return scores
+
+
+def _run(
+    wanted: Sequence[str | Observer],
+    names: Sequence[str],
+    data_root: str | Path | None,
+    out: Path,
+    options: RunOptions,
+    tell: OnEvent,
+) -> Scores:
     # A user's code may change the current folder: places are settled before it is loaded.
-    folder = make_folder(Path(out).expanduser().absolute())
-    root = data_root or os.environ.get("CUEBENCH_DATA")
-    root = Path(root).expanduser().absolute() if root else None
-    tell = on_event or ignore
+    folder = make_folder(out.expanduser().absolute())
+    given_root = data_root or os.environ.get("CUEBENCH_DATA")
+    root = Path(given_root).expanduser().absolute() if given_root else None
     notices: list[str] = []
 
     def notice(text: str) -> None:
@@ -122,9 +134,9 @@ def evaluate(
         tell(Event("notice", text))
 
     with locked(folder, notice):
-        if fresh:
+        if options.fresh:
             check_forgettable(folder)
-        before = None if fresh else _earlier_run(folder, notice)
+        before = None if options.fresh else _earlier_run(folder, notice)
         if before is not None:
             check_conditions(before, options, names, str(folder), OTHER_FOLDER)
         plan = plan_run(wanted, names, root, folder, options, tell)
@@ -134,7 +146,7 @@ def evaluate(
             find_protocols(record)
             if staying:
                 notice(f"{folder} holds answers of {', '.join(staying)} too: all of them are scored")
-        if fresh:  # only now: a mistyped observer must not cost what was measured
+        if options.fresh:  # only now: a mistyped observer must not cost what was measured
             forget(folder)
         plan.write_manifests(folder / "stimuli")
         record.files |= {f"stimuli/{name}": hash_file(folder / "stimuli" / name).sha256 for name in plan.manifests}
@@ -146,10 +158,7 @@ def evaluate(
         record.status, record.finished = "complete", now()
         record.write(folder)
     tell(Event("finished", f"{len(rows)} scores in {folder}", fields={"out": str(folder)}))
-    scores = Scores(tuple(rows), folder, record)
-    if scores.failures and on_event is None:  # without a listener a gap in a table would be silent
-        warnings.warn("not measured: " + "; ".join(scores.failures), RuntimeWarning, stacklevel=2)
-    return scores
+    return Scores(tuple(rows), folder, record)
 
 
 def _observers(observers: str | Observer | Iterable[str | Observer]) -> list[str | Observer]:
@@ -197,6 +206,7 @@ def _collect(plan: Plan, record: RunRecord, folder: Path, options: RunOptions, t
             record.failures = [*record.failures, *progress.failures]
             record.jobs = [job for job in record.jobs if (job.observer, job.protocol) not in failed]
             record.unreadable = dict(sorted({**record.unreadable, **progress.unreadable}.items()))
+            record.notices = [*record.notices, *progress.notices]
             record.images_decoded = pool.decoded
             record.write(folder)
 

@@ -10,7 +10,8 @@ from cuebench.errors import UserError, all_problems
 from cuebench.registry import protocols
 from cuebench.runs.record import RunRecord
 
-_ANSWERS = re.compile(r".*--[0-9a-f]{16}")  # earlier versions wrote nothing before -- for a name without Latin letters
+_ANSWERS = re.compile(r".*--[0-9a-f]{16}(\.stale-[0-9]+)?")
+"""Earlier versions left the name empty where it had no Latin letters; answers that were set aside are called stale."""
 _SHARD = re.compile(r"key\.json|[0-9a-f]{24}\.parquet|\..+\.tmp")
 _MANIFEST = re.compile(r"(.+)-[0-9a-f]{12}\.parquet")
 _LABELS = re.compile(r"labels-[0-9a-f]{12}\.\w+")
@@ -32,8 +33,8 @@ def check_forgettable(folder: Path) -> None:
 def forget(folder: Path) -> None:
     """Delete answers, manifests, tables and scores of a run; what is not ours stays.
 
-    The record stays too, until that of the new run replaces it: a folder without one would not be known as a run folder,
-    should the process be killed in between.
+    The record stays too, until that of the new run replaces it: a folder without one would not be known as a run
+    folder, should the process be killed in between.
 
     Raises
     ------

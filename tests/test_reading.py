@@ -15,6 +15,7 @@ from PIL import Image
 from cuebench.cli import invoke
 from cuebench.cli.cue import parse_value
 from cuebench.errors import UserError, printable
+from cuebench.files import hash_file
 from cuebench.labels import LabelSpace, label_map, label_space
 from cuebench.observers import preprocess
 from cuebench.observers.base import Spec
@@ -225,11 +226,15 @@ def test_svg_and_png_of_control_characters() -> None:
 def test_arguments_and_names_that_are_not_utf_8(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["report", "\udcff"]) == 2
     assert "is not UTF-8" in capsys.readouterr().err
-    (tmp_path / "cat").mkdir()
-    Image.new("RGB", (4, 4)).save(tmp_path / "cat" / "a.png")
-    os.rename(tmp_path / "cat" / "a.png", os.fsencode(tmp_path / "cat") + b"/\xff.png")
-    with pytest.raises(UserError, match="not UTF-8; rename it"):
-        image_folder.read(tmp_path)
+    for number, name in enumerate((b"cat/\xff.png", b"c\xfft/a.png")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        path = os.fsencode(folder) + b"/" + name
+        os.makedirs(os.path.dirname(path))
+        with open(path, "wb") as file:
+            Image.new("RGB", (4, 4)).save(file, "PNG")
+        with pytest.raises(UserError, match="not UTF-8; rename it"):
+            image_folder.read(folder)
 
 
 # ---------------------------------------------------------------------------------------------------------------- costs
@@ -281,6 +286,21 @@ def test_a_manifest_is_compared_with_its_files(tmp_path: Path) -> None:
     (tmp_path / "a.png").unlink()
     with pytest.raises(UserError, match=r"a\.png: no such file"):
         check_hashes(stimuli)
+
+
+def test_a_swapped_image_is_never_stored(tmp_path: Path) -> None:
+    """A worker says that it cannot be read at the moment: nothing may be stored of that."""
+    from cuebench.responses.pictures import BatchPictures, DecodePool
+
+    Image.new("RGB", (4, 4), "red").save(tmp_path / "a.png")
+    right = Stimulus("a", "a.png", hash_file(tmp_path / "a.png").sha256)
+    wrong = Stimulus("b", "a.png", "0" * 64)
+    with DecodePool(0) as pool:
+        for batch in ([wrong], [right, wrong], [wrong, right]):
+            pictures = BatchPictures.request(pool, str(tmp_path), batch, [Geometry((4, 4))])
+            with pytest.raises(UserError, match="has changed since the set was read"):
+                pictures.unreadable()
+        assert BatchPictures.request(pool, str(tmp_path), [right], [Geometry((4, 4))]).unreadable() == {}
 
 
 # ------------------------------------------------------------------------------------------------------------- the code

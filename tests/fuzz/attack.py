@@ -27,6 +27,8 @@ from readers import READERS, Reader  # type: ignore[import-not-found]
 from cuebench.errors import UserError
 
 CORPUS = Path(__file__).parent / "corpus"
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+"""Where the attacked files are written: in memory where that is possible."""
 LONGEST = 10
 """Seconds after which a reader counts as hanging."""
 
@@ -100,7 +102,7 @@ def main() -> int:
         return guided(names[0], arguments.seconds)
     failed = False
     for name in names:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
             count, failures = attack(name, arguments.seconds, arguments.seed, Path(folder))
         print(f"{name:18s} {count:9,d} inputs in {arguments.seconds:g} s, {len(failures)} failures", flush=True)
         for key, data in failures.items():

@@ -60,7 +60,7 @@ def find_images(folder: Path, depth: int) -> Listing:
 
 def file_problem(path: Path) -> str:
     """Return why a path cannot be a stimulus: no such file, a broken link, no bytes; empty where it can."""
-    if not is_printable(path.name):
+    if not is_printable(path.name) or any("\ud800" <= c <= "\udfff" for c in str(path)):
         return "the name holds control characters or is not UTF-8; rename it"
     return file_kind_problem(path) or ("" if path.stat().st_size else "the file is empty (0 bytes)")
 

@@ -362,6 +362,7 @@ WITHOUT_FILE = {
     "lossy __reduce__": "class C:\n    def __reduce__(self):\n        return C, ()\nmade = C()\nmade.a = {k}",
     "constant of a class": "class C:\n    __scale__ = {k}\nmade = C()",
     "class attribute that is called": "class C:\n    __call__ = [{k}].append\nmade = C()",
+    "pattern": "import re\nmade = re.compile('a{{{k}}}')",
     "deque": "made = collections.deque([1], maxlen={k})",
     "ChainMap": "made = collections.ChainMap({{'a': {k}}}, {{'a': 1}})",
 }

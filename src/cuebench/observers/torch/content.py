@@ -13,6 +13,7 @@ where these are installed, counts by its name only: what an upgrade of theirs ch
 from __future__ import annotations
 
 import builtins
+import copyreg
 import dis
 import enum
 import functools
@@ -203,7 +204,7 @@ class Content:
             self.items(enumerate((value.func, value.args, value.keywords)), where)
             return
         try:
-            reduced = value.__reduce_ex__(2)
+            reduced = _reduced(value)
         except _UNREADABLE as error:
             self.give_up(where, str(error))
             return
@@ -227,13 +228,19 @@ class Content:
             self.items(((k, v) for k, v in vars(value).items() if not k.startswith("_")), where)
         else:
             try:
-                self.feed(value.__reduce_ex__(2)[1:], where)
+                self.feed(_reduced(value)[1:], where)
             except _UNREADABLE as error:
                 self.give_up(where, str(error))
 
     def give_up(self, where: str, why: str) -> None:
         """Say that something cannot be read."""
         self.opaque.append(f"{where} ({(why.splitlines() or ['?'])[0][:80]})")
+
+
+def _reduced(value: Any) -> Any:
+    """Return what pickle keeps of an object, also of those that the standard library has told it about."""
+    registered = copyreg.dispatch_table.get(type(value))
+    return registered(value) if registered else value.__reduce_ex__(2)
 
 
 def _is_of_torch(value: Any, kind: str) -> bool:

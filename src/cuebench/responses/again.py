@@ -25,8 +25,10 @@ from cuebench.responses.pictures import BatchPictures, DecodePool
 from cuebench.responses.store import Columns
 from cuebench.types import Stimulus
 
+FIRST = 2
+"""Stimuli at the beginning of the first batch that are asked twice in every run."""
 STIMULI = 4
-"""That are asked twice at the beginning, and again of what is stored."""
+"""Stored answers, drawn by the seed, that are asked for again."""
 SHARDS = 2
 """Stored batches that they are drawn from."""
 TOLERANCE = 1e-3
@@ -140,7 +142,7 @@ def first_asked_twice(
     job: Job, batch: Sequence[Stimulus], hidden: Mapping[int, str], images: Any, columns: Columns, pieces: Pieces
 ) -> Difference:
     """Ask the first few stimuli of a batch that was just answered a second time, and compare."""
-    shown = [i for i in range(len(batch)) if i not in hidden][:STIMULI]
+    shown = [i for i in range(len(batch)) if i not in hidden][:FIRST]
     if not shown:
         return Difference()
     pixels = None if images is None else images[: len(shown)]
@@ -181,7 +183,7 @@ class Examiner:
         stored : mapping of int to sequence of Stimulus
             Position of the first stimulus → batch, for every batch that is stored.
         """
-        first = self._difference(job, stored[0], self._shown(job, stored[0])[:STIMULI]) if 0 in stored else Difference()
+        first = self._difference(job, stored[0], self._shown(job, stored[0])[:FIRST]) if 0 in stored else Difference()
         total, suspect, worst = first, 0, first
         for start, positions in self._drawn(job, stored):
             difference = self._difference(job, stored[start], positions)

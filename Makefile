@@ -9,7 +9,7 @@ STAMP  := $(VENV)/.installed-$(shell cat pyproject.toml constraints.txt $(PLUGIN
 # uv does not read pip's settings: hand on the folder of local wheels if pip has one.
 LINKS  := $(shell $(PYTHON) -m pip config get global.find-links 2>/dev/null)
 
-.PHONY: install demo test lint types unit bench clean
+.PHONY: install demo test lint types unit faults fuzz bench clean
 
 install: $(STAMP)
 
@@ -35,6 +35,16 @@ unit: install
 	$(BIN)/pytest -n 2 --dist loadgroup
 
 test: lint types unit
+
+# All faults, not the seeded few of `make test`: more than a thousand kills, every bit of a shard; some ten minutes.
+faults: install
+	CUEBENCH_FAULTS=all $(BIN)/pytest -n 2 --timeout 1800 tests/faults -s
+
+# Attacks every reader of foreign files: SECONDS for each by changed bytes, then by changed structure.
+SECONDS ?= 60
+fuzz: install
+	$(BIN)/python tests/fuzz/attack.py --seconds $(SECONDS)
+	FUZZ_INPUTS=$$(( $(SECONDS) * 50 )) $(BIN)/pytest -n 0 -q --timeout 0 tests/fuzz -k structure
 
 bench: install
 	$(BIN)/python -m benchmarks

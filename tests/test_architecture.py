@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "cuebench"
 LAYERS = [
     {"errors", "arrays", "words", "_version"},
     {"types", "options", "processes"},
-    {"files", "registry", "_process_main"},
+    {"files", "reading", "registry", "source_code", "_process_main"},
     {"labels"},
     {"statistics"},
     {"cues", "metrics"},

@@ -114,7 +114,7 @@ def test_own_label_map_from_csv_and_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "part"),
     [
-        ("x.csv", "title\ncat\n", "missing columns ['name']"),
+        ("x.csv", "title\ncat\n", "missing column name; found title"),
         ("x.json", "{", "not valid JSON"),
         ("x.json", "{}", "no class names"),
     ],
@@ -167,7 +167,7 @@ def test_a_class_of_two_targets_is_an_error_that_names_both() -> None:
         ("name,index\na,0\nb,1\nc,5\n", "row 3: index '5' is not one of 0 … 2"),
         ("name,index\na,0\nb,0\nc,1\n", "row 2: index 0 is that of row 1 too"),
         ("name,index\na,x\n", "row 1: index 'x'"),
-        ("name,index\na,0\nb\n", "row 2: index ''"),
+        ("name,index\na,0\nb\n", "line 3: wrong number of columns"),
         ("name,index\na,-1\nb,0\n", "row 1: index '-1'"),
         ("name,index\na,0\n,1\n", "row 2 has no name"),
     ],

@@ -18,6 +18,7 @@ _PUBLIC = {
     "evaluate": "cuebench.runs.evaluate",
     "Scores": "cuebench.runs.scores",
     "load": "cuebench.runs.scores",
+    "merge": "cuebench.runs.merge",
     "score": "cuebench.runs.score",
     "wrap": "cuebench.observers.wrap",
     "Preprocess": "cuebench.observers.preprocess",
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from cuebench.observers.preprocess import Preprocess
     from cuebench.observers.wrap import wrap
     from cuebench.runs.evaluate import evaluate
+    from cuebench.runs.merge import merge
     from cuebench.runs.score import score
     from cuebench.runs.scores import Scores, load
     from cuebench.types import Score, Stimulus, StimulusSet
@@ -59,6 +61,7 @@ __all__ = [
     "__version__",
     "evaluate",
     "load",
+    "merge",
     "score",
     "texture_of",
     "wrap",

@@ -3,10 +3,31 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 MOST_NAMES = 40
 """Most known names that an error lists; where there are more, it lists the nearest."""
+
+# Control characters (but line feed and tab), marks that reverse the order of what is read, halves of characters that
+# stand for bytes which are not UTF-8, and what XML does not allow.
+UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+
+
+def printable(text: str) -> str:
+    """Return a text that can be shown anywhere: a name from a file cannot command a terminal or break an SVG.
+
+    >>> printable("net\x1b[31m")
+    'net\ufffd[31m'
+    """
+    return UNPRINTABLE.sub("\ufffd", text)
+
+
+def is_printable(text: str) -> bool:
+    """Tell whether a text holds nothing that ``printable`` would replace."""
+    return UNPRINTABLE.search(text) is None
 
 
 class UserError(Exception):

@@ -1,4 +1,9 @@
-"""Write files whole or not at all, even through a crash or with two processes at once; hash files."""
+"""Write files whole or not at all, even through a crash or with two processes at once; hash files.
+
+A Parquet file of cuebench carries its own checksum: ``cuebench`` and the SHA-256 of all other bytes of the file lie
+between its last page and its footer, where readers of Parquet do not look. Every reading compares them before anything
+is decoded, so that a single flipped bit is found. The footer says that the checksum must be there.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +16,20 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cuebench.errors import UserError
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+SEAL = b"cuebench"
+"""What stands before the checksum of a Parquet file."""
+_SEALED = b"cuebench.checksum"
+"""Key of the footer's metadata that says that the file has a checksum."""
+_DIGEST_SIZE = hashlib.sha256().digest_size
+_END_SIZE = 8  # of a Parquet file: the length of the footer, and PAR1
 _FREE_SPACE = "free some space and run the same command again: finished work is kept"
 _ELSEWHERE = "choose another folder"
 _REASONS = {
@@ -71,14 +86,24 @@ def write_atomic(path: Path, data: bytes) -> None:
             temporary.unlink(missing_ok=True)
 
 
+def is_temporary(path: Path) -> bool:
+    """Tell whether a file is what a process that was killed in ``write_atomic`` left behind."""
+    return path.name.startswith(".") and path.name.endswith(".tmp")
+
+
 def json_text(data: Any) -> str:
     """Return strict JSON, indented, with a line feed at its end; NaN and infinity become null."""
     return json.dumps(_finite(data), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
+def json_bytes(data: Any) -> bytes:
+    """Return strict JSON in UTF-8; what is not Unicode, as in some file names, is escaped."""
+    return json_text(data).encode("utf-8", "backslashreplace")
+
+
 def write_json(path: Path, data: Any) -> None:
     """Write strict JSON, whole or not at all."""
-    write_atomic(path, json_text(data).encode())
+    write_atomic(path, json_bytes(data))
 
 
 def _finite(data: Any) -> Any:
@@ -112,3 +137,79 @@ def hash_file(path: Path) -> FileFacts:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         return FileFacts(digest, file.tell())
+
+
+# ------------------------------------------------------------------------------------------ Parquet with a checksum
+
+
+class DamagedFile(ValueError):
+    """A file whose content is not what was written."""
+
+
+class CheckedParquet(NamedTuple):
+    """An open Parquet file, and whether it had a checksum: files of earlier versions have none."""
+
+    file: pq.ParquetFile
+    has_checksum: bool
+
+
+def parquet_bytes(table: pa.Table, **options: Any) -> bytes:
+    """Return a table as a Parquet file with a checksum; the same table gives the same bytes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), _SEALED: b"sha256"})
+    # The checksums of the pages are for other readers.
+    pq.write_table(table, sink, compression="zstd", write_page_checksum=True, **options)
+    data = bytes(sink.getvalue().to_pybytes())
+    footer = _footer_start(data)
+    return b"".join([data[:footer], SEAL, hashlib.sha256(data).digest(), data[footer:]])
+
+
+def open_parquet(data: bytes) -> CheckedParquet:
+    """Open the bytes of a Parquet file whose checksum, if it has one, is right.
+
+    Raises
+    ------
+    DamagedFile
+        Where it is not, or where the file cannot be read.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    has_checksum = _check(data)
+    try:
+        file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=has_checksum)
+        says_so = _SEALED in (file.schema_arrow.metadata or {})
+    except Exception as error:  # noqa: BLE001 - a damaged file can make Arrow raise anything
+        raise DamagedFile(str(error)) from None
+    if says_so != has_checksum:
+        raise DamagedFile("its checksum is missing")
+    return CheckedParquet(file, has_checksum)
+
+
+def read_parquet(data: bytes) -> pa.Table:
+    """Return the table in the bytes of a Parquet file; raise ``DamagedFile`` where it is not what was written."""
+    with open_parquet(data).file as file:
+        try:
+            return file.read(use_threads=False)
+        except Exception as error:  # noqa: BLE001 - as above
+            raise DamagedFile(str(error)) from None
+
+
+def _check(data: bytes) -> bool:
+    """Return whether a file has a checksum; raise where it is not that of its bytes."""
+    footer = _footer_start(data)
+    start = footer - _DIGEST_SIZE - len(SEAL)
+    if start < 0 or data[start : start + len(SEAL)] != SEAL:
+        return False
+    digest = hashlib.sha256(memoryview(data)[:start])
+    digest.update(memoryview(data)[footer:])
+    if digest.digest() != data[footer - _DIGEST_SIZE : footer]:
+        raise DamagedFile("its checksum is not that of its content")
+    return True
+
+
+def _footer_start(data: bytes) -> int:
+    return len(data) - _END_SIZE - int.from_bytes(data[-_END_SIZE:-4], "little")

@@ -17,6 +17,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qsl
 
 from cuebench.errors import UserError, all_problems, did_you_mean
 
@@ -172,6 +173,24 @@ def split(settings: Sequence[str], reserved: Mapping[str, str] | None = None) ->
     if problems:
         raise all_problems("--set", problems)
     return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def query_options(query: str, part: str) -> dict[str, str]:
+    """Read ``a=1&b=2``, the options behind ``?``; one that is written twice is an error, not "the last one counts".
+
+    Parameters
+    ----------
+    query : str
+        What stands behind the question mark.
+    part : str
+        How messages name what the options belong to.
+    """
+    pairs = parse_qsl(query, keep_blank_values=True)
+    options = dict(pairs)
+    if len(options) < len(pairs):
+        repeated = sorted(key for key in options if sum(key == other for other, _ in pairs) > 1)
+        raise UserError(f"{part}: option {repeated[0]!r} is written twice", "keep one of them")
+    return options
 
 
 def describe(declared: Mapping[str, Option]) -> list[str]:

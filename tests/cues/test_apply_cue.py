@@ -14,6 +14,7 @@ from cuebench.errors import UserError
 from cuebench.registry import cues
 from cuebench.stimuli.apply_cue import apply_cue
 from cuebench.stimuli.cue_files import file_seed, read_image
+from cuebench.stimuli.input_log import LOG
 
 RNG = np.random.default_rng(0)
 
@@ -64,9 +65,24 @@ def test_a_second_call_goes_on_where_the_first_stopped(photos, tmp_path):
 
 def test_a_source_that_changed_is_made_again(photos, tmp_path):
     apply_cue("greyscale", photos, tmp_path / "out", workers=1)
+    before = (tmp_path / "out/a.png").read_bytes()
+    Image.fromarray(255 - np.asarray(Image.open(photos / "a.png"))).save(photos / "a.png")
+    os.utime(photos / "a.png", ns=(10**18, 10**18))  # an older file: times say that the result is newer
+    assert apply_cue("greyscale", photos, tmp_path / "out", workers=1).made == 1
+    assert (tmp_path / "out/a.png").read_bytes() != before
+    assert apply_cue("greyscale", photos, tmp_path / "out", workers=1).made == 0
+
+
+def test_a_result_of_an_earlier_version_is_kept_unless_its_source_was_replaced(photos, tmp_path):
+    apply_cue("greyscale", photos, tmp_path / "out", workers=1)
+    (tmp_path / "out" / LOG).unlink()
+    assert apply_cue("greyscale", photos, tmp_path / "out", workers=1).made == 0
+    log = (tmp_path / "out" / LOG).read_bytes()
+    (tmp_path / "out" / LOG).unlink()
     later = (tmp_path / "out/a.png").stat().st_mtime_ns + 10**9
     os.utime(photos / "a.png", ns=(later, later))
     assert apply_cue("greyscale", photos, tmp_path / "out", workers=1).made == 1
+    assert (tmp_path / "out" / LOG).read_bytes() == log
 
 
 @pytest.mark.parametrize(

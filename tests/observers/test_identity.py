@@ -223,8 +223,8 @@ def test_a_factory_counts_with_its_file(tmp_path):
     spec = f"python:{tmp_path}/mine.py:Net?preprocess.size=4&preprocess.resize=4&labels={tmp_path}/ab.json"
     (tmp_path / "ab.json").write_text('["a", "b"]')
     found = []
-    for text in (SOURCE.format(**USUAL), SOURCE.format(**USUAL), SOURCE.format(**{**USUAL, "comment": "two"})):
-        (tmp_path / "mine.py").write_text(text)
+    for change in ({}, {"comment": "two"}, {"inside": "4.0"}):
+        (tmp_path / "mine.py").write_text(SOURCE.format(**{**USUAL, **change}))
         found.append(load(spec, LoadOptions(device="cpu"))[0].fingerprint)
     assert found[0] == found[1] != found[2]
 

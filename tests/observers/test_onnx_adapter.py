@@ -73,6 +73,21 @@ def test_a_free_input_size_is_chosen_by_the_user(tmp_path):
     assert (chosen.hw, chosen.resize) == ((32, 32), 37)
 
 
+def test_tensors_in_a_folder_below_are_part_of_the_fingerprint(tmp_path):
+    spec = save(tmp_path / "net.onnx", external=True)
+    (tmp_path / "weights").mkdir()
+    moved = (tmp_path / "tensors.bin").rename(tmp_path / "weights" / "tensors.bin")
+    model = onnx.load(tmp_path / "net.onnx", load_external_data=False)
+    for tensor in model.graph.initializer:
+        next(e for e in tensor.external_data if e.key == "location").value = "weights/tensors.bin"
+    onnx.save(model, tmp_path / "net.onnx")
+    before = load(spec, CPU)[0].fingerprint
+    content = bytearray(moved.read_bytes())
+    content[0] ^= 1
+    moved.write_bytes(content)
+    assert load(spec, CPU)[0].fingerprint != before
+
+
 def test_tensors_beside_the_file_are_part_of_the_fingerprint(tmp_path):
     spec = save(tmp_path / "net.onnx", external=True)
     before = load(spec, CPU)[0].fingerprint

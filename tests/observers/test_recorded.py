@@ -277,7 +277,7 @@ BAD = {
     "empty stimulus": (["image", "decision"], [["", "cat"]], r"line 2: column image is empty"),
     "only a header": (["image", "decision"], [], "holds no trial"),
     "unknown responses": (["image", "decision"], [["x", "Katze"], ["y", "na"]], r"no response is a class .*Katze"),
-    "column twice": (["image", "decision", "decision"], [["x", "cat", "dog"]], r"'decision' appears twice"),
+    "column twice": (["image", "decision", "decision"], [["x", "cat", "dog"]], r"'decision' occurs twice"),
     "rt is a word": (RAW, [raw_row("s", 1, "cat", "x", "fast")], r"line 2: column rt is 'fast'"),
 }
 

@@ -74,7 +74,7 @@ def run(path, protocol, prefix="", only=MIXTURES):
         for name in only
     ]
     path.mkdir()
-    RunRecord(arguments={}, jobs=jobs).write(path)
+    RunRecord(arguments={}, jobs=jobs, status="complete").write(path)
     write_scores(path, [replace(r, observer=f"{prefix}{r.observer}") for r in rows], {})
     return path
 

@@ -89,11 +89,11 @@ def test_no_temporary_file_is_left(tmp_path: Path) -> None:
     assert {p.suffix for p in shards.folder.iterdir()} == {".json", ".parquet"}
 
 
-def test_a_damaged_shard_says_what_to_delete(tmp_path: Path) -> None:
+def test_a_damaged_shard_says_what_to_do(tmp_path: Path) -> None:
     shards = folder(tmp_path)
     shards.write(BATCH, {"stimulus": np.arange(3)}, {})
     shards.path(BATCH).write_bytes(b"PAR1 but cut")
-    with pytest.raises(UserError, match="delete"):
+    with pytest.raises(UserError, match="run the same command again"):
         shards.read(BATCH)
 
 

@@ -86,6 +86,8 @@ def test_a_package_that_is_gone_is_named(data_root: Path) -> None:
     out = measure(data_root, MINE).out
     body = json.loads((out / "run.json").read_text())
     body["protocols"]["my_conflict"]["origin"] = "cuebench-conflict 1.2"
+    body |= {"format": 2}
+    del body["checksum"]
     (out / "run.json").write_text(json.dumps(body))
     registry.protocols.added.clear()
     with pytest.raises(UserError, match=r"(?s)came from cuebench-conflict 1\.2.*pip install cuebench-conflict$"):

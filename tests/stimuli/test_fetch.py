@@ -40,7 +40,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         else:
             self.send_response(200)
         self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
+        if server.length != "none":
+            self.send_header("Content-Length", server.length or str(len(data)))
         self.end_headers()
         self.wfile.write(data[: server.cut.pop(0)] if server.cut else data)
 
@@ -50,7 +51,7 @@ def server(monkeypatch):
     monkeypatch.setattr(_download, "PAUSE", 0.0)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    httpd.files, httpd.cut, httpd.asked, httpd.ranges = {}, [], [], True
+    httpd.files, httpd.cut, httpd.asked, httpd.ranges, httpd.length = {}, [], [], True, ""
     httpd.url = f"http://127.0.0.1:{httpd.server_address[1]}"
     thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
@@ -280,7 +281,7 @@ def test_dangerous_archives_are_refused_whole(server, tmp_path, data, problem):
     serve(server, "/a.zip", data)
     result = dataset(known("r/d/a.zip", "a.zip", data, unpack="r/d/images"), mirrors=[server.url])
     assert problem in refused(result, tmp_path)
-    assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == ["a.zip"]
+    assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == [".d.lock", "a.zip"]
     assert not (tmp_path / "r" / "d" / "images").exists()
 
 
@@ -296,6 +297,87 @@ def test_tar_links_are_refused(tmp_path):
         file.addfile(tarfile.TarInfo("escape/passwd"))
     with pytest.raises(UserError, match="a link or a device"):
         unpack(tmp_path / "a.tar.gz", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("length", ["abc", "-5", "١٢", "", "none", "1e9", "9" * 30])
+def test_a_nonsensical_content_length_is_no_traceback(server, tmp_path, length):
+    serve(server, "/a.bin", DATA[:1000])
+    server.length = length.encode().decode("latin-1")
+    result = dataset(known(data=DATA[:1000]), mirrors=[server.url])
+    try:
+        fetch(result, tmp_path)
+    except UserError:
+        assert not (tmp_path / "d" / "a.bin").exists()
+    else:
+        assert (tmp_path / "d" / "a.bin").read_bytes() == DATA[:1000]
+
+
+@pytest.mark.parametrize("length", ["", "none"])
+def test_a_download_is_bounded_by_its_known_size(server, tmp_path, length):
+    serve(server, "/a.bin", DATA + b"more")
+    server.length = length
+    message = refused(dataset(known(), mirrors=[server.url]), tmp_path)
+    assert "expected 1,048,576 at most" in message or "more than 1,048,576 bytes came" in message
+    assert not list((tmp_path / "d").iterdir())
+
+
+def test_a_download_of_unknown_size_is_bounded(server, tmp_path, monkeypatch):
+    monkeypatch.setattr(_download, "LARGEST", 1000)
+    serve(server, "/a.bin")
+    assert "1,000 at most" in refused(dataset(RemoteFile("d/a.bin", "a.bin"), mirrors=[server.url]), tmp_path)
+
+
+def test_parallel_fetches_do_not_share_unfinished_files(server, tmp_path):
+    """The second process, which does not get the lock, continues no unfinished file of the first."""
+    import fcntl
+
+    serve(server, "/a.bin")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "a.bin.part").write_bytes(DATA[:3000])
+    with (tmp_path / ".d.lock").open("a") as lock:
+        fcntl.flock(lock.fileno(), fcntl.LOCK_EX)
+        fetch(dataset(known(), mirrors=[server.url]), tmp_path)
+    assert server.asked == [("/a.bin", None)]
+    assert (tmp_path / "d" / "a.bin.part").read_bytes() == DATA[:3000]
+    assert (tmp_path / "d" / "a.bin").read_bytes() == DATA
+    assert sorted(p.name for p in (tmp_path / "d").iterdir()) == ["a.bin", "a.bin.part"]
+
+
+@pytest.mark.parametrize("position", range(0, 400, 7))
+@pytest.mark.parametrize("kind", ["zip", "tar", "tgz"])
+def test_damaged_archives_are_user_errors(tmp_path, kind, position):
+    import tarfile
+
+    from cuebench.stimuli._archive import unpack
+
+    if kind == "zip":
+        data = bytearray(archive("cat/1.png", "dog/2.png"))
+    else:
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w:gz" if kind == "tgz" else "w") as file:
+            info = tarfile.TarInfo("cat/1.png")
+            info.size = 4
+            file.addfile(info, io.BytesIO(b"data"))
+        data = bytearray(buffer.getvalue())
+    data[position % len(data)] ^= 0x55
+    (tmp_path / "a").write_bytes(data)
+    try:
+        unpack(tmp_path / "a", tmp_path / "out")
+    except UserError:
+        assert not (tmp_path / "out").exists()
+
+
+def test_a_member_that_unpacks_to_more_than_it_says_is_refused(tmp_path):
+    from cuebench.stimuli._archive import unpack
+
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("a.bin", bytes(10_000_000))
+    data = (tmp_path / "a.zip").read_bytes()
+    size = (10_000_000).to_bytes(4, "little")
+    (tmp_path / "a.zip").write_bytes(data.replace(size, (5).to_bytes(4, "little")))
+    with pytest.raises(UserError):
+        unpack(tmp_path / "a.zip", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

@@ -206,9 +206,9 @@ def test_a_maker_of_the_users_own(tmp_path):
 def test_damaged_record_is_a_user_error(tmp_path):
     make("cue_conflict", tmp_path, count=1)
     (tmp_path / "cue_conflict" / "made.json").write_text("{")
-    with pytest.raises(UserError, match="is not a record of"):
+    with pytest.raises(UserError, match="not valid JSON"):
         read(tmp_path / "cue_conflict" / "stimuli")
-    with pytest.raises(UserError, match="is damaged"):
+    with pytest.raises(UserError, match="not valid JSON"):
         make("cue_conflict", tmp_path, count=1)
 
 

@@ -95,3 +95,24 @@ def test_all_unreadable_files_are_named_at_once(tmp_path):
         hash_files([tmp_path / "one", tmp_path / "two"])
     assert "one" in str(caught.value)
     assert "two" in str(caught.value)
+
+
+def test_every_flipped_bit_of_a_manifest_is_found(tmp_path):
+    path, data = tmp_path / "m.parquet", to_bytes(SET)
+    for position in range(0, len(data), 7):
+        changed = bytearray(data)
+        changed[position] ^= 1 << position % 8
+        path.write_bytes(changed)
+        with pytest.raises(UserError, match="cannot be read"):
+            read_manifest(path)
+
+
+def test_what_a_killed_make_left_behind_is_no_other_set(tmp_path):
+    """A process that is killed while it writes ``made.json`` leaves a temporary file."""
+    from cuebench.stimuli.made import claim
+
+    temporary = tmp_path / ".made.json.123.456.tmp"
+    temporary.write_text('{"maker"')
+    assert claim(tmp_path, {"seed": 0}, [temporary]) == {}
+    with pytest.raises(UserError, match=r"no made\.json"):
+        claim(tmp_path, {"seed": 0}, [temporary, tmp_path / "cat.png"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import os
 import pickle
 from dataclasses import replace
 from pathlib import Path
@@ -91,6 +92,67 @@ def test_floats_whose_range_is_unknown_are_not_guessed(tmp_path: Path, value: fl
     assert not caught.value.transient
 
 
+@pytest.mark.parametrize(
+    ("brightest", "kind"), [(255, np.int32), (65535, np.int32), (255, np.uint16), (4095, np.uint16), (0.01, np.float32)]
+)
+def test_a_deep_picture_never_turns_black_without_a_word(tmp_path: Path, brightest: float, kind: type) -> None:
+    Image.fromarray(np.array([[0, brightest]], kind)).save(tmp_path / "a.tif")
+    with pytest.raises(Unreadable, match="would be shown as black") as caught:
+        shown(tmp_path / "a.tif")
+    assert not caught.value.transient
+
+
+def test_bytes_that_are_decoded_are_the_bytes_that_were_hashed(tmp_path: Path) -> None:
+    Image.fromarray(noise(4, 4, 3)).save(tmp_path / "a.png")
+    digest = hashlib.sha256((tmp_path / "a.png").read_bytes()).hexdigest()
+    stimulus = Stimulus("a", "a.png", sha256=digest)
+    assert decode(tmp_path, stimulus).size == (4, 4)
+    Image.fromarray(255 - noise(4, 4, 3)).save(tmp_path / "a.png")
+    with pytest.raises(Unreadable, match="has changed since the set was read") as caught:
+        decode(tmp_path, stimulus)
+    assert caught.value.transient  # so nothing is stored
+
+
+@pytest.mark.parametrize("path", ["../a.png", "/etc/hostname", "x/../../a.png", "C:/a.png", "..\\a.png"])
+def test_a_path_out_of_the_set_is_refused(folder: Path, path: str) -> None:
+    with pytest.raises(Unreadable, match=r"absolute path|leads out of the set"):
+        decode(folder, Stimulus("a", path))
+    with pytest.raises(Unreadable, match=r"absolute path|leads out of the set"):
+        followed(folder, f"blend?other=file:{path}")
+
+
+def test_a_second_image_that_was_swapped_is_refused(folder: Path) -> None:
+    Image.fromarray(noise(8, 8, 3)).save(folder / "b2.png")
+    digest = hashlib.sha256((folder / "b2.png").read_bytes()).hexdigest()[:16]
+    recipe = f"blend?other=file:b2.png@{digest}"
+    followed(folder, recipe)
+    Image.fromarray(255 - noise(8, 8, 3)).save(folder / "b2.png")
+    with pytest.raises(Unreadable, match="has changed since the set was read"):
+        followed(folder, recipe)
+
+
+def test_postscript_named_png_is_not_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def started(*arguments: object, **options: object) -> None:
+        raise AssertionError("a program was started")
+
+    monkeypatch.setattr("subprocess.Popen.__init__", started)
+    (tmp_path / "a.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n")
+    with pytest.raises(Unreadable, match="no picture of a known format"):
+        shown(tmp_path / "a.png")
+
+
+def test_a_pipe_named_png_does_not_block(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.png")
+    with pytest.raises(Unreadable, match="a pipe or a device"):
+        shown(tmp_path / "a.png")
+
+
+def test_a_picture_with_too_many_pixels_is_not_decoded(tmp_path: Path) -> None:
+    Image.new("1", (10_000, 9_000)).save(tmp_path / "a.png")
+    with pytest.raises(Unreadable, match=r"has 10,000 × 9,000 pixels; at most"):
+        shown(tmp_path / "a.png")
+
+
 def test_damaged_contents_stay_so(tmp_path: Path) -> None:
     Image.fromarray(noise(64, 64, 3)).save(tmp_path / "a.png")
     (tmp_path / "a.png").write_bytes((tmp_path / "a.png").read_bytes()[:300])
@@ -105,9 +167,10 @@ def test_damaged_contents_stay_so(tmp_path: Path) -> None:
 def test_whatever_a_decoder_raises_is_unreadable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    def broken(path: object) -> None:
+    def broken(path: object, formats: object) -> None:
         raise error
 
+    (tmp_path / "a.png").write_bytes(b"anything")
     monkeypatch.setattr(Image, "open", broken)
     with pytest.raises(Unreadable, match=type(error).__name__) as caught:
         shown(tmp_path / "a.png")
@@ -116,11 +179,12 @@ def test_whatever_a_decoder_raises_is_unreadable(
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.EMFILE, errno.EACCES, errno.ESTALE])
 def test_a_failing_disk_may_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    def broken(path: object) -> None:
+    def broken(path: object, flags: int) -> None:
         raise OSError(number, "the disk hiccups")
 
-    monkeypatch.setattr(Image, "open", broken)
-    with pytest.raises(Unreadable, match=r"cannot be read .*hiccups") as caught:
+    (tmp_path / "a.png").write_bytes(b"anything")
+    monkeypatch.setattr("cuebench.reading.os.open", broken)
+    with pytest.raises(Unreadable, match=r"a\.png cannot be read: .*hiccups") as caught:
         shown(tmp_path / "a.png")
     assert caught.value.transient is True
     assert pickle.loads(pickle.dumps(caught.value)).transient is True
@@ -187,7 +251,7 @@ def test_black_pixels_of_a_silhouette_with_or_without_its_hash(folder: Path, has
     digest = hashlib.sha256((folder / "s.png").read_bytes()).hexdigest()[:8]
     recipe = "silhouette?mask=black:s.png" + (f"@{digest}" if hashed else "")
     assert np.array_equal(followed(folder, recipe)[..., 0], plane)
-    with pytest.raises(Unreadable, match="not the one that the stimuli were planned with"):
+    with pytest.raises(Unreadable, match="has changed since the set was read"):
         followed(folder, "silhouette?mask=black:s.png@0000")
 
 

@@ -10,13 +10,13 @@ Kim et al. 2026, Table 2: a one-sample t-test of the family's values against the
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from cuebench.errors import UserError, all_problems
+from cuebench.reading import read_json, user_path
 from cuebench.statistics.significance import one_sample_t
 
 DIRECTIONS = ("shape", "texture", "neither")
@@ -68,15 +68,13 @@ def read_families(path: str | Path) -> Families:
         For a file that does not exist or does not fit; all problems at once.
     """
     try:
-        data = json.loads(Path(path).expanduser().read_text("utf-8"))
+        data = read_json(user_path(path), "family file", hint=_EXAMPLE)
         members = tuple(
             Family(str(name), tuple(map(str, f["models"])), str(f.get("expected", "neither")))
             for name, f in data["families"].items()
         )
         families = Families(str(data["baseline"]), members)
-    except FileNotFoundError:
-        raise UserError(f"family file {path} does not exist", _EXAMPLE) from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"family file {path}: {error!r}", _EXAMPLE) from None
     problems = [f"family {f.name!r} has no models" for f in members if not f.models]
     problems += [

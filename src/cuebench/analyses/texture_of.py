@@ -266,10 +266,10 @@ def _association_in(run: str | Path, model: Observer) -> Association:
 
 def _table(run: str | Path, name: str, observer: str) -> list[dict[str, Any]]:
     """Return the rows of an observer in a table of the run; a table that was not written has none."""
-    import pyarrow.parquet as pq
+    from cuebench.runs.results import read_table
 
     path = Path(run).expanduser() / "tables" / f"{PROTOCOL}.{name}.parquet"
-    rows: list[dict[str, Any]] = pq.read_table(path).to_pylist() if path.is_file() else []
+    rows: list[dict[str, Any]] = read_table(run, PROTOCOL, name).to_pylist() if path.is_file() else []
     return [row for row in rows if row["observer"] == observer]
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 FOLDER = Path(__file__).parent
 GROUPS = {
-    "Measure": ("demo", "run", "score", "texture-of"),
+    "Measure": ("demo", "run", "score", "merge", "texture-of"),
     "Results": ("report", "compare", "correlate", "figure", "published"),
     "Stimuli": ("make", "fetch", "cue", "data"),
     "Reference": ("list", "explain", "doctor"),
@@ -44,19 +44,33 @@ def main(arguments: list[str] | None = None) -> None:
 def invoke(arguments: list[str]) -> int:
     """Run the command line and return the exit status."""
     from cuebench._version import __version__
+    from cuebench.cli._console import clean_output
     from cuebench.errors import UserError
 
     if arguments[:1] == ["--version"]:
         print(f"cuebench {__version__}")
         return 0
     try:
-        _call(_with_current_names(arguments))
+        for word in arguments:
+            if not is_utf8(word):
+                raise UserError(f"the argument {word!r} is not UTF-8", "rename the file or folder")
+        with clean_output():
+            _call(_with_current_names(arguments))
     except UserError as error:
         _print_error(error, as_json="--json" in arguments)
         return 2
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
     return 0
+
+
+def is_utf8(text: str) -> bool:
+    """Tell whether a text is Unicode: names of files that are not get halves of characters from the system."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _with_current_names(arguments: Sequence[str]) -> list[str]:
@@ -135,12 +149,15 @@ def _root() -> None:
 def _print_error(error: Exception, *, as_json: bool) -> None:
     message, hint = getattr(error, "message", str(error)), getattr(error, "hint", "")
     if as_json:
-        print(json.dumps({"error": message, "hint": hint}, ensure_ascii=False), file=sys.stderr)
+        from cuebench.cli._json import escaped
+
+        print(escaped(json.dumps({"error": message, "hint": hint}, ensure_ascii=False)), file=sys.stderr)
         return
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    console.print(Text.assemble(("error: ", "bold red"), message))
+    from cuebench.cli._console import plain_console
+
+    console = plain_console(stderr=True)
+    console.print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
     if hint:
-        console.print(Text.assemble(("  → ", "bold cyan"), hint))
+        console.print(Text.assemble(("  → ", "bold cyan"), hint), soft_wrap=True)

@@ -1,8 +1,13 @@
-"""The console that results are printed on: names are shown as they are."""
+"""What is printed: names are shown as they are, and nothing that comes from a file can command the terminal."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
+
+from cuebench.errors import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -11,8 +16,47 @@ if TYPE_CHECKING:
 def plain_console(*, stderr: bool = False) -> Console:
     """Return a console that reads no markup: ``net[a1]`` keeps its brackets and ``a:cat:b`` becomes no picture.
 
-    What is to be styled is given as ``rich.text.Text``.
+    What is to be styled is given as ``rich.text.Text``. Escape codes and control characters in what is printed are
+    replaced; those of the console itself, its colours, are not.
     """
     from rich.console import Console
+    from rich.segment import Segment
 
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    class CleanConsole(Console):
+        def render(self, *arguments: Any, **options: Any) -> Iterable[Segment]:
+            for segment in super().render(*arguments, **options):
+                yield segment if segment.control else Segment(printable(segment.text), segment.style)
+
+    return CleanConsole(stderr=stderr, highlight=False, markup=False, emoji=False)
+
+
+class _CleanStream:
+    """A text stream that replaces control characters; everything else is done by the stream behind it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        # Rich looks for this name and writes its colours to it: what it prints was cleaned before.
+        self.rich_proxied_file = stream
+
+    def write(self, text: str) -> int:
+        """Write a text without what could command a terminal."""
+        self.rich_proxied_file.write(printable(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write several texts."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rich_proxied_file, name)
+
+
+@contextmanager
+def clean_output() -> Iterator[None]:
+    """Replace control characters in everything that is printed to standard output."""
+    before = sys.stdout
+    sys.stdout = _CleanStream(before)
+    try:
+        yield
+    finally:
+        sys.stdout = before

@@ -7,6 +7,8 @@ import sys
 from types import TracebackType
 from typing import Any, Self
 
+from cuebench.cli._json import escaped
+from cuebench.errors import printable
 from cuebench.responses.events import Event
 
 
@@ -32,11 +34,11 @@ class Display:
     def __call__(self, event: Event) -> None:
         """Show one event."""
         if self._json:
-            print(json.dumps(event.as_json(), ensure_ascii=False), file=sys.stderr, flush=True)
+            print(escaped(json.dumps(event.as_json(), ensure_ascii=False)), file=sys.stderr, flush=True)
         elif self._bar is not None:
             self._show(event)
         elif event.kind in {"failed", "excluded"}:
-            print(f"{event.kind}: {event.message}", file=sys.stderr)
+            print(printable(f"{event.kind}: {event.message}"), file=sys.stderr)
 
     def _show(self, event: Event) -> None:
         if event.kind in {"failed", "excluded", "notice"}:

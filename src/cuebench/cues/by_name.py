@@ -125,7 +125,7 @@ def call(name: str, *images: Any, **keywords: Any) -> Any:
         result = function(*images, **keywords)
     except UserError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserError(f"cue {name!r} failed: {type(error).__name__}: {error}", hint) from error
     image, picture = images[0], result[0] if isinstance(result, tuple) and result else result
     if not isinstance(picture, np.ndarray) or picture.shape != image.shape or picture.dtype != image.dtype:
@@ -212,7 +212,7 @@ def _sequence(value: Any, kind: Any) -> Any:
         raise TypeError
     try:
         items = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         items = [text.strip() for text in value.split(",") if text.strip()]
     if not isinstance(items, list):
         items = [items]
@@ -227,7 +227,7 @@ def _read(text: str) -> Any:
     for read in (json.loads, float):
         try:
             return read(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
     return text
 

@@ -8,8 +8,6 @@ guessed. Built-in data: ``labels/*.json``.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +20,7 @@ import numpy as np
 
 from cuebench.arrays import Array, Floats, Positions
 from cuebench.errors import UserError, all_problems, did_you_mean
+from cuebench.reading import decoded, is_regular, parse_csv, parse_json, read_bytes, user_path
 
 FOLDER = Path(__file__).parent
 FILE = "labels.json"
@@ -54,6 +53,9 @@ class LabelSpace:
     def __post_init__(self) -> None:
         if self.ids and len(self.ids) != len(self.names):
             raise UserError(f"label space {self.name!r}: {len(self.names)} names but {len(self.ids)} ids")
+        if len(set(self.ids)) < len(self.ids):
+            repeated = [f"id {k!r} stands for {n} classes" for k, n in Counter(self.ids).items() if n > 1]
+            raise all_problems(f"label space {self.name!r}", repeated, "every class has an id of its own")
 
     def __len__(self) -> int:
         return len(self.names)
@@ -201,7 +203,7 @@ def label_space(source: str | Path | Sequence[str] | LabelSpace) -> LabelSpace:
     if not isinstance(source, (str, Path)):
         return LabelSpace("custom", tuple(str(n) for n in source))
     path = _locate(source, "label space")
-    return _read_space(path, path.read_bytes())
+    return _read_space(path, read_bytes(path, "label space"))
 
 
 def label_map(source: str | Path | Mapping[str, Sequence[str | int]] | LabelMap) -> LabelMap:
@@ -211,7 +213,7 @@ def label_map(source: str | Path | Mapping[str, Sequence[str | int]] | LabelMap)
     if isinstance(source, Mapping):
         return LabelMap("custom", _checked_targets("custom", source))
     path = _locate(source, "label map")
-    return _read_map(path, path.read_bytes())
+    return _read_map(path, read_bytes(path, "label map"))
 
 
 def built_in() -> dict[str, str]:
@@ -232,6 +234,10 @@ def _read_space(path: Path, content: bytes) -> LabelSpace:
     names, ids = (data.get("names"), data.get("ids", [])) if isinstance(data, dict) else (data, [])
     if not names or not isinstance(names, list) or not isinstance(ids, list):
         raise UserError(f"{path} holds no class names", f"expected {SPACE_FORM}")
+    bad = [f"{value!r} is no name" for value in [*names, *ids] if not isinstance(value, (str, int)) or value is True]
+    bad += [] if ids else _spelled_differently(map(str, names))  # ids tell ImageNet's Cardigan, a dog, from cardigan
+    if bad:
+        raise all_problems(f"label space {path}", bad, f"expected {SPACE_FORM}")
     return LabelSpace(path.stem, tuple(map(str, names)), tuple(map(str, ids)))
 
 
@@ -277,6 +283,7 @@ def _checked_targets(name: str, targets: Any) -> dict[str, tuple[str | int, ...]
         for target, members in targets.items()
         if isinstance(members, (str, Mapping)) or not isinstance(members, Iterable) or not list(members)
     ]
+    bad += _spelled_differently([str(target) for target in targets])
     if bad or not targets:
         raise all_problems(f"label map {name}", bad or ["no targets"], hint)
     checked = {
@@ -294,14 +301,26 @@ def _checked_targets(name: str, targets: Any) -> dict[str, tuple[str | int, ...]
     return checked
 
 
+def _spelled_differently(names: Iterable[str]) -> list[str]:
+    """Return a problem for names that differ only by case, hyphens or spaces: an answer would be an answer with both.
+
+    Two names that are alike to the letter are no mistake, as two classes of ImageNet are called ``crane``: such a name
+    finds neither of them.
+    """
+    spellings: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        spellings.setdefault(_normal(name), []).append(name)
+    return [f"{' and '.join(map(repr, same))} differ only by case or spaces" for same in spellings.values() if same[1:]]
+
+
 def _locate(source: str | Path, kind: str) -> Path:
-    path = Path(source).expanduser()
+    path = user_path(source)
     if path.suffix in {".json", ".csv"}:
-        if path.is_file():
+        if is_regular(path):
             return path
         form = MAP_FORM if kind == "label map" else SPACE_FORM
         raise UserError(f"{kind} file {path} does not exist", f"write it, as JSON: {form}")
-    if path.is_file():
+    if is_regular(path):
         raise UserError(f"{kind} file {path} is neither .json nor .csv", "docs/files.md shows the two formats")
     built = {p.stem: p for p in _files()}
     if str(source) not in built:
@@ -314,29 +333,17 @@ def _files() -> list[Path]:
 
 
 def _json(path: Path, content: bytes) -> Any:
-    try:
-        return json.loads(_text(path, content))
-    except ValueError as error:
-        raise UserError(f"{path} is not valid JSON: {error}") from None
+    return parse_json(decoded(content, str(path)), str(path))
 
 
 def _csv_rows(path: Path, content: bytes, needed: set[str]) -> list[dict[str, str]]:
-    rows = list(csv.DictReader(io.StringIO(_text(path, content), newline="")))
-    have = set(rows[0]) if rows else set()
-    if needed - have:
-        raise UserError(f"{path}: missing columns {sorted(needed - have)}; found {sorted(map(str, have))}")
+    rows = parse_csv(decoded(content, str(path)), str(path), needed=sorted(needed)).rows
+    if not rows:
+        raise UserError(f"{path} holds no row, only a header", "docs/files.md shows the format")
     short = [f"row {i} has no {c}" for i, row in enumerate(rows, 1) for c in sorted(needed) if not row[c]]
     if short:
         raise all_problems(str(path), short)
     return rows
-
-
-def _text(path: Path, content: bytes) -> str:
-    """Decode a file, with or without the mark that Excel puts before UTF-8."""
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8 text: {error}", "save it as UTF-8") from None
 
 
 def _normal(name: str) -> str:

@@ -12,13 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
-from urllib.parse import parse_qsl
 
 from cuebench.arrays import Array, Pixels
 from cuebench.errors import UserError
 from cuebench.labels import LabelMap, LabelSpace
 from cuebench.observers.preprocess import Preprocess
-from cuebench.options import Option
+from cuebench.options import Option, query_options
 from cuebench.types import Capability, ObserverKind, Stimulus
 
 WEIGHT_FILES = {".onnx", ".safetensors", ".pt", ".pth", ".ckpt", ".bin", ".ts"}
@@ -276,7 +275,7 @@ class Spec:
             raise UserError(f"observer {text!r} has no source", "write SOURCE:NAME, e.g. timm:resnet50.a1_in1k")
         body, _, query = rest.partition("?")
         # A plus is a plus (a folder may be called c++), not the space of a web form.
-        return cls(text, scheme, body, dict(parse_qsl(query.replace("+", "%2B"), keep_blank_values=True)))
+        return cls(text, scheme, body, query_options(query.replace("+", "%2B"), f"observer {text!r}"))
 
     @property
     def name(self) -> str:

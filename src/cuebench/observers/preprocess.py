@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -27,6 +28,10 @@ _RESAMPLING = {
     "box": Image.Resampling.BOX,
     "hamming": Image.Resampling.HAMMING,
 }
+LARGEST_SIDE = 16_384
+"""Largest side of an input, in pixels."""
+MOST_PIXELS = 1 << 25
+"""Most pixels of a picture that is resized as a whole; of a larger one only the part that the crop keeps is made."""
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
@@ -66,15 +71,22 @@ class Geometry:
     def apply(self, image: Image.Image) -> np.ndarray[Any, np.dtype[np.uint8]]:
         """Return the image as a contiguous uint8 array height × width × 3."""
         image = image if image.mode == "RGB" else image.convert("RGB")
-        image = _resized(image, self.resize, _RESAMPLING[self.interpolation])
+        goal = _goal(image.size, self.resize)
+        if not self.crop and (goal[1], goal[0]) != self.size:
+            raise self._does_not_fit(goal)
+        if goal[0] * goal[1] > MOST_PIXELS:
+            image = _visible_part(image, goal, self)
+        elif goal != image.size:
+            image = image.resize(goal, _RESAMPLING[self.interpolation])
         if self.crop and (image.height, image.width) != self.size:
             image = _centre(image, *self.size, self.centre)
-        if (image.height, image.width) != self.size:
-            raise UserError(
-                f"an image of {image.width}×{image.height} does not fit the input {self.size[1]}×{self.size[0]}",
-                "set Preprocess(resize=..., crop=True), or make the stimuli of that size",
-            )
         return np.ascontiguousarray(image)
+
+    def _does_not_fit(self, goal: tuple[int, int]) -> UserError:
+        return UserError(
+            f"an image of {goal[0]}×{goal[1]} does not fit the input {self.size[1]}×{self.size[0]}",
+            "set Preprocess(resize=..., crop=True), or make the stimuli of that size",
+        )
 
 
 @dataclass(frozen=True)
@@ -114,9 +126,11 @@ class Preprocess:
     source: str = "user"
 
     def __post_init__(self) -> None:
-        _check_pixels("size", self.size)
+        object.__setattr__(self, "size", _pixels("size", self.size))
         if self.resize is not None:
-            _check_pixels("resize", self.resize)
+            object.__setattr__(self, "resize", _pixels("resize", self.resize))
+        object.__setattr__(self, "scale", _number("scale", self.scale))
+        object.__setattr__(self, "crop", bool(self.crop))
         object.__setattr__(self, "mean", _triple("mean", self.mean))
         object.__setattr__(self, "std", _triple("std", self.std))
         if not all(s > 0 for s in self.std):
@@ -172,17 +186,28 @@ class Preprocess:
         return f"{resize} ({g.interpolation}) → {crop} → (x·{self.scale:.5g} − {self.mean}) / {self.std}"
 
 
-def _resized(image: Image.Image, to: int | tuple[int, int] | None, how: Image.Resampling) -> Image.Image:
+def _goal(size: tuple[int, int], to: int | tuple[int, int] | None) -> tuple[int, int]:
+    """Return the width and height that an image is resized to."""
     if to is None:
-        return image
-    width, height = image.size
-    if isinstance(to, int):
-        # The rule of torchvision: the longer side is truncated, not rounded.
-        short = min(width, height)
-        goal = (to * width // short, to * height // short)
-    else:
-        goal = (to[1], to[0])
-    return image if goal == image.size else image.resize(goal, how)
+        return size
+    if isinstance(to, tuple):
+        return to[1], to[0]
+    # The rule of torchvision: the longer side is truncated, not rounded.
+    short = min(size)
+    return to * size[0] // short, to * size[1] // short
+
+
+def _visible_part(image: Image.Image, goal: tuple[int, int], geometry: Geometry) -> Image.Image:
+    """Resize only what the crop keeps: one row of 20,000 pixels, scaled as a whole, would need gigabytes."""
+    visible = (min(goal[0], geometry.size[1]), min(goal[1], geometry.size[0]))
+    box: list[float] = []
+    for wanted, whole in zip(visible, goal):
+        border = whole - wanted
+        box.append(round(border / 2) if geometry.centre == "even" else border // 2)
+    across, down = image.width / goal[0], image.height / goal[1]
+    left, top = box[0] * across, box[1] * down
+    right, bottom = min(left + visible[0] * across, image.width), min(top + visible[1] * down, image.height)
+    return image.resize(visible, _RESAMPLING[geometry.interpolation], box=(left, top, right, bottom))
 
 
 def _centre(image: Image.Image, height: int, width: int, rule: Centre) -> Image.Image:
@@ -200,14 +225,32 @@ def imagenet_usual(size: tuple[int, int] = (224, 224), source: str = "ImageNet's
     return Preprocess(size=size, resize=round(min(size) * 8 / 7), centre="down", source=source)
 
 
-def _check_pixels(name: str, value: object) -> None:
-    sides = value if isinstance(value, tuple) else (value, value)
-    if len(sides) != 2 or not all(isinstance(s, (int, np.integer)) and s > 0 for s in sides):
-        raise UserError(f"Preprocess {name} is {value!r}", "pixels: a whole number above 0, or (height, width)")
+def _pixels(name: str, value: Any) -> int | tuple[int, int]:
+    """Return sizes as Python's own whole numbers: those of NumPy are equal, but cannot be written to a record."""
+    is_pair = isinstance(value, (tuple, list)) and len(value) == 2
+    sides = tuple(value) if is_pair else (value, value)
+    if not all(isinstance(s, (int, np.integer)) and not isinstance(s, bool) and 0 < s <= LARGEST_SIDE for s in sides):
+        hint = f"pixels: a whole number from 1 to {LARGEST_SIDE:,}, or (height, width)"
+        raise UserError(f"Preprocess {name} is {value!r}", hint)
+    return (int(sides[0]), int(sides[1])) if is_pair else int(sides[0])
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        # Python's own numbers stay as they are, because an int and a float differ in the record.
+        number = value if type(value) in (int, float) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise UserError(f"Preprocess {name} is {value!r}", "give a finite number")
+    return number
 
 
 def _triple(name: str, value: Any) -> tuple[float, float, float]:
-    numbers = tuple(float(v) for v in value)
+    try:
+        numbers = tuple(_number(name, v) for v in value)
+    except TypeError:
+        numbers = ()
     if len(numbers) != 3:
         raise UserError(f"Preprocess {name} needs three numbers, one for each channel; got {value!r}")
     return numbers

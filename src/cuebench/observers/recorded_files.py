@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from cuebench.arrays import Counts, Floats, Strings
-from cuebench.errors import UserError, all_problems
+from cuebench.errors import UserError, all_problems, printable
 from cuebench.labels import LabelSpace
+from cuebench.reading import decoded, file_kind_problem, is_regular, parse_csv, parse_parquet, read_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,6 +33,10 @@ RESERVED = {*RAW, *STIMULUS, *SUBJECT, *DECISION, *LISTS}
 NO_ANSWER = "na"
 """How 'no answer' is stored: a trial that counts as undecided and is never dropped."""
 
+LARGEST = 16 << 30
+"""Most bytes of a recorded file."""
+BLOCK = 64 << 20
+"""Most bytes of a row of a CSV."""
 _NO_ANSWERS = {"", "na", "n/a", "nan", "none", "null"}
 _NUMBERED = re.compile(r"^(logit|prob)(?:s|ability|abilities)?_(\d+)$")
 _IMAGE = {"png", "jpg", "jpeg", "webp", "bmp", "tif", "tiff", "gif", "ppm"}
@@ -94,11 +100,11 @@ def stimulus_key(name: str) -> str:
 
 def files_of(path: Path) -> list[Path]:
     """Return the file itself, or the CSV and Parquet files of a folder in the order of their names."""
-    if path.is_file():
+    if is_regular(path):
         if path.suffix.lower() not in {".csv", ".parquet"}:
             raise UserError(f"recorded responses {path}: not a .csv or .parquet file", _FORMATS)
         return [path]
-    if not path.is_dir():
+    if file_kind_problem(path) != "a folder, not a file":
         raise UserError(f"recorded responses {path}: no such file or folder", "write recorded:FILE or recorded:FOLDER")
     files = [p for p in path.iterdir() if p.suffix.lower() in {".csv", ".parquet"} and not p.name.startswith(".")]
     if not files:
@@ -120,7 +126,9 @@ def read_recording(file: Path, labels: LabelSpace | None, values: str = "", *, w
     whole : bool
         Where one class has a column, all must have one. False: the file may be about some of the classes.
     """
-    table = _table(file)
+    # Read once: the bytes that are hashed are the bytes that are read.
+    data = read_bytes(file, "recorded responses", most=LARGEST)
+    table = _table(file, data)
     if not table.num_rows:
         raise UserError(f"{file} holds no trial, only a header", "record some responses, or leave the file out")
     columns = set(table.column_names)
@@ -142,36 +150,51 @@ def read_recording(file: Path, labels: LabelSpace | None, values: str = "", *, w
         names=_named(file, table, stimulus),
         subjects=_named(file, table, subject) if subject else np.full(table.num_rows, file.stem),
         rt=_numbers(file, table, "rt") if "rt" in columns else np.full(table.num_rows, np.nan),
-        decisions=_decisions(table, decision) if decision else None,
+        decisions=_decisions(file, table, decision) if decision else None,
         logits=logits,
         classes=classes,
-        digest=hashlib.sha256(file.read_bytes()).hexdigest(),
+        digest=hashlib.sha256(data).hexdigest(),
         people="rt" not in columns and subject in PEOPLE,
     )
 
 
-def _table(file: Path) -> pa.Table:
+def _table(file: Path, data: bytes) -> pa.Table:
+    """Return the table in the bytes of a file, its columns without spaces around their names."""
+    table = parse_parquet(data, str(file), hint=_FORMATS) if file.suffix.lower() == ".parquet" else _csv(file, data)
+    names = [name.strip() for name in table.column_names]
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
+    if repeated:
+        raise UserError(f"{file}: column {repeated[0]!r} occurs twice", "rename or remove one of them")
+    return table.rename_columns(names)
+
+
+def _csv(file: Path, data: bytes) -> pa.Table:
     import pyarrow as pa
     import pyarrow.csv
-    import pyarrow.parquet
 
+    if not data.strip():
+        raise UserError(f"{file} is empty", _FORMATS)
+    content = decoded(data, str(file))
+    if b'"' in data:
+        # Arrow reads on where a quote does not close; the strict reader is slower, and refuses.
+        header, rows, _ = parse_csv(content, str(file), hint=_FORMATS)
+        return pa.table({column: pa.array([row[column] for row in rows], pa.string()) for column in header})
+    header = parse_csv(content.partition("\n")[0], str(file), hint=_FORMATS).columns
+    if not header:
+        raise UserError(f"{file}: its first line is empty, not a header", _FORMATS)
+    # Everything as text first: only then can an error name the line of a bad number. The types are given by position,
+    # as column names may repeat, which is reported later.
+    names = [f"{position}" for position in range(len(header))]
+    text = pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
+    read = pyarrow.csv.ReadOptions(column_names=names, skip_rows=1, block_size=BLOCK)
     try:
-        if file.suffix.lower() == ".parquet":
-            return pyarrow.parquet.read_table(file)
-        if not file.read_bytes().strip():
-            raise UserError(f"{file} is empty", _FORMATS)
-        header = pyarrow.csv.open_csv(file).schema.names
-        # Everything as text first: only then can an error name the line of a bad number.
-        text = pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=False)
-        table = pyarrow.csv.read_csv(file, convert_options=text)
-    except (pa.ArrowInvalid, OSError) as error:
+        table = pyarrow.csv.read_csv(pa.BufferReader(data), read_options=read, convert_options=text)
+    except (pa.ArrowException, ValueError) as error:
+        reason = printable(str(error).splitlines()[0]) if str(error) else type(error).__name__
         raise UserError(
-            f"{file} cannot be read: {error}", "check that it is complete and separated by commas"
+            f"{file} cannot be read: {reason}", "check that it is complete and separated by commas"
         ) from None
-    repeated = sorted({c for c in table.column_names if table.column_names.count(c) > 1})
-    if repeated:
-        raise UserError(f"{file}: column {repeated[0]!r} appears twice", "rename or remove one of them")
-    return table.rename_columns([c.strip() for c in table.column_names])
+    return table.rename_columns(header)
 
 
 def _is_raw(columns: set[str]) -> bool:
@@ -193,7 +216,7 @@ def _logits(
     if listed:
         scores = _list_column(file, table, listed)
         return (scores if listed == "logits" else _log_probabilities(file, scores)), ()
-    chosen = _class_columns(table, labels)
+    chosen = _class_columns(file, table, labels)
     if not chosen or labels is None:
         return None, ()
     if whole:
@@ -208,7 +231,11 @@ def _in_order(file: Path, columns: list[str]) -> list[str]:
     kinds = {c.rpartition("_")[0] for c in columns}
     if len(kinds) > 1:
         raise UserError(f"{file}: both {' and '.join(sorted(kinds))} columns", "keep the logits or the probabilities")
-    kind, numbered = kinds.pop(), {int(c.rpartition("_")[2]): c for c in columns}
+    kind, numbered = kinds.pop(), dict[int, str]()
+    for column in columns:
+        other = numbered.setdefault(int(column.rpartition("_")[2]), column)
+        if other != column:
+            raise UserError(f"{file}: columns {other} and {column} have the same number", "keep one of them")
     missing = [i for i in range(len(numbered)) if i not in numbered]
     if missing:
         raise UserError(
@@ -218,12 +245,19 @@ def _in_order(file: Path, columns: list[str]) -> list[str]:
     return [numbered[i] for i in range(len(numbered))]
 
 
-def _class_columns(table: pa.Table, labels: LabelSpace | None) -> dict[int, str]:
+def _class_columns(file: Path, table: pa.Table, labels: LabelSpace | None) -> dict[int, str]:
     """Return class → its column, in the order of the label space; none where no column is a class."""
     if labels is None:
         return {}
     free = [c for c in table.column_names if c not in RESERVED]
-    columns = {i: c for c in free if (i := labels.find(c)) is not None}
+    columns: dict[int, str] = {}
+    for column in free:
+        if (position := labels.find(column)) is None:
+            continue
+        other = columns.setdefault(position, column)
+        if other != column:
+            name = labels.names[position]
+            raise UserError(f"{file}: columns {other!r} and {column!r} are both class {name!r}", "keep one of them")
     return {i: columns[i] for i in sorted(columns)}
 
 
@@ -331,7 +365,8 @@ def _numbers(file: Path, table: pa.Table, column: str) -> Floats:
 def _number(value: Any) -> float | None:
     text = str("" if value is None else value).strip()
     try:
-        return np.nan if text.lower() in _NO_ANSWERS else float(text)
+        # Python reads 1_000 as a number; in a table it is a spelling mistake.
+        return np.nan if text.lower() in _NO_ANSWERS else float(text if "_" not in text else "no number")
     except ValueError:
         return None
 
@@ -341,12 +376,20 @@ def _named(file: Path, table: pa.Table, column: str) -> Strings:
     empty = [i for i, v in enumerate(values) if not v]
     if empty:
         raise UserError(f"{where(file, empty[0])}: column {column} is empty", "every row needs one")
+    return _strings(file, column, values)
+
+
+def _strings(file: Path, column: str, values: list[str]) -> Strings:
+    """Return texts as an array, which would drop null characters at their end."""
+    null = next((i for i, value in enumerate(values) if "\0" in value), None)
+    if null is not None:
+        raise UserError(f"{where(file, null)}: column {column} holds a null character", "remove it")
     return np.array(values)
 
 
-def _decisions(table: pa.Table, column: str) -> Strings:
+def _decisions(file: Path, table: pa.Table, column: str) -> Strings:
     values = [str("" if v is None else v).strip() for v in table[column].to_pylist()]
-    return np.array([NO_ANSWER if v.lower() in _NO_ANSWERS else v for v in values])
+    return _strings(file, column, [NO_ANSWER if v.lower() in _NO_ANSWERS else v for v in values])
 
 
 def _first(have: set[str], names: Sequence[str]) -> str:

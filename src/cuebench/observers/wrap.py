@@ -16,6 +16,7 @@ from cuebench.observers.base import REQUIRED, Answers, Batch, Observer, Observer
 from cuebench.observers.masks import FUNCTION_PRECISION, MaskObserver
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch.observer import TorchObserver, check_logits
+from cuebench.observers.torch.placement import plain_numbers
 from cuebench.types import Capability, ObserverKind
 
 NO_FINGERPRINT = "no fingerprint= was given: answers of this function are not found again later"
@@ -75,9 +76,15 @@ class CallableObserver(ObserverBase):
         return {"logits": logits}
 
     def _call(self, pixels: Array) -> Any:
+        if not _torch_in_use():
+            return self.function(pixels)
+        with plain_numbers():
+            return self._call_with_torch(pixels)
+
+    def _call_with_torch(self, pixels: Array) -> Any:
         if self._as_tensor:
             return _with_tensor(self.function, pixels)
-        if self._as_tensor is False or not _torch_in_use():
+        if self._as_tensor is False:
             return self.function(pixels)
         # Which of the two it takes is found out once, on the first batch.
         try:
@@ -179,8 +186,8 @@ def wrap(
     notes = () if fingerprint else (NO_FINGERPRINT,)
     identity = fingerprint or f"unknown-{secrets.token_hex(16)}"
     if task == "segmentation":
-        return MaskObserver(model, name=public_name, fingerprint=identity, preprocess=preprocess, labels=space,
-                            window=window, stride=stride, notes=notes)  # fmt: skip
+        return MaskObserver(_in_plain_numbers(model), name=public_name, fingerprint=identity, preprocess=preprocess,
+                            labels=space, window=window, stride=stride, notes=notes)  # fmt: skip
     return CallableObserver(
         model, name=public_name, fingerprint=identity, preprocess=preprocess, labels=space, notes=notes
     )
@@ -216,6 +223,16 @@ def _is_module(model: Any) -> bool:
     import torch
 
     return isinstance(model, torch.nn.Module)
+
+
+def _in_plain_numbers(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def plain(pixels: Any) -> Any:
+        if not _torch_in_use():
+            return function(pixels)
+        with plain_numbers():
+            return function(pixels)
+
+    return plain
 
 
 def _with_tensor(function: Callable[[Any], Any], pixels: Array) -> Any:

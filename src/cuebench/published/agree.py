@@ -9,7 +9,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from cuebench.errors import UserError
+from cuebench.errors import UserError, printable
 from cuebench.files import write_atomic
 from cuebench.protocols.headline import headline_column, measured
 from cuebench.published.measures import Measure, measures, shared
@@ -166,7 +166,7 @@ def _tick(value: float, height: int) -> str:
 def _line(agreement: Agreement, y: float, width: int) -> str:
     colour = "#1f5fa8" if agreement.source == PUBLISHED else "#c2571a"
     (a, _, first), (b, _, second) = agreement.first.partition("/"), agreement.second.partition("/")
-    name = html.escape(f"{a}: {first} · {second}" if a == b else f"{agreement.first} · {agreement.second}")
+    name = html.escape(printable(f"{a}: {first} · {second}" if a == b else f"{agreement.first} · {agreement.second}"))
     low, high, centre = _x(agreement.low), _x(agreement.high), _x(agreement.spearman)
     return (
         f'<text x="{_LEFT - 12}" y="{y + 4:.1f}" text-anchor="end">{name}</text>'

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from cuebench.errors import UserError
+from cuebench.errors import UserError, printable
 from cuebench.files import write_atomic
 
 FONT = "Helvetica Neue, Helvetica, Arial, sans-serif"
@@ -71,7 +71,7 @@ class Drawing:
         """Return the picture as SVG."""
         body = "\n".join(_SVG[s.kind](s) for s in self.shapes)
         head = f'width="{self.width:g}" height="{self.height:g}" viewBox="0 0 {self.width:g} {self.height:g}"'
-        name = f"<title>{escape(self.title)}</title>\n" if self.title else ""
+        name = f"<title>{escape(printable(self.title))}</title>\n" if self.title else ""
         back = f'<rect width="100%" height="100%" fill="{PAPER}"/>'
         return f'<svg xmlns="http://www.w3.org/2000/svg" {head} font-family="{FONT}">\n{name}{back}\n{body}\n</svg>\n'
 
@@ -140,7 +140,7 @@ def _text(s: Shape) -> str:
     turn = f' transform="rotate({s.turn:g} {x:.2f} {y:.2f})"' if s.turn else ""
     bold = ' font-weight="600"' if s.bold else ""
     where = f'x="{x:.2f}" y="{y:.2f}" font-size="{s.size:g}" text-anchor="{s.anchor}"'
-    return f'<text {where} fill="{s.fill}"{bold}{turn}>{escape(s.text)}</text>'
+    return f'<text {where} fill="{s.fill}"{bold}{turn}>{escape(printable(s.text))}</text>'
 
 
 def _image(s: Shape) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
+from cuebench.errors import printable
 from cuebench.reports.drawing import PAPER, Drawing, Shape
 
 OVERSAMPLE = 2
@@ -66,7 +67,7 @@ def _text(page: Image.Image, s: Shape, zoom: float) -> None:
     anchor = {"start": "ls", "middle": "ms", "end": "rs"}[s.anchor]
     x, y = (n * zoom for n in s.at)
     bold = max(1, round(s.size * zoom / 70)) if s.bold else 0
-    written = s.text.translate(_MISSING)
+    written = printable(s.text).translate(_MISSING)
     if not s.turn:
         ImageDraw.Draw(page).text((x, y), written, fill=s.fill, font=font, anchor=anchor, stroke_width=bold)
         return
@@ -80,7 +81,7 @@ def _text(page: Image.Image, s: Shape, zoom: float) -> None:
 
 def _image(page: Image.Image, s: Shape, zoom: float) -> None:
     x, y, w, h = (round(n * zoom) for n in s.at)
-    with Image.open(io.BytesIO(s.data)) as picture:
+    with Image.open(io.BytesIO(s.data), formats=("PNG",)) as picture:
         page.paste(picture.convert("RGB").resize((w, h), Image.Resampling.LANCZOS), (x, y))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from cuebench.errors import UserError, did_you_mean
 from cuebench.options import Option
 from cuebench.protocols.headline import one_row_each
-from cuebench.runs.results import read_scores
+from cuebench.runs.results import read_scores, read_table
 from cuebench.types import Score
 
 PROTOCOL = "texture_association"
@@ -27,12 +27,10 @@ def rows(run: str | Path, table: str, protocol: str = PROTOCOL) -> list[dict[str
     table, protocol : str
         ``tables/<protocol>.<table>.parquet``.
     """
-    import pyarrow.parquet as pq
-
     path = Path(run).expanduser() / "tables" / f"{protocol}.{table}.parquet"
     if not path.is_file():
         raise UserError(f"{run} has no table {path.name}", f"make it with: cuebench run -p {protocol} … --out {run}")
-    records: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+    records: list[dict[str, Any]] = read_table(run, protocol, table).to_pylist()
     return records
 
 

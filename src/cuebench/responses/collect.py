@@ -2,7 +2,8 @@
 
 It streams. A batch of stimuli is decoded once in worker processes for all observers that still need it; each observer
 answers, the answers become a shard, and the pixels are forgotten. At any instruction the process may die: what is on
-disk is whole batches, and the same command continues after them.
+disk is whole batches, and the same command continues after them. Before it does, it asks for a few of the stored
+answers again; where others come, the stored ones are set aside and everything is asked anew (``again.py``).
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import count, groupby
+from pathlib import Path
 from typing import NamedTuple
 
 from cuebench.arrays import Pixels
 from cuebench.errors import all_problems
 from cuebench.observers.preprocess import Geometry
+from cuebench.responses.again import Difference, Examiner, first_asked_twice, note_of
 from cuebench.responses.device import Device
 from cuebench.responses.events import OnEvent
 from cuebench.responses.job import Job, Pieces, Progress
@@ -23,6 +26,8 @@ from cuebench.responses.pictures import BatchPictures, DecodePool, first_picture
 from cuebench.responses.store import batches
 from cuebench.types import Stimulus, StimulusSet
 
+_OF_A_MODEL = (Exception, SystemExit)
+"""What a broken model raises: it is a row of the result, the others go on. A model may even end Python."""
 PREFETCH = 3
 """Batches decoded ahead of the slowest observer; bounds the memory."""
 
@@ -36,6 +41,7 @@ def collect(
     on_event: OnEvent,
     progress: Progress | None = None,
     device: Device | None = None,
+    seed: int = 0,
 ) -> Progress:
     """Answer everything that is not yet stored.
 
@@ -56,6 +62,8 @@ def collect(
         Where to record what was done: for a caller that wants to know it when an error ends the run.
     device : Device, optional
         Which observers are on the device already; those that do not fit together are asked in turns.
+    seed : int
+        Draws the stored answers that are asked for again.
     """
     progress = progress or Progress(on_event)
     progress.total = sum(len(job.stimuli) for job in jobs)
@@ -68,6 +76,12 @@ def collect(
         streams.append(_Stream(stimuli, jobs_of_set, _Unreadable(stimuli, allow_unreadable, progress), shared))
     for stream in streams:
         stream.find_missing()
+    examiner = Examiner(shared.device, shared.pieces, seed)
+    outdated: dict[Path, Path] = {}
+    for stream in streams:
+        stream.ask_again(examiner, outdated)
+    for stream in streams:
+        stream.forget(outdated)
     for stream in streams:
         stream.probe()
     for stream in streams:
@@ -149,6 +163,50 @@ class _Stream:
                     self.unreadable.add(batch, errors)
         self.unreadable.check()
 
+    def ask_again(self, examiner: Examiner, outdated: dict[Path, Path]) -> None:
+        """Compare stored answers with those of now; add folders that are set aside to ``outdated``, with new names."""
+        for job in list(self.jobs):
+            all_batches = batches(self.stimuli.stimuli, self.shared.batch_size)
+            stored = {start: batch for start, batch in all_batches if start not in self.missing[job]}
+            if not stored or job.shards.folder in outdated:
+                continue
+            try:
+                verdict = examiner.examine(job, stored)
+            except _OF_A_MODEL as error:
+                self._drop(job, 0, error)
+                continue
+            job.record.asked_again = verdict.difference.record()
+            self._note(job, verdict.note)
+            if not verdict.holds:
+                outdated[job.shards.folder] = self._set_aside(job, verdict.difference, len(stored))
+
+    def _set_aside(self, job: Job, difference: Difference, stored: int) -> Path:
+        """Rename the folder of answers that are not those of this observer any more."""
+        folder = job.shards.folder
+        aside = next(p for n in count(1) if not (p := folder.with_name(f"{folder.name}.stale-{n}")).exists())
+        folder.rename(aside)
+        self.shared.progress.notice(
+            f"{job.observer.name} does not answer as it did: {difference} when asked again. Its stored answers "
+            f"({stored} {'batch' if stored == 1 else 'batches'} of {job.stimuli.name}) are set aside in "
+            f"{aside.name}, everything is asked anew",
+            observer=job.observer.name,
+            set_aside=aside.name,
+        )
+        return aside
+
+    def forget(self, outdated: Mapping[Path, Path]) -> None:
+        """Ask everything anew whose folder was set aside, for whichever stimulus set that was found out."""
+        for job in self.jobs:
+            if job.shards.folder in outdated:
+                job.shards.open()
+                self.missing[job] = {start for start, _ in batches(self.stimuli.stimuli, self.shared.batch_size)}
+                job.record.asked_again = {**job.record.asked_again, "set_aside": outdated[job.shards.folder].name}
+
+    def _note(self, job: Job, note: str) -> None:
+        if note and note not in job.record.notes:
+            job.record.notes = (*job.record.notes, note)
+            self.shared.progress.notice(f"{job.observer.name}: {note}", observer=job.observer.name)
+
     def probe(self) -> None:
         """Show every observer one stimulus before anything is spent; those that fail are dropped."""
         for job in [job for job in self.jobs if self.missing[job]]:
@@ -160,12 +218,12 @@ class _Stream:
                     if picture:
                         self.shared.device.admit(job.observer)
                         job.probe(*picture)
-            except Exception as error:  # noqa: BLE001 - a broken model is a row of the result, the others go on
+            except _OF_A_MODEL as error:
                 self._drop(job, 0, error)
             else:
                 self.shared.progress.tell("probe", f"{job.observer.name} answers", observer=job.observer.name)
 
-    def _drop(self, job: Job, start: int, error: Exception) -> None:
+    def _drop(self, job: Job, start: int, error: BaseException) -> None:
         self.jobs.remove(job)
         self.shared.progress.total -= len(job.stimuli) - start
         self.shared.progress.fail(job, error)
@@ -200,7 +258,10 @@ class _Stream:
                 images = decoded.pictures.of(job.geometry) if job.geometry else None
                 self.shared.device.admit(job.observer)
                 columns = job.answer(decoded.batch, hidden, images, self.shared.pieces)
-            except Exception as error:  # noqa: BLE001 - a broken model is a row of the result, the others go on
+                if decoded.start == 0:
+                    twice = first_asked_twice(job, decoded.batch, hidden, images, columns, self.shared.pieces)
+                    self._note(job, note_of(twice) if twice.differing else "")
+            except _OF_A_MODEL as error:
                 self._drop(job, decoded.start, error)
                 continue
             job.shards.write(decoded.batch, columns, hidden)

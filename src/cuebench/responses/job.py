@@ -170,9 +170,13 @@ def _usable(kind: str, values: Array) -> bool:
 # --------------------------------------------------------------------------------------------- jobs of a run
 
 
-@dataclass(frozen=True)
+@dataclass
 class JobRecord:
-    """A job in ``run.json``: enough to find and score its answers without the observer."""
+    """A job in ``run.json``: enough to find and score its answers without the observer.
+
+    ``notes`` and ``asked_again`` are completed while the answers are collected: what asking twice has shown, and which
+    stored answers were set aside because of it (``responses/again.py``).
+    """
 
     protocol: str
     view: str
@@ -187,6 +191,7 @@ class JobRecord:
     preprocess: str = ""
     notes: tuple[str, ...] = ()
     baseline_of: str = ""
+    asked_again: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, row: Mapping[str, Any]) -> JobRecord:
@@ -219,12 +224,19 @@ class Progress:
     done: int = 0
     failures: list[Failure] = field(default_factory=list)
     unreadable: dict[str, str] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
+    """What the record of the run says besides: answers that were set aside, damaged files."""
+
+    def notice(self, text: str, **fields: Any) -> None:
+        """Say something that the record of the run keeps."""
+        self.notices.append(text)
+        self.tell("notice", text, **fields)
 
     def tell(self, kind: EventKind, message: str = "", **fields: Any) -> None:
         """Send an event."""
         self.on_event(Event(kind, message, self.done, self.total, fields))
 
-    def fail(self, job: Job, error: Exception) -> None:
+    def fail(self, job: Job, error: BaseException) -> None:
         """Record a failed observer: the others go on."""
         failure = failure_of(job.observer.name, error, job.protocol)
         self.failures.append(failure)

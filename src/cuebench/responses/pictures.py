@@ -135,9 +135,9 @@ class BatchPictures:
         wanted = tuple(dict.fromkeys(g for g in geometries if g))
         if not wanted:
             return cls((), [])
-        files: dict[str, list[int]] = {}
-        for position, stimulus in enumerate(batch):
-            files.setdefault(stimulus.path or stimulus.id, []).append(position)
+        files: dict[tuple[str, str], list[int]] = {}
+        for position, stimulus in enumerate(batch):  # by the hash, too: it is compared with the first of each task only
+            files.setdefault((stimulus.path or stimulus.id, stimulus.sha256), []).append(position)
         tasks = ((where, Task(root, tuple(batch[i] for i in where), wanted)) for where in files.values())
         return cls(wanted, [(where, pool.decode(task)) for where, task in tasks])
 

@@ -6,22 +6,29 @@
 *key* hashes what makes an observer answer as it does: weights, preprocessing, label space, adapter version, precision,
 kinds of answer. *shard* hashes the stimuli of one batch, in order: the pixels for an observer that looks at them, all
 that is known of the stimuli for one that does not (an ideal observer reads the truth, a recording the names). So a
-shard that exists is right, a shard that is missing or cut short is to be made, and there is no index that could
+shard that exists is right, a shard that is missing or damaged is to be made, and there is no index that could
 disagree with the files. Shards are written to a temporary file and renamed.
 
+A shard carries its own checksum (``files.parquet_bytes``), which every reading compares. Shards of earlier versions
+have none; they are read and counted (``Shards.unchecked``).
+
 `gather` reads the shards of an observer as whole columns, without two copies of them in memory: the number of rows is
-read from the files' footers first, then each shard is copied to its place. All columns that are scored together share
+read from the files first, then each shard is copied to its place. All columns that are scored together share
 ``IN_MEMORY`` bytes; what does not fit goes to a temporary memory-mapped file: a million answers with a thousand logits
 are 4 GB on disk, and take as much memory as is read of them at once.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +39,7 @@ import pyarrow.parquet as pq
 
 from cuebench.arrays import Array
 from cuebench.errors import UserError
-from cuebench.files import write_atomic, write_json
+from cuebench.files import open_parquet, parquet_bytes, write_atomic, write_json
 from cuebench.types import Stimulus
 
 Columns = dict[str, Array]
@@ -43,6 +50,7 @@ LAYOUT = 1
 """Version of the shard schema; part of every key."""
 LAYOUT_BY_TRUTH = 2
 """The same for observers without pixels, whose shards were named by the files alone in layout 1."""
+_ERRORS = b"cuebench.errors"
 
 
 @dataclass(frozen=True)
@@ -88,6 +96,10 @@ class Shards:
     def __init__(self, folder: Path, *, by_truth: bool = False) -> None:
         self.folder = folder
         self.by_truth = by_truth
+        self.damaged: dict[Path, str] = {}
+        """Damaged shards that ``stored`` met, and what is wrong with them."""
+        self.unchecked: set[Path] = set()
+        """Shards without a checksum that were met: an earlier version wrote them."""
 
     @classmethod
     def of_key(cls, folder: Path, parts: Mapping[str, Any]) -> Shards:
@@ -101,50 +113,88 @@ class Shards:
         return self.folder / f"{digest}.parquet"
 
     def stored(self, batch: Sequence[Stimulus]) -> dict[int, str] | None:
-        """Return the errors of a stored batch, from the end of its file alone; None where it is missing or damaged."""
+        """Return the errors of a stored batch; None where it is missing or damaged, and is to be asked again."""
+        path = self.path(batch)
+        if not path.is_file():
+            return None
         try:
-            with pq.ParquetFile(self.path(batch)) as file:
+            with self._open(path) as file:
+                if path in self.unchecked:
+                    file.read(use_threads=False)  # nothing but decoding can find damage there
                 return _errors(file.schema_arrow)
-        except (pa.ArrowException, OSError, ValueError):
+        except Exception as error:  # noqa: BLE001 - a damaged file can make Arrow raise anything
+            self.damaged[path] = str(error)
             return None
 
     def write(self, batch: Sequence[Stimulus], columns: Mapping[str, Array], errors: Mapping[int, str]) -> None:
         """Store the answers to a batch; ``errors`` names the positions that could not be shown, and why."""
         table = pa.table({name: _to_arrow(values) for name, values in columns.items()})
         errors_json = json.dumps({str(k): v for k, v in sorted(errors.items())})
-        table = table.replace_schema_metadata({b"cuebench.errors": errors_json.encode()})
-        sink = pa.BufferOutputStream()
+        table = table.replace_schema_metadata({_ERRORS: errors_json.encode()})
         # Logits hardly ever repeat: a dictionary of them costs most of the time and makes the file larger.
-        pq.write_table(table, sink, compression="zstd", use_dictionary=False)
-        write_atomic(self.path(batch), sink.getvalue().to_pybytes())
+        write_atomic(self.path(batch), parquet_bytes(table, use_dictionary=False))
 
     def read(self, batch: Sequence[Stimulus]) -> tuple[Columns, dict[int, str]]:
-        """Return (columns, errors) of a batch, as written."""
+        """Return (columns, errors) of a batch, as written.
+
+        Raises
+        ------
+        UserError
+            Where the shard is missing, or where its content is not what was written.
+        """
+        path = self._existing(batch)
+        with _damage(path), self._open(path) as file:
+            table = file.read(use_threads=False)
+            columns = {name: _from_arrow(table.column(name).combine_chunks()) for name in table.column_names}
+            return columns, _errors(table.schema)
+
+    def count_rows(self, batch: Sequence[Stimulus]) -> int:
+        """Return the number of answers to a batch, as written."""
+        path = self._existing(batch)
+        with _damage(path), self._open(path) as file:
+            return int(file.metadata.num_rows)
+
+    def _existing(self, batch: Sequence[Stimulus]) -> Path:
         path = self.path(batch)
         if not path.is_file():
             raise UserError(
                 f"no stored answers in {path.parent.name} for a batch of this run", "run the same command again"
             )
-        try:
-            with pq.ParquetFile(path) as file:
-                table = file.read(use_threads=False)
-                columns = {name: _from_arrow(table.column(name).combine_chunks()) for name in table.column_names}
-                return columns, _errors(table.schema)
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise UserError(f"{path} is damaged: {error}", f"delete {path} and run the same command again") from None
+        return path
+
+    def _open(self, path: Path) -> pq.ParquetFile:
+        """Open a shard whose checksum is right; one of an earlier version is added to ``unchecked``."""
+        file, has_checksum = open_parquet(path.read_bytes())
+        if not has_checksum:
+            self.unchecked.add(path)
+        return file
+
+
+@contextmanager
+def _damage(path: Path) -> Iterator[None]:
+    """Turn whatever a damaged file makes Arrow raise into a user error."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - as above
+        hint = "run the same command again: only these answers are asked for again"
+        raise UserError(f"{path} is damaged: {error}", hint) from None
 
 
 class ShardFolder(Shards):
     """The shards of one observer under one key."""
 
     def __init__(self, root: Path, observer: str, key: Key) -> None:
-        slug = re.sub(r"[^A-Za-z0-9._-]+", "_", observer).strip("_")[:60]
-        super().__init__(root / f"{slug}--{key.digest[:16]}", by_truth=key.preprocess is None)
+        super().__init__(root / f"{slug(observer)}--{key.digest[:16]}", by_truth=key.preprocess is None)
         self.key = key
 
     def open(self) -> None:
         """Make the folder and write its key for people to read."""
         write_json(self.folder / "key.json", self.key.parts())
+
+
+def slug(observer: str) -> str:
+    """Return the beginning of a folder's name for an observer; ``observer`` for a name without a Latin letter."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", observer).strip("_")[:60] or "observer"
 
 
 def batches(stimuli: Sequence[Stimulus], size: int) -> Iterator[tuple[int, Sequence[Stimulus]]]:
@@ -170,7 +220,7 @@ def _to_arrow(values: Array) -> pa.Array:
 
 
 def _errors(schema: pa.Schema) -> dict[int, str]:
-    errors = json.loads((schema.metadata or {}).get(b"cuebench.errors", b"{}"))
+    errors = json.loads((schema.metadata or {}).get(_ERRORS, b"{}"))
     return {int(k): v for k, v in errors.items()}
 
 
@@ -202,7 +252,25 @@ class Memory:
             self._left -= size
             return np.empty(shape, like.dtype)
         with tempfile.TemporaryFile() as file:  # the mapping keeps it as long as it is needed
-            return np.memmap(file, dtype=like.dtype, mode="w+", shape=shape)
+            _reserve(file.fileno(), size)
+            return np.memmap(file, dtype=like.dtype, mode="r+", shape=shape)
+
+
+def _reserve(descriptor: int, size: int) -> None:
+    """Take the space of a temporary file now: writing to a mapping for which there is none kills the process."""
+    folder = tempfile.gettempdir()
+    try:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(descriptor, 0, size)
+        elif shutil.disk_usage(folder).free < size:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        else:
+            os.truncate(descriptor, size)
+    except OSError as error:
+        raise UserError(
+            f"the temporary folder {folder} has no room for {size / 2**20:,.0f} MiB of answers: {error.strerror}",
+            "free some space there, or name another folder: TMPDIR=FOLDER cuebench …",
+        ) from None
 
 
 def gather(
@@ -216,7 +284,7 @@ def gather(
         Where a shard is missing or damaged, where shards do not have the same columns, or where nothing was shown.
     """
     all_batches = list(batches(stimuli, batch_size))
-    total = sum(_row_count(shards, batch) for _, batch in all_batches)
+    total = sum(shards.count_rows(batch) for _, batch in all_batches)
     memory = memory or Memory()
     columns: Columns = {}
     excluded: dict[str, str] = {}
@@ -262,10 +330,3 @@ def _described(columns: Columns) -> dict[str, str]:
     """Describe columns; texts may differ in length, everything else must agree."""
     kinds = {name: "text" if v.dtype.kind == "U" else str(v.dtype) for name, v in columns.items()}
     return {name: f"{kinds[name]} {'×'.join(map(str, v.shape[1:]))}".strip() for name, v in columns.items()}
-
-
-def _row_count(shards: Shards, batch: Sequence[Stimulus]) -> int:
-    try:
-        return int(pq.read_metadata(shards.path(batch)).num_rows)
-    except (OSError, ValueError, pa.ArrowException):
-        return len(shards.read(batch)[0]["stimulus"])  # missing or damaged: the error says what to do

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from cuebench.errors import UserError
-from cuebench.files import json_text, make_folder
+from cuebench.files import hash_file, json_text, make_folder
 from cuebench.observers.base import Observer, is_observer, missing_attributes
 from cuebench.protocols.base import Protocol
 from cuebench.registry import SCHEME, protocols
@@ -18,10 +19,11 @@ from cuebench.responses.events import Event, OnEvent, ignore
 from cuebench.responses.job import Progress
 from cuebench.responses.pictures import DecodePool, check_workers
 from cuebench.runs.forget import check_forgettable, forget
+from cuebench.runs.joining import OTHER_FOLDER, check_conditions, join
 from cuebench.runs.loading import OBJECT
 from cuebench.runs.plan import Plan, plan_run
 from cuebench.runs.record import DamagedRecord, RunOptions, RunRecord, locked, now
-from cuebench.runs.score import score_run
+from cuebench.runs.score import find_protocols, score_run
 from cuebench.runs.scores import Scores
 
 
@@ -47,7 +49,9 @@ def evaluate(
 ) -> Scores:
     """Show the stimuli of the protocols to the observers, store what they answer, score it.
 
-    Running the same call again goes on where it stopped, and costs nothing where it had finished.
+    Running the same call again goes on where it stopped, and costs nothing where it had finished. A call with other
+    observers or protocols adds them to the run, whose scores then cover all; one with another seed, limit or batch
+    size, other options of the same protocol or other stimuli is refused.
 
     Parameters
     ----------
@@ -105,29 +109,56 @@ def evaluate(
         fresh=fresh,
         settings=dict(settings or {}),
     )
-    wanted, names = _observers(observers), _protocols(protocols)
-    folder = make_folder(Path(out).expanduser())
-    tell = on_event or ignore
-    with locked(folder):
-        if fresh:
-            check_forgettable(folder)
-        plan = plan_run(wanted, names, data_root, folder, options, tell)
-        record = _record(plan, wanted, names, data_root, options)
-        if fresh:  # only now: a mistyped observer must not cost what was measured
-            forget(folder)
-        _notice_other_run(folder, record, tell)
-        plan.write_manifests(folder / "stimuli")
-        record.write(folder)
-        _collect(plan, record, folder, options, tell)
-        rows, record.failures = score_run(folder, record, options)
-        record.scored = options.scoring()
-        record.status, record.finished = "complete", now()
-        record.write(folder)
-    tell(Event("finished", f"{len(rows)} scores in {folder}", fields={"out": str(folder)}))
-    scores = Scores(tuple(rows), folder, record)
+    scores = _run(_observers(observers), _protocols(protocols), data_root, Path(out), options, on_event or ignore)
     if scores.failures and on_event is None:  # without a listener a gap in a table would be silent
         warnings.warn("not measured: " + "; ".join(scores.failures), RuntimeWarning, stacklevel=2)
     return scores
+
+
+def _run(
+    wanted: Sequence[str | Observer],
+    names: Sequence[str],
+    data_root: str | Path | None,
+    out: Path,
+    options: RunOptions,
+    tell: OnEvent,
+) -> Scores:
+    # A user's code may change the current folder: places are settled before it is loaded.
+    folder = make_folder(out.expanduser().absolute())
+    given_root = data_root or os.environ.get("CUEBENCH_DATA")
+    root = Path(given_root).expanduser().absolute() if given_root else None
+    notices: list[str] = []
+
+    def notice(text: str) -> None:
+        notices.append(text)
+        tell(Event("notice", text))
+
+    with locked(folder, notice):
+        if options.fresh:
+            check_forgettable(folder)
+        before = None if options.fresh else _earlier_run(folder, notice)
+        if before is not None:
+            check_conditions(before, options, names, str(folder), OTHER_FOLDER)
+        plan = plan_run(wanted, names, root, folder, options, tell)
+        record = _record(plan, wanted, names, root, options)
+        if before is not None:
+            staying = join(before, record, str(folder), OTHER_FOLDER)
+            find_protocols(record)
+            if staying:
+                notice(f"{folder} holds answers of {', '.join(staying)} too: all of them are scored")
+        if options.fresh:  # only now: a mistyped observer must not cost what was measured
+            forget(folder)
+        plan.write_manifests(folder / "stimuli")
+        record.files |= {f"stimuli/{name}": hash_file(folder / "stimuli" / name).sha256 for name in plan.manifests}
+        record.write(folder)
+        _collect(plan, record, folder, options, tell)
+        _notice_damage(plan, notice)
+        rows = score_run(folder, record, record.options)
+        record.notices = list(dict.fromkeys([*record.notices, *notices]))
+        record.status, record.finished = "complete", now()
+        record.write(folder)
+    tell(Event("finished", f"{len(rows)} scores in {folder}", fields={"out": str(folder)}))
+    return Scores(tuple(rows), folder, record)
 
 
 def _observers(observers: str | Observer | Iterable[str | Observer]) -> list[str | Observer]:
@@ -172,9 +203,10 @@ def _collect(plan: Plan, record: RunRecord, folder: Path, options: RunOptions, t
             raise
         finally:
             failed = {(f.observer, f.protocol) for f in progress.failures}
-            record.failures = [*plan.failures, *progress.failures]
+            record.failures = [*record.failures, *progress.failures]
             record.jobs = [job for job in record.jobs if (job.observer, job.protocol) not in failed]
-            record.unreadable = dict(sorted(progress.unreadable.items()))
+            record.unreadable = dict(sorted({**record.unreadable, **progress.unreadable}.items()))
+            record.notices = [*record.notices, *progress.notices]
             record.images_decoded = pool.decoded
             record.write(folder)
 
@@ -183,7 +215,7 @@ def _record(
     plan: Plan,
     wanted: Sequence[str | Observer],
     names: Sequence[str],
-    data_root: str | Path | None,
+    data_root: Path | None,
     options: RunOptions,
 ) -> RunRecord:
     arguments = {
@@ -215,18 +247,18 @@ def _described(name: str) -> dict[str, Any]:
     return {"version": protocol.version, "origin": origin, "headline": headline}
 
 
-def _notice_other_run(folder: Path, record: RunRecord, tell: OnEvent) -> None:
-    """Say that the folder held another run, or one that cannot be read."""
+def _earlier_run(folder: Path, notice: Callable[[str], None]) -> RunRecord | None:
+    """Return the record of what the folder holds; None where there is none, or none that can be read."""
     if not (folder / "run.json").is_file():
-        return
+        return None
     try:
-        before = RunRecord.read(folder).arguments
+        return RunRecord.read(folder)
     except DamagedRecord as error:
-        notice = f"{error.message}; it is written anew"
-    else:
-        changed = [k for k, v in record.arguments.items() if before.get(k) != v and k != "workers"]
-        if not changed:
-            return
-        notice = f"{folder} held a run with other {', '.join(changed)}: its answers are kept, its scores are replaced"
-    record.notices.append(notice)
-    tell(Event("notice", notice))
+        notice(f"{error.message}; it is written anew, for what this command names")
+        return None
+
+
+def _notice_damage(plan: Plan, notice: Callable[[str], None]) -> None:
+    """Say which stored answers were damaged and have been asked for again."""
+    for path, reason in {path: reason for job in plan.jobs for path, reason in job.shards.damaged.items()}.items():
+        notice(f"{path.parent.name}/{path.name} was damaged ({reason}); its answers were asked for again")

@@ -10,7 +10,8 @@ from cuebench.errors import UserError, all_problems
 from cuebench.registry import protocols
 from cuebench.runs.record import RunRecord
 
-_ANSWERS = re.compile(r".+--[0-9a-f]{16}")
+_ANSWERS = re.compile(r".*--[0-9a-f]{16}(\.stale-[0-9]+)?")
+"""Earlier versions left the name empty where it had no Latin letters; answers that were set aside are called stale."""
 _SHARD = re.compile(r"key\.json|[0-9a-f]{24}\.parquet|\..+\.tmp")
 _MANIFEST = re.compile(r"(.+)-[0-9a-f]{12}\.parquet")
 _LABELS = re.compile(r"labels-[0-9a-f]{12}\.\w+")
@@ -30,7 +31,10 @@ def check_forgettable(folder: Path) -> None:
 
 
 def forget(folder: Path) -> None:
-    """Delete answers, manifests, tables, scores and the record of a run; what is not ours stays.
+    """Delete answers, manifests, tables and scores of a run; what is not ours stays.
+
+    The record stays too, until that of the new run replaces it: a folder without one would not be known as a run
+    folder, should the process be killed in between.
 
     Raises
     ------
@@ -43,7 +47,7 @@ def forget(folder: Path) -> None:
 
 
 def _written(folder: Path) -> Iterator[Path]:
-    """Yield what a run wrote, files before their folders and the record last: until then it can be done again."""
+    """Yield what a run wrote, files before their folders."""
     names = {*protocols, *_recorded_protocols(folder)}
     for answers in _matching(folder / "responses", _ANSWERS):
         if (answers / "key.json").is_file():
@@ -56,7 +60,7 @@ def _written(folder: Path) -> Iterator[Path]:
     for name in sorted(names):
         yield from sorted((folder / "tables").glob(f"{name}.*.parquet"))
     yield from (folder / part for part in ("responses", "stimuli", "tables"))
-    yield from (folder / part for part in ("scores.parquet", "scores.json", "run.json"))
+    yield from (folder / part for part in ("scores.parquet", "scores.json"))
 
 
 def _recorded_protocols(folder: Path) -> list[str]:

@@ -89,7 +89,7 @@ def load_observers(
             for number, spec in enumerate(specs):
                 loaded = _load(spec, options, result.device)
                 result.observers += [replace(o, baseline_of=name, baseline=number) for o in loaded]
-        except Exception as error:  # noqa: BLE001 - the network itself is measured all the same
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the network itself is measured all the same
             tell(Event("notice", f"no baselines of {name}: {failure_of('', error).reason}"))
     _check_names(result.observers)
     return result

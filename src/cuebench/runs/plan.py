@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from cuebench.cues.versions import recipe_versions
 from cuebench.errors import UserError, all_problems
 from cuebench.files import write_atomic
 from cuebench.labels import LabelSpace, coverage_hint, label_map
@@ -111,6 +112,8 @@ def read_experiments(
         raise UserError("no protocol was named", f"known: {', '.join(protocols)}")
     values = parse_settings(list(dict.fromkeys(names)), settings or {})
     root = data_root or os.environ.get("CUEBENCH_DATA")
+    # A model of the user's may change the working folder when it is loaded.
+    root = Path(root).expanduser().absolute() if root else None
     experiments = []
     for name, option_values in values.items():
         protocol: Protocol = protocols.get(name)
@@ -125,7 +128,7 @@ def read_experiments(
 
 def _read(protocol: Protocol, root: str | Path | None) -> StimulusSet:
     if root is not None:
-        return protocol.read(Path(root).expanduser())
+        return protocol.read(Path(root))
     if protocol.standalone is not None:
         return protocol.standalone()
     if protocol.name in datasets:
@@ -149,6 +152,8 @@ class Plan:
     manifests: dict[str, StimulusSet] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
     device: Device = field(default_factory=Device)
+    recipe_versions: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Manifest → versions of the cues that make its pictures in the stream."""
 
     def write_manifests(self, folder: Path) -> None:
         """Write what is shown to a folder, with users' label maps: scoring never needs the data root again."""
@@ -202,7 +207,7 @@ def plan_run(
                 _add_jobs(plan, experiment, entry, loaded, folder, options)
             except NotApplicable as error:
                 plan.skipped.append(failure_of(entry.observer.name, error, name))
-            except Exception as error:  # noqa: BLE001 - a broken model is a row of the result, the others go on
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a broken model is a row of the result
                 plan.failures.append(failure_of(entry.observer.name, error, name))
     _sort_out_skipped(plan)
     if not plan.jobs and plan.failures:
@@ -265,9 +270,11 @@ def _add_jobs(
         if repeated:
             raise all_problems(f"stimulus set {stimuli.name!r}", [f"duplicated id {i!r}" for i in repeated])
         plan.manifests[manifest] = stimuli
+    if manifest not in plan.recipe_versions:
+        plan.recipe_versions[manifest] = recipe_versions((s.recipe, not s.path) for s in stimuli if s.recipe)
     jobs = []
     for question in asked:
-        key = _key(question, entry, protocol, options)
+        key = _key(question, entry, protocol, options, plan.recipe_versions[manifest])
         shards = ShardFolder(folder / "responses", entry.observer.name, key)
         record = _record(question, entry, manifest, shards)
         parts = {f.name: getattr(question, f.name) for f in fields(Question)}
@@ -374,8 +381,8 @@ def _as_in_run(experiment: Experiment, recording: StimulusSet) -> StimulusSet:
     return recording.only(shared, f"limited to {len(shared):,} stimuli of the run")
 
 
-def _key(question: Question, entry: Loaded, protocol: Protocol, options: RunOptions) -> Key:
-    """Return everything that decides the stored answers."""
+def _key(question: Question, entry: Loaded, protocol: Protocol, options: RunOptions, recipes: Mapping[str, str]) -> Key:
+    """Return everything that decides the stored answers; ``recipes``: cue → version of its code."""
     needs: tuple[str, ...] = question.needs
     if protocol.reduce is not None:  # a summary is stored: its version and the label map decide it too
         targets = question.stimuli.targets
@@ -384,7 +391,7 @@ def _key(question: Question, entry: Loaded, protocol: Protocol, options: RunOpti
     space, preprocess = entry.observer.labels, question.preprocess
     return Key(
         weights=entry.fingerprint,
-        preprocess=preprocess.describe() if preprocess else None,
+        preprocess={**preprocess.describe(), **({"recipes": recipes} if recipes else {})} if preprocess else None,
         labels=hashlib.sha256(repr((space.names, space.ids)).encode()).hexdigest() if space else "",
         adapter=entry.adapter,
         precision=(entry.observer.precision or options.precision) if preprocess else "",

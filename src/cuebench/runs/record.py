@@ -10,11 +10,13 @@ tables/*.parquet     what does not fit the tidy form, e.g. confusion matrices
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
 import os
 import platform
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -24,17 +26,19 @@ from typing import Any
 
 from cuebench._version import __version__
 from cuebench.errors import UserError
-from cuebench.files import disk_errors, write_json
+from cuebench.files import disk_errors, json_bytes, write_json
 from cuebench.options import parse
+from cuebench.processes import warn
 from cuebench.registry import BUILT_IN, protocols
 from cuebench.responses.job import JobRecord
 from cuebench.types import Axis, Failure
 
 __all__ = ["DamagedRecord", "JobRecord", "RunOptions", "RunRecord", "locked", "note_scored", "now", "parse_settings"]
 
-FORMAT = 2
-READABLE = (1, 2)
-"""Format 1: conditions of cue conflict were called ``partial`` and ``full``, layers and baselines were run options."""
+FORMAT = 3
+READABLE = (1, 2, 3)
+"""Format 2: without checksums. Format 1: conditions of cue conflict were called ``partial`` and ``full``, layers and
+baselines were run options."""
 _PACKAGES = ("numpy", "scipy", "pillow", "pyarrow", "torch", "torchvision", "timm", "transformers", "onnxruntime")
 _RUN_AGAIN = "run the same command again: the answers are kept"
 
@@ -144,7 +148,10 @@ class RunRecord:
     unreadable: dict[str, str] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
     scored: dict[str, Any] = field(default_factory=dict)
-    """What the scores in this folder were made with: seed, resamples, settings, common."""
+    """What the scores in this folder were made with: seed, resamples, settings, common. Empty while there are none
+    that belong to this record: from the beginning of a run to its end."""
+    files: dict[str, str] = field(default_factory=dict)
+    """Manifest, file of scores, or table → its SHA-256."""
     images_decoded: int = 0
     started: str = ""
     finished: str = ""
@@ -165,8 +172,7 @@ class RunRecord:
 
     def write(self, out: Path) -> None:
         """Write ``run.json`` atomically."""
-        body = {"format": FORMAT, "cuebench": __version__, **asdict(self), "environment": environment()}
-        write_json(out / "run.json", body)
+        _write_body(out, {"format": FORMAT, "cuebench": __version__, **asdict(self), "environment": environment()})
 
     @classmethod
     def read(cls, out: Path) -> RunRecord:
@@ -186,7 +192,7 @@ class RunRecord:
             for name in ("failures", "skipped"):
                 known[name] = [Failure(**f) for f in known[name]]
             return cls(**known)
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise DamagedRecord(f"{out / 'run.json'} is damaged or incomplete: {error!r}", _RUN_AGAIN) from None
 
 
@@ -200,14 +206,25 @@ def _body(out: Path) -> dict[str, Any]:
         raise UserError(f"{out} is not a run folder: it has no run.json", "make one with: cuebench run … --out DIR")
     try:
         body = json.loads(path.read_text("utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DamagedRecord(f"{path} is damaged: {error}", _RUN_AGAIN) from None
     written = body.get("format") if isinstance(body, dict) else None
     if isinstance(written, int) and written > FORMAT:
         raise UserError(f"{path} has format {written}; this cuebench reads {FORMAT}", "upgrade cuebench")
     if written not in READABLE:
         raise DamagedRecord(f"{path} has format {written}; this cuebench reads {FORMAT}", _RUN_AGAIN)
+    checksum = body.pop("checksum", None)
+    if checksum != _checksum(body) if checksum is not None else written == FORMAT:
+        raise DamagedRecord(f"{path} was changed or damaged: its checksum is not that of its content", _RUN_AGAIN)
     return dict(body)
+
+
+def _write_body(out: Path, body: Mapping[str, Any]) -> None:
+    write_json(out / "run.json", {**body, "checksum": _checksum(body)})
+
+
+def _checksum(body: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json_bytes(body)).hexdigest()
 
 
 def _from_format_1(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,9 +238,10 @@ def _from_format_1(body: Mapping[str, Any]) -> dict[str, Any]:
     return {**body, "arguments": arguments, "protocols": {name: {"origin": BUILT_IN} for name in names}}
 
 
-def note_scored(out: Path, scored: Mapping[str, Any], failures: Sequence[Failure]) -> None:
+def note_scored(out: Path, record: RunRecord) -> None:
     """Write into ``run.json`` how it was scored, and what failed; all else stays as the run left it."""
-    write_json(out / "run.json", {**_body(out), "scored": dict(scored), "failures": [asdict(f) for f in failures]})
+    fields = asdict(record)
+    _write_body(out, {**_body(out), **{name: fields[name] for name in ("scored", "files", "failures", "notices")}})
 
 
 def environment() -> dict[str, Any]:
@@ -250,16 +268,30 @@ def now() -> str:
 
 
 @contextmanager
-def locked(out: Path) -> Iterator[None]:
-    """Hold the run folder: two runs that write the same record would lose one of them."""
+def locked(out: Path, tell: Callable[[str], None] = warn) -> Iterator[None]:
+    """Hold the run folder: two runs that write the same record would lose one of them.
+
+    Parameters
+    ----------
+    out : Path
+        The run folder.
+    tell : callable
+        Told where the file system has no locks. Default: a warning.
+    """
     with disk_errors(out):
         file = (out / ".lock").open("w")
     with file:
         try:
             _lock(file.fileno())
-        except OSError:
-            raise UserError(f"another run is writing to {out}", "wait for it, or choose another --out") from None
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise UserError(f"another run is writing to {out}", "wait for it, or choose another --out") from None
+            tell(f"the file system of {out} has no locks ({error.strerror}): let only one process write to it")
         yield
+
+
+_NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
+"""What systems answer that cannot lock a file, such as some network file systems."""
 
 
 def _lock(descriptor: int) -> None:

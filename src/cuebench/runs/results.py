@@ -1,21 +1,34 @@
-"""Scores on disk: the same rows as Parquet and as JSON, the same bytes for the same answers."""
+"""Scores on disk: the same rows as Parquet and as JSON, the same bytes for the same answers.
+
+The record of a run holds the SHA-256 of its manifests, scores and tables. What is read is compared with it, so that
+neither a damaged file nor the scores of an earlier, other run are taken for its result.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from cuebench.errors import UserError
-from cuebench.files import disk_errors, json_text, write_atomic
+from cuebench.files import (
+    DamagedFile,
+    disk_errors,
+    hash_file,
+    json_bytes,
+    parquet_bytes,
+    read_parquet,
+    write_atomic,
+)
 from cuebench.labels import label_map
 from cuebench.runs.record import RunRecord
 from cuebench.stimuli.manifest import read_manifest
 from cuebench.types import Score, StimulusSet
 
+_RUN_AGAIN = "run the same command again: the answers are kept"
 _ARROW = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
 
 
@@ -26,12 +39,14 @@ def scores_table(scores: Sequence[Score]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def write_scores(out: Path, scores: Sequence[Score], tables: Mapping[str, pa.Table]) -> None:
-    """Write ``scores.parquet``, ``scores.json`` (where NaN is null) and ``tables/``."""
-    write_atomic(out / "scores.parquet", parquet_bytes(scores_table(scores)))
-    write_atomic(out / "scores.json", json_text([asdict(s) for s in scores]).encode())
-    for name, table in tables.items():
-        write_atomic(out / "tables" / f"{name}.parquet", parquet_bytes(table))
+def write_scores(out: Path, scores: Sequence[Score], tables: Mapping[str, pa.Table]) -> dict[str, str]:
+    """Write ``scores.parquet``, ``scores.json`` (where NaN is null) and ``tables/``; return file → SHA-256."""
+    contents = {"scores.parquet": parquet_bytes(scores_table(scores))}
+    contents["scores.json"] = json_bytes([asdict(s) for s in scores])
+    contents |= {f"tables/{name}.parquet": parquet_bytes(table) for name, table in tables.items()}
+    for name, data in contents.items():
+        write_atomic(out / name, data)
+    return {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
 
 
 def remove_other_tables(out: Path, keep: Collection[str], protocols: Iterable[str]) -> None:
@@ -44,26 +59,79 @@ def remove_other_tables(out: Path, keep: Collection[str], protocols: Iterable[st
 
 
 def read_scores(out: Path) -> list[Score]:
-    """Read the scores of a run folder, also of one that an earlier cuebench wrote."""
-    path = out / "scores.parquet"
+    """Read the scores of a run folder, also of one that an earlier cuebench wrote.
+
+    Raises
+    ------
+    UserError
+        Where the run has none yet, or where the file is not what the scoring of this run wrote.
+    """
+    table = _read(out, "scores.parquet")
+    return _with_way_conditions(out, [Score.from_row(row) for row in table.to_pylist()])
+
+
+def read_table(run: str | Path, protocol: str, name: str) -> pa.Table:
+    """Read a table that the scoring of a run wrote beside its scores; the checks are those of ``read_scores``."""
+    out = Path(run).expanduser()
+    return _read(out, f"tables/{protocol}.{name}.parquet")
+
+
+def _read(out: Path, name: str) -> pa.Table:
+    """Read a file of scores after comparing it with the record; a folder of scores without one has its checksums."""
+    score_again = f"score it again: cuebench score {out}"
+    record = RunRecord.read(out) if (out / "run.json").is_file() else RunRecord({}, status="complete")
+    if record.status != "complete" and not record.scored:
+        raise UserError(
+            f"{out} has no scores that belong to its answers: its run was not finished (status: {record.status})",
+            f"run the same command to its end, or {score_again}",
+        )
+    path = out / name
     if not path.is_file():
-        raise UserError(f"{out} has no scores", f"cuebench score {out}")
-    rows = [Score.from_row(row) for row in pq.read_table(path).to_pylist()]
-    return _with_way_conditions(out, rows)
+        raise UserError(f"{out} has no {name.removesuffix('.parquet')}", score_again)
+    data = path.read_bytes()
+    if hashlib.sha256(data).hexdigest() != record.files.get(name, _unknown(data, record)):
+        raise UserError(f"{path} is not what this run wrote: it was changed, damaged or not finished", score_again)
+    try:
+        return read_parquet(data)
+    except DamagedFile as error:
+        raise UserError(f"{path} is damaged: {error}", score_again) from None
 
 
-def read_stimuli(out: Path, name: str) -> StimulusSet:
-    """Read a manifest of a run; a user's label map lies beside it."""
-    stimuli = read_manifest(out / "stimuli" / name)
-    targets = stimuli.targets
-    return replace(stimuli, targets=str(out / "stimuli" / targets)) if Path(targets).suffix else stimuli
+def _unknown(data: bytes, record: RunRecord) -> str:
+    """Return the hash to expect of a file that the record does not name: that of any, where it names none at all."""
+    return "" if record.files else hashlib.sha256(data).hexdigest()
 
 
-def parquet_bytes(table: pa.Table) -> bytes:
-    """Serialise a table deterministically."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
-    return bytes(sink.getvalue().to_pybytes())
+def read_stimuli(out: Path, name: str, record: RunRecord | None = None) -> StimulusSet:
+    """Read a manifest of a run; a user's label map lies beside it.
+
+    Parameters
+    ----------
+    out : Path
+        The run folder.
+    name : str
+        File name of the manifest, which ends in a hash of its stimuli.
+    record : RunRecord, optional
+        The record of the run; default: it is read.
+
+    Raises
+    ------
+    UserError
+        Where the manifest or the label map is not what the run wrote.
+    """
+    record = record or RunRecord.read(out)
+    path = out / "stimuli" / name
+    stimuli = read_manifest(path)
+    expected = record.files.get(f"stimuli/{name}")
+    hash_in_name = Path(name).stem.rpartition("-")[2]
+    if (expected is not None and hash_file(path).sha256 != expected) or stimuli.fingerprint[:12] != hash_in_name:
+        raise UserError(f"{path} is not what this run wrote: it was changed or damaged", _RUN_AGAIN)
+    if not Path(stimuli.targets).suffix:
+        return stimuli
+    targets = out / "stimuli" / stimuli.targets
+    if not targets.is_file() or hash_file(targets).sha256[:12] != targets.stem.rpartition("-")[2]:
+        raise UserError(f"{targets} is missing, or is not what this run wrote", _RUN_AGAIN)
+    return replace(stimuli, targets=str(targets))
 
 
 # ------------------------------------------------------------------------------------------ earlier run folders

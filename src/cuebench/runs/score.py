@@ -51,20 +51,20 @@ def score(
         The same bytes on disk every time for the same answers and options.
     """
     folder = Path(run).expanduser()
-    record = RunRecord.read(folder)
-    find_protocols(record, protocols)
-    options = record.options
-    options = replace(
-        options,
-        seed=options.seed if seed is None else seed,
-        resamples=options.resamples if resamples is None else resamples,
-        common=options.common if common is None else common,
-        settings={**options.settings, **(settings or {})},
-    )
+    RunRecord.read(folder)  # no lock in a folder that is no run
     with locked(folder):
-        rows, record.failures = score_run(folder, record, options)
-        note_scored(folder, options.scoring(), record.failures)
-    record.scored = options.scoring()
+        record = RunRecord.read(folder)
+        find_protocols(record, protocols)
+        options = record.options
+        options = replace(
+            options,
+            seed=options.seed if seed is None else seed,
+            resamples=options.resamples if resamples is None else resamples,
+            common=options.common if common is None else common,
+            settings={**options.settings, **(settings or {})},
+        )
+        rows = score_run(folder, record, options)
+        note_scored(folder, record)
     return Scores(tuple(rows), folder, record)
 
 
@@ -94,8 +94,8 @@ def find_protocols(record: RunRecord, objects: Iterable[str | Protocol] = ()) ->
             )
 
 
-def score_run(folder: Path, record: RunRecord, options: RunOptions) -> tuple[list[Score], list[Failure]]:
-    """Score a run folder that is locked; return the rows, and everything that failed.
+def score_run(folder: Path, record: RunRecord, options: RunOptions) -> list[Score]:
+    """Score a run folder that is locked, and return the rows; the record then says what was scored and what failed.
 
     An observer whose answers cannot be read is a failure of its own; the others are scored.
     """
@@ -104,9 +104,11 @@ def score_run(folder: Path, record: RunRecord, options: RunOptions) -> tuple[lis
     failures = [f for f in record.failures if not f.details.get("scoring")]
     rows: list[Score] = []
     tables: dict[str, Any] = {}
+    unchecked = 0
     for name in dict.fromkeys(job.protocol for job in record.jobs):
         protocol: Protocol = protocols.get(name)
-        responses = _read_all(folder, record, name, options.batch_size, failures)
+        responses, without_checksum = _read_all(folder, record, name, options.batch_size, failures)
+        unchecked += without_checksum
         if options.common and responses:
             responses = _restricted(responses)
         score_options = ScoreOptions(options.seed, options.resamples, values[name])
@@ -115,33 +117,42 @@ def score_run(folder: Path, record: RunRecord, options: RunOptions) -> tuple[lis
         tables |= {f"{name}.{key}": table for key, table in result.tables.items()}
     rows += [_unmeasured(f, "not_applicable") for f in record.skipped]
     rows += [_unmeasured(f, "failed") for f in failures]
-    write_scores(folder, rows, tables)
+    scores = write_scores(folder, rows, tables)
     remove_other_tables(folder, tables, [*protocols, *record.protocol_names()])
-    return rows, failures
+    manifests = {name: digest for name, digest in record.files.items() if name.startswith("stimuli/")}
+    record.files, record.scored, record.failures = {**manifests, **scores}, options.scoring(), failures
+    if unchecked:
+        notice = (
+            f"{unchecked} files of answers have no checksum, as an earlier cuebench wrote them: damage may go unseen"
+        )
+        record.notices = [n for n in record.notices if not n.endswith("damage may go unseen")] + [notice]
+    return rows
 
 
 def _read_all(
     folder: Path, record: RunRecord, protocol: str, batch_size: int, failures: list[Failure]
-) -> list[Responses]:
-    """Read the answers of all observers of a protocol; those that cannot be read are added to the failures."""
+) -> tuple[list[Responses], int]:
+    """Read the answers of all observers of a protocol; those that cannot be read are added to the failures.
+
+    Also return how many files have no checksum.
+    """
     jobs = [job for job in record.jobs if job.protocol == protocol]
-    manifests = {name: read_stimuli(folder, name) for name in dict.fromkeys(job.stimuli for job in jobs)}
+    manifests = {name: read_stimuli(folder, name, record) for name in dict.fromkeys(job.stimuli for job in jobs)}
     memory = Memory()  # one for all observers: they are scored together
-    responses = []
+    responses, unchecked = [], 0
     for job in jobs:
+        shards = Shards.of_key(folder / "responses" / job.folder, job.key)
         try:
-            responses.append(read_responses(folder, job, manifests[job.stimuli], batch_size, memory))
+            responses.append(_read_responses(shards, job, manifests[job.stimuli], batch_size, memory))
         except UserError as error:
             details = {"hint": error.hint, "scoring": True}
             failures.append(Failure(job.observer, error.message, job.protocol, details))
-    return responses
+        unchecked += len(shards.unchecked)
+    return responses, unchecked
 
 
-def read_responses(
-    folder: Path, job: JobRecord, stimuli: StimulusSet, batch_size: int, memory: Memory | None = None
-) -> Responses:
+def _read_responses(shards: Shards, job: JobRecord, stimuli: StimulusSet, batch_size: int, memory: Memory) -> Responses:
     """Read the stored answers of one observer."""
-    shards = Shards.of_key(folder / "responses" / job.folder, job.key)
     columns, excluded = gather(shards, stimuli.stimuli, batch_size, memory)
     labels = job.labels
     return Responses(

@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
+import lzma
+import os
 import shutil
+import struct
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 
-from cuebench.errors import UserError, all_problems
+from cuebench.errors import UserError, all_problems, is_printable, printable
 from cuebench.files import write_error
 
 LARGEST = 64 << 30  # bytes: more than any published stimulus set; stops a file that unpacks without end
+
+
+MOST_MEMBERS = 2_000_000
+DAMAGED = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+    IndexError,
+    KeyError,
+    struct.error,
+    OverflowError,
+)
+"""What the libraries raise for archives that are damaged, encrypted or packed by a method that they do not know."""
+_AGAIN = "fetch it again, or unpack it by hand"
 
 
 class Member(NamedTuple):
@@ -38,7 +61,8 @@ def unpack(archive: Path, target: Path) -> int:
     UserError
         For absolute paths, ``..``, links and devices, duplicated names, or a file that is not an archive; all at once.
     """
-    temporary = target.with_name(f".{target.name}.unpacking")
+    # A folder for each process: two that unpack the same archive must not write into each other's.
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.unpacking")
     try:
         with _opened(archive) as members:
             _refuse(archive, members)
@@ -47,7 +71,7 @@ def unpack(archive: Path, target: Path) -> int:
             files = [m for m in members if not m.is_folder]
             for member in files:
                 _write(member, temporary / member.name)
-        temporary.rename(target)
+        _publish(temporary, target)
     except OSError as error:
         raise write_error(target, error) from error
     finally:
@@ -84,8 +108,9 @@ def _opened(path: Path) -> Iterator[list[Member]]:
                     )
                     for info in tarred
                 ]
-    except (zipfile.BadZipFile, tarfile.TarError) as error:
-        raise UserError(f"{path} is neither a zip nor a tar archive, or is damaged: {error}") from error
+    except DAMAGED as error:
+        reason = printable(str(error)) or type(error).__name__
+        raise UserError(f"{path} is neither a zip nor a tar archive, or is damaged: {reason}", _AGAIN) from error
 
 
 def _refuse(archive: Path, members: list[Member]) -> None:
@@ -97,14 +122,29 @@ def _refuse(archive: Path, members: list[Member]) -> None:
             problem = "an absolute path or a path of another system"
         elif not problem and ".." in path.parts:
             problem = "leads out of the folder"
+        elif not problem and not is_printable(m.name):
+            problem = "a name that is not UTF-8 or holds control characters"
+        elif not problem and not m.is_folder and not path.parts:
+            problem = "a file without a name"
         elif not problem and not m.is_folder and m.name.casefold() in seen:
             problem = "occurs twice"
         seen |= set() if m.is_folder else {m.name.casefold()}
         problems += [f"{m.name!r}: {problem}"] if problem else []
-    if sum(m.size for m in members) > LARGEST:
+    if any(m.size < 0 for m in members) or sum(m.size for m in members) > LARGEST:
         problems.append(f"unpacks to more than {LARGEST >> 30} GiB")
+    if len(members) > MOST_MEMBERS:
+        problems.append(f"has more than {MOST_MEMBERS:,} members")
     if problems:
         raise all_problems(f"archive {archive} is refused", problems, "nothing was unpacked")
+
+
+def _publish(temporary: Path, target: Path) -> None:
+    try:
+        temporary.rename(target)
+    except OSError:
+        if not target.is_dir():
+            raise
+        # Another process unpacked the same archive first: what is there is complete.
 
 
 def _write(member: Member, path: Path) -> None:
@@ -113,4 +153,12 @@ def _write(member: Member, path: Path) -> None:
     if source is None:
         raise UserError(f"archive member {member.name!r} cannot be read")
     with source, path.open("xb") as file:
-        shutil.copyfileobj(source, file, 1 << 20)
+        # Never more than the archive says: the sum of the sizes was checked before.
+        left = member.size
+        while chunk := source.read(min(1 << 20, left + 1)):
+            left -= len(chunk)
+            if left < 0:
+                raise UserError(f"archive member {member.name!r} unpacks to more than its {member.size:,} bytes")
+            file.write(chunk)
+    if left:
+        raise UserError(f"archive member {member.name!r} is cut: {left:,} of {member.size:,} bytes are missing")

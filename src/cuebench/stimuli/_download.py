@@ -22,6 +22,10 @@ PAUSE = 0.3  # seconds before the second attempt, doubled for the third
 CHUNK = 1 << 18
 
 
+LARGEST = 64 << 30
+"""Most bytes that are received where the size of a file is not known."""
+
+
 class Refused(Exception):
     """The file cannot be had from this address: try the next mirror."""
 
@@ -86,11 +90,16 @@ def _once(url: str, part: Path, size: int) -> None:
         if "html" in answer.headers.get("Content-Type", ""):
             raise Refused(f"{url}: a web page came instead of the file")
         continues = answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {have}-")
-        _receive(answer, url, part, have if continues else 0)
+        _receive(answer, url, part, have if continues else 0, size or LARGEST)
 
 
-def _receive(answer: Any, url: str, part: Path, start: int) -> None:
-    announced, got = answer.headers.get("Content-Length"), 0
+def _receive(answer: Any, url: str, part: Path, start: int, most: int) -> None:
+    """Write the answer to ``part`` from ``start`` on; more than ``most`` bytes in all are refused."""
+    header, got = answer.headers.get("Content-Length") or "", 0
+    announced = int(header) if header.isascii() and header.isdigit() and len(header) < 19 else None
+    if announced is not None and start + announced > most:
+        part.unlink(missing_ok=True)
+        raise Refused(f"{url}: the server announces {start + announced:,} bytes, expected {most:,} at most")
     try:
         file = part.open("r+b" if start else "wb")
     except OSError as error:
@@ -100,12 +109,16 @@ def _receive(answer: Any, url: str, part: Path, start: int) -> None:
         while chunk := answer.read(CHUNK):
             if not start and not got and looks_like_html(chunk[:64]):
                 raise Refused(f"{url}: a web page came instead of the file")
-            _write(file, chunk, part)
             got += len(chunk)
+            if start + got > most:
+                file.close()
+                part.unlink(missing_ok=True)
+                raise Refused(f"{url}: more than {most:,} bytes came")
+            _write(file, chunk, part)
         file.flush()
         os.fsync(file.fileno())
-    if announced is not None and got < int(announced):
-        raise _Cut(f"the connection ended after {start + got:,} of {start + int(announced):,} bytes")
+    if announced is not None and got < announced:
+        raise _Cut(f"the connection ended after {start + got:,} of {start + announced:,} bytes")
 
 
 def _write(file: Any, chunk: bytes, part: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,9 +10,11 @@ from typing import Any, NamedTuple
 from cuebench._version import __version__
 from cuebench.errors import UserError
 from cuebench.files import write_json
+from cuebench.reading import read_json
 from cuebench.registry import cues
 from cuebench.stimuli._cue_worker import run_jobs
 from cuebench.stimuli.cue_files import Job, check_call, plan
+from cuebench.stimuli.input_log import InputLog, digests
 from cuebench.stimuli.made import changes
 
 MANIFEST = "cue.json"
@@ -54,8 +55,8 @@ def apply_cue(
     """Apply a cue to an image file or to every image below a folder.
 
     Results are PNG files under the same relative names. Each is written whole or not at all; the same call continues
-    where it stopped and keeps results that are newer than their source. ``cue.json`` in the target folder records
-    cue and parameters; a call with others is refused.
+    where it stopped and keeps results whose inputs are the same, by their hashes. ``cue.json`` in the target folder
+    records cue and parameters; a call with others is refused.
 
     Parameters
     ----------
@@ -99,11 +100,17 @@ def apply_cue(
         raise UserError(f"seed is {seed}", "accepted: a whole number ≥ 0")
     jobs = plan(name, Path(source), Path(target), options, seed, mask, invert_mask, other)
     whole_folder, new = Path(source).is_dir(), False
+    todo, log, hashes = jobs, None, dict[Path, str]()
     if whole_folder:
         recipe = recipe_of(name, options, seed, Path(target), mask=mask, other=other, invert_mask=invert_mask)
         new = not (Path(target) / MANIFEST).exists()
         claim_folder(Path(target), recipe, jobs, fresh=fresh)
-    todo = [job for job in jobs if fresh or not whole_folder or not job.is_done()]
+        log, hashes = InputLog(Path(target)), digests({job.target: job.inputs for job in jobs})
+        todo = [job for job in jobs if fresh or not log.is_current(job.results, job.inputs, hashes[job.target])]
+        remaining = {job.target for job in todo}
+        for job in jobs:
+            if job.target not in remaining:
+                log.add(job.target, hashes[job.target])
     kept, total = len(jobs) - len(todo), len(jobs)
     report = progress or (lambda done, total, message: None)
     failed: dict[str, str] = {}
@@ -111,7 +118,11 @@ def apply_cue(
     for done, (job, reason) in enumerate(run_jobs(todo, workers), start=kept + 1):
         if reason:
             failed[str(job.source)] = reason
+        elif log is not None:
+            log.add(job.target, hashes[job.target])
         report(done, total, f"{job.source}: {reason}" if reason else "")
+    if log is not None:
+        log.finish()
     if new and len(failed) == total:  # nothing was made: a corrected command must not meet the claim of this one
         (Path(target) / MANIFEST).unlink()
     reasons = set(failed.values())
@@ -152,9 +163,11 @@ def _check_claim(path: Path, wanted: Mapping[str, Any], jobs: list[Job]) -> None
             raise UserError(f"{taken} exists, but {path.parent} has no {MANIFEST} that says how it was made", way_out)
         return
     try:
-        record = json.loads(path.read_text("utf-8"))
-    except ValueError:
-        raise UserError(f"{path} is not readable as JSON", way_out) from None
+        record = read_json(path)
+    except UserError:
+        record = None
+    if not isinstance(record, dict):
+        raise UserError(f"{path} is not readable as JSON", way_out)
     if changed := changes(record, wanted):
         raise UserError(f"{path.parent} was made with other parameters: {changed}", way_out)
 

@@ -17,7 +17,9 @@ from cuebench.cues.base import CueInfo
 from cuebench.cues.by_name import parse_options
 from cuebench.errors import UserError
 from cuebench.files import write_atomic
+from cuebench.reading import file_kind_problem
 from cuebench.registry import cues
+from cuebench.stimuli.image_files import UnreadablePicture, read_picture
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".gif"})
 MASKS = "masks"
@@ -36,13 +38,15 @@ class Job(NamedTuple):
     invert_mask: bool = False
     other: Path | None = None
 
-    def is_done(self) -> bool:
-        """Tell whether the result is there and newer than everything it is made from."""
-        results = [self.target, *([self.moved_mask] if self.moved_mask else [])]
-        if not all(path.exists() for path in results):
-            return False
-        inputs = [path for path in (self.source, self.mask, self.other) if path is not None and path.exists()]
-        return min(p.stat().st_mtime_ns for p in results) >= max(p.stat().st_mtime_ns for p in inputs)
+    @property
+    def results(self) -> list[Path]:
+        """The files that are written."""
+        return [self.target, *([self.moved_mask] if self.moved_mask else [])]
+
+    @property
+    def inputs(self) -> list[Path]:
+        """The files that they are made from."""
+        return [path for path in (self.source, self.mask, self.other) if path is not None]
 
 
 def check_call(name: str, options: Mapping[str, Any], *, has_mask: bool, has_other: bool) -> dict[str, Any]:
@@ -165,15 +169,12 @@ def read_mask(path: Path, *, invert: bool) -> Array:
 
 
 def _open(path: Path) -> Image.Image:
+    if file_kind_problem(path) == "no such file":
+        raise UserError(f"{path.name} is missing", f"looked in {path.parent}")
     try:
-        with Image.open(path) as picture:
-            picture.load()
-            return picture
-    except FileNotFoundError:
-        raise UserError(f"{path.name} is missing", f"looked in {path.parent}") from None
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        why = str(error).partition(" <_io")[0].partition(f" '{path}'")[0]
-        raise UserError(f"{path.name} cannot be decoded: {why}") from None
+        return read_picture(path)
+    except UnreadablePicture as error:
+        raise UserError(error.message) from None
 
 
 def write_image(path: Path, pixels: Array) -> None:

@@ -7,16 +7,19 @@ already there is never overwritten.
 
 from __future__ import annotations
 
-import json
+import os
+import sys
 import threading
 import urllib.parse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from cuebench.errors import UserError, all_problems
 from cuebench.files import hash_file, write_error, write_json
+from cuebench.reading import read_json
 from cuebench.registry import datasets
 from cuebench.stimuli._archive import unpack
 from cuebench.stimuli._download import Refused, Unreachable, download
@@ -24,6 +27,8 @@ from cuebench.stimuli.datasets.base import Dataset, RemoteFile
 from cuebench.stimuli.made import MADE
 
 PARALLEL = 8
+PART = ".part"
+_REMOVE = "remove it; the hashes are then recorded anew"
 Progress = Callable[[int, int], None]
 
 
@@ -53,6 +58,7 @@ class _Job:
     root: Path
     mirrors: tuple[str, ...]
     recorded: dict[str, str]
+    suffix: str = PART
     down: dict[str, str] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -108,7 +114,8 @@ def fetch(
     if missing and offline:
         raise _put_by_hand(job, missing, [f"offline: {len(missing)} of {len(files)} files are missing"])
     try:
-        failures = _download_all(job, missing, len(files), progress)
+        with _part_suffix(root / f".{chosen.name}.lock") if missing else nullcontext(PART) as job.suffix:
+            failures = _download_all(job, missing, len(files), progress)
     finally:
         # Also after Ctrl-C: what was fetched is known next time.
         if job.recorded and job.recorded != _read_record(job.record):
@@ -159,10 +166,11 @@ def _accept(job: _Job, file: RemoteFile, path: Path) -> str:
 def _read_record(path: Path) -> dict[str, str]:
     if not path.is_file():
         return {}
-    try:
-        return {str(k): str(v) for k, v in json.loads(path.read_text("utf-8"))["sha256"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{path} is damaged: {error!r}", "remove it; the hashes are then recorded anew") from error
+    record = read_json(path, hint=_REMOVE)
+    hashes = record.get("sha256") if isinstance(record, dict) else None
+    if not isinstance(hashes, dict) or not all(isinstance(value, str) for value in hashes.values()):
+        raise UserError(f"{path} is damaged: it holds no hashes", _REMOVE)
+    return dict(hashes)
 
 
 # ---- what is not -----------------------------------------------------------------------------------------------------
@@ -185,11 +193,11 @@ def _download_all(
 def _fetch_file(job: _Job, file: RemoteFile) -> str:
     """Fetch a file from the first mirror that has it; return why that failed, or ""."""
     place = job.place(file)
-    part = place.with_name(place.name + ".part")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise write_error(place, error) from error
+    part = place.with_name(place.name + job.suffix)
     reasons = []
     for mirror in job.mirrors:
         reason = job.down.get(mirror) or _from_mirror(job, file, mirror, part)
@@ -197,7 +205,37 @@ def _fetch_file(job: _Job, file: RemoteFile) -> str:
             part.replace(place)
             return ""
         reasons.append(reason)
+    if job.suffix != PART:
+        part.unlink(missing_ok=True)
     return "; ".join(reasons) or "the dataset names no mirror"
+
+
+@contextmanager
+def _part_suffix(lock: Path) -> Iterator[str]:
+    """Yield the suffix of unfinished files: the common one, or one of our own while another process fetches.
+
+    An unfinished file of the common suffix is continued by the next fetch; two processes must not write to it at once.
+    The system drops the lock when the process dies, however it dies.
+    """
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        file = lock.open("a")
+    except OSError as error:
+        raise write_error(lock, error) from error
+    with file:
+        try:
+            if sys.platform == "win32":
+                import msvcrt
+
+                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            else:
+                import fcntl
+
+                fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:  # another process holds it, or the file system knows no locks
+            yield f".{os.getpid()}{PART}"
+        else:
+            yield PART
 
 
 def _from_mirror(job: _Job, file: RemoteFile, mirror: str, part: Path) -> str:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError
-from cuebench.files import json_text
+from cuebench.files import is_temporary, json_text
+from cuebench.reading import read_json
 
 MADE = "made.json"
 ELSEWHERE = "choose another --out, or remove the folder first"
@@ -17,10 +18,10 @@ ELSEWHERE = "choose another --out, or remove the folder first"
 def read_made(home: Path) -> dict[str, Any]:
     """Return the record of a folder; empty where there is none."""
     path = home / MADE
-    try:
-        return dict(json.loads(path.read_text("utf-8"))) if path.is_file() else {}
-    except (ValueError, TypeError) as error:
-        raise UserError(f"{path} is damaged: {error}", ELSEWHERE) from error
+    record = read_json(path, hint=ELSEWHERE) if path.is_file() else {}
+    if not isinstance(record, dict):
+        raise UserError(f"{path} is damaged: it holds no record", ELSEWHERE)
+    return record
 
 
 def claim(home: Path, record: Mapping[str, Any], there: Collection[Path]) -> dict[str, Any]:
@@ -36,6 +37,8 @@ def claim(home: Path, record: Mapping[str, Any], there: Collection[Path]) -> dic
         The stimuli that lie in the folder already. Where there are none, any record is replaced.
     """
     before = read_made(home)
+    # A process that was killed while it wrote made.json leaves a temporary file, which is no stimulus.
+    there = [path for path in there if not is_temporary(path)]
     if there and not before:
         raise UserError(f"{home} already holds another set: not made by cuebench, it has no {MADE}", ELSEWHERE)
     if there and (changed := changes(before, record)):
@@ -59,8 +62,9 @@ def made_count(home: Path) -> int:
     """Return how many stimuli a set made by cuebench has when it is complete; 0 for a set from elsewhere."""
     if not (home / MADE).is_file():
         return 0
-    try:
-        return int(json.loads((home / MADE).read_text("utf-8"))["count"])
-    except (ValueError, KeyError, TypeError) as error:
-        hint = "remove it, or make the set again"
-        raise UserError(f"{home / MADE} is not a record of `cuebench make`: {error!r}", hint) from error
+    hint = "remove it, or make the set again"
+    record = read_json(home / MADE, hint=hint)
+    count = record.get("count") if isinstance(record, dict) else None
+    if type(count) is not int:
+        raise UserError(f"{home / MADE} is not a record of `cuebench make`: it has no count", hint)
+    return count

@@ -2,7 +2,7 @@
 
 Columns are the fields of :class:`cuebench.types.Stimulus`; the metadata key ``cuebench.stimulus_set`` holds a JSON
 object with ``name``, ``root``, ``expected``, ``partial``, ``targets``, ``notes`` and the version of this schema. The
-same set gives the same bytes.
+same set gives the same bytes. The file carries its own checksum, which every reading compares.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError, all_problems
-from cuebench.files import write_atomic
+from cuebench.files import DamagedFile, parquet_bytes, read_parquet, write_atomic
 from cuebench.types import Stimulus, StimulusSet
 
 KEY = b"cuebench.stimulus_set"
@@ -39,15 +39,12 @@ def write_manifest(stimuli: StimulusSet, path: Path) -> None:
 def to_bytes(stimuli: StimulusSet) -> bytes:
     """Return the Parquet bytes of a set; equal sets give equal bytes."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     facts = {f: getattr(stimuli, f) for f in ("name", "root", "expected", "partial", "targets", "notes")}
     metadata = {KEY: json.dumps({"version": SCHEMA_VERSION, **facts}, sort_keys=True).encode()}
     columns = {c: [getattr(s, c) for s in stimuli] for c in COLUMNS}
     schema = pa.schema([(c, pa.int64() if c in _INTEGERS else pa.string()) for c in COLUMNS], metadata)
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.table(columns, schema=schema), sink, compression="zstd")
-    return bytes(sink.getvalue().to_pybytes())
+    return parquet_bytes(pa.table(columns, schema=schema))
 
 
 def read_manifest(path: Path, root: Path | None = None) -> StimulusSet:
@@ -88,12 +85,9 @@ def duplicates(ids: list[str]) -> list[str]:
 
 
 def _load(path: Path) -> Any:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
-        return pq.read_table(path)
+        return read_parquet(path.read_bytes())
     except FileNotFoundError:
         raise UserError(f"manifest {path} does not exist") from None
-    except (pa.ArrowException, OSError) as error:
-        raise UserError(f"manifest {path} cannot be read: {error}", "it may be cut short; write it again") from error
+    except (DamagedFile, OSError) as error:
+        raise UserError(f"manifest {path} cannot be read: {error}", "it may be damaged; write it again") from error

@@ -3,8 +3,9 @@
 A recipe is written like an observer's options: ``contrast?level=0.3`` applies the cue ``contrast`` to the decoded file,
 ``a?x=1;b?y=2`` applies two in turn, and ``python:/path/to/FILE.py:NAME?x=1`` applies a cue of your own. Options are
 typed by the signature of the cue (``cues/by_name.py``). A value ``file:PATH`` is a second image below the same root,
-such as a mask; ``black:PATH@SHA`` is the mask of a published silhouette: its pure-black pixels (SHA: how its hash
-begins). A stimulus without a file begins with a *source* instead (``stimuli/sources/``), which draws the picture.
+such as a mask; ``black:PATH`` is the mask of a published silhouette: its pure-black pixels. Behind both, ``@SHA`` is
+how the hash of the file begins. A stimulus without a file begins with a *source* instead (``stimuli/sources/``), which
+draws the picture.
 ``square?size=224&resize=256`` is the only step that is no cue: the usual cut of a photograph, for recipes that must
 work on what the observer sees, not on what is cropped away later.
 Random steps draw from the seed of the stimulus, so a picture never depends on which worker made it.
@@ -12,13 +13,12 @@ Random steps draw from the seed of the stimulus, so a picture never depends on w
 
 from __future__ import annotations
 
-import errno
 import hashlib
+import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl
 
 import numpy as np
 from PIL import Image
@@ -26,13 +26,19 @@ from PIL import Image
 from cuebench.arrays import Array, Pixels
 from cuebench.cues.by_name import call, parse_options
 from cuebench.errors import MissingExtra, UserError
+from cuebench.observers.preprocess import MOST_PIXELS
+from cuebench.options import query_options
+from cuebench.reading import file_kind_problem, path_problem, read_bytes
 from cuebench.registry import cues, sources
 from cuebench.stimuli._rgb import to_rgb
+from cuebench.stimuli.image_files import UnreadablePicture, open_picture
 from cuebench.types import Stimulus
 
 SQUARE = "square"
 FILE, BLACK = "file:", "black:"
 """Prefixes of values that are images: a file, and the black pixels of a file."""
+CHANGED = "run the same command again: the set is then read anew"
+_HASHED = re.compile(r"(?P<path>.+)@(?P<sha256>[0-9a-f]{4,64})")
 
 
 class Unreadable(UserError):
@@ -71,9 +77,13 @@ class Step(NamedTuple):
 
 
 def decode(root: str | Path, stimulus: Stimulus) -> Image.Image:
-    """Return the file, or what the source draws, as an RGB image; what cannot be decoded raises ``Unreadable``."""
+    """Return the file, or what the source draws, as an RGB image; what cannot be decoded raises ``Unreadable``.
+
+    The bytes that are decoded are hashed and compared with the stimulus: an image that was swapped after its set was
+    read is never shown under the old hash.
+    """
     if stimulus.path:
-        return _open(Path(root), stimulus.path)
+        return _open(Path(root), stimulus.path, stimulus.sha256)
     step = next(steps(stimulus.recipe, source=True))
     return Image.fromarray(step.function(seed=stimulus.seed, **step.options(root)))
 
@@ -114,7 +124,7 @@ def steps(recipe: str, *, source: bool = False) -> Iterator[Step]:
     """Yield the steps of a recipe; the first is a source where the stimulus has no file."""
     for number, text in enumerate(recipe.split(";")):
         name, _, query = text.partition("?")
-        texts = dict(parse_qsl(query, keep_blank_values=True))
+        texts = query_options(query, f"recipe {recipe!r}")
         if source and number == 0:
             yield Step(name, "source", sources.get(name), texts)
         elif name == SQUARE:
@@ -140,39 +150,45 @@ def cut_square(pixels: Pixels, size: int, resize: int, resampling: Image.Resampl
     """Do what ``square`` does, with any interpolation: label masks need the nearest pixel."""
     image = Image.fromarray(pixels)
     short, goal = min(image.size), max(resize, size)
-    image = image.resize((goal * image.width // short, goal * image.height // short), resampling)
+    wanted = (goal * image.width // short, goal * image.height // short)
+    if wanted[0] * wanted[1] > MOST_PIXELS:
+        raise Unreadable(f"{image.width}×{image.height} pixels would become {wanted[0]:,}×{wanted[1]:,}, too many")
+    image = image.resize(wanted, resampling)
     left, top = round((image.width - size) / 2), round((image.height - size) / 2)
     return np.asarray(image.crop((left, top, left + size, top + size)))
 
 
 def _image(text: str, root: Path) -> str | Array:
     """Return the image that a value names; any other text as it is."""
-    if text.startswith(FILE):
-        return np.asarray(_open(root, text.removeprefix(FILE)))
-    if not text.startswith(BLACK):
+    prefix = next((prefix for prefix in (FILE, BLACK) if text.startswith(prefix)), "")
+    if not prefix:
         return text
-    path, _, digest = text.removeprefix(BLACK).rpartition("@") if "@" in text else (text.removeprefix(BLACK), "", "")
-    plane = np.asarray(_open(root, path)).max(axis=2)
-    # The hash in the recipe keeps stored answers to another silhouette apart.
-    if digest and not hashlib.sha256((root / path).read_bytes()).hexdigest().startswith(digest):
-        raise Unreadable(f"{path}: the silhouette is not the one that the stimuli were planned with")
-    return np.asarray(plane == 0)
+    # The hash in the recipe keeps stored answers to another mask or second image apart.
+    name = text.removeprefix(prefix)
+    match = _HASHED.fullmatch(name)
+    image = np.asarray(_open(root, match["path"], match["sha256"]) if match else _open(root, name))
+    return np.asarray(image.max(axis=2) == 0) if prefix == BLACK else image
 
 
-def _open(root: Path, path: str) -> Image.Image:
+def _open(root: Path, path: str, sha256: str = "") -> Image.Image:
+    """Read, check and decode a file below the root: the bytes that are decoded are the bytes that are hashed."""
+    if path_problem(path):
+        raise Unreadable(f"{path}: {path_problem(path)}")
+    if problem := file_kind_problem(root / path):
+        reason = "the file is missing" if problem == "no such file" else problem
+        raise Unreadable(f"{path}: {reason}", transient=True)
     try:
-        with Image.open(root / path) as image:
-            image.load()
-            return to_rgb(image)
-    except Exception as error:  # noqa: BLE001 - damaged files make Pillow's many decoders raise anything
-        # Errors of the system have a number, Pillow's errors about contents have none. Damaged contents make a decoder
-        # jump to places that no file has, which the system calls an invalid argument.
-        number = error.errno if isinstance(error, OSError) else None
-        transient = isinstance(error, MemoryError) or number not in (None, errno.EINVAL, errno.EOVERFLOW)
-        if isinstance(error, FileNotFoundError):
-            reason = "the file is missing"
-        elif transient:
-            reason = f"cannot be read ({type(error).__name__}: {getattr(error, 'strerror', None) or error})"
-        else:
-            reason = f"cannot be decoded ({type(error).__name__}: {str(error).partition(' <_io')[0]})"
-        raise Unreadable(f"{path}: {reason}", transient=transient) from None
+        data = read_bytes(root / path)
+        if sha256 and not hashlib.sha256(data).hexdigest().startswith(sha256):
+            raise Unreadable(f"{path}: the file has changed since the set was read", CHANGED, transient=True)
+        return to_rgb(open_picture(data, path))
+    except MemoryError:
+        raise Unreadable(f"{path}: cannot be read (the memory is full)", transient=True) from None
+    except UnreadablePicture as error:
+        raise Unreadable(error.message) from None
+    except Unreadable:
+        raise
+    except UserError as error:
+        raise Unreadable(error.message.replace(str(root / path), path, 1), transient=True) from None
+    except ValueError as error:
+        raise Unreadable(f"{path}: cannot be decoded ({error})") from None

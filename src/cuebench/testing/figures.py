@@ -158,6 +158,6 @@ def _check_svg(svg: str, label: str) -> None:
 def _check_png(png: bytes, label: str) -> None:
     from PIL import Image
 
-    with Image.open(io.BytesIO(png)) as image:
+    with Image.open(io.BytesIO(png), formats=("PNG",)) as image:
         colours = image.convert("RGB").getcolors(maxcolors=image.width * image.height)
     require(colours is None or len(colours) > 1, f"{label}: expected a picture, got a PNG of one colour")

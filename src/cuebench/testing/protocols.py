@@ -162,7 +162,10 @@ class _Case:
     @cached_property
     def rows(self) -> list[Score]:
         """All rows of the result."""
-        return score_rows(self.protocol, self.result)
+        try:
+            return score_rows(self.protocol, self.result)
+        except UserError as error:
+            raise CheckFailed(error.message) from error
 
     @cached_property
     def condition(self) -> str:

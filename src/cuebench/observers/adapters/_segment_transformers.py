@@ -47,12 +47,12 @@ def _parts(source: str, parsed: TorchOptions) -> tuple[Any, Any, tuple[str, ...]
     import transformers
 
     transformers.utils.logging.disable_progress_bar()
-    config = transformers.AutoConfig.from_pretrained(source)
+    config = transformers.AutoConfig.from_pretrained(source, trust_remote_code=False)
     universal = config.model_type in UNIVERSAL
     kind = (
         transformers.AutoModelForUniversalSegmentation if universal else transformers.AutoModelForSemanticSegmentation
     )
-    processor = transformers.AutoImageProcessor.from_pretrained(source, backend=BACKEND)
+    processor = transformers.AutoImageProcessor.from_pretrained(source, trust_remote_code=False, backend=BACKEND)
     tokens = _task_tokens(transformers, source, config) if config.model_type == "oneformer" else None
     if parsed.random or parsed.checkpoint:
         if parsed.labels:
@@ -60,7 +60,7 @@ def _parts(source: str, parsed: TorchOptions) -> tuple[Any, Any, tuple[str, ...]
         model, notes = initialised(lambda: kind.from_config(config, dtype=torch.float32), parsed)
         return model, processor, notes, tokens
     # Weights that are stored in half precision are computed with as float32, unless the run asks for another one.
-    model, report = kind.from_pretrained(source, dtype=torch.float32, output_loading_info=True)
+    model, report = kind.from_pretrained(source, trust_remote_code=False, dtype=torch.float32, output_loading_info=True)
     missing = sorted(report.get("missing_keys", []))
     if missing:
         raise UserError(f"{source} lacks weights of a segmentation model: {missing[:3]}", "is it a classifier?")
@@ -68,7 +68,7 @@ def _parts(source: str, parsed: TorchOptions) -> tuple[Any, Any, tuple[str, ...]
 
 
 def _task_tokens(transformers: Any, source: str, config: Any) -> Any:
-    tokenizer = transformers.AutoTokenizer.from_pretrained(source)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(source, trust_remote_code=False)
     length = int(getattr(config, "task_seq_len", 77))
     return tokenizer([TASK], padding="max_length", truncation=True, max_length=length, return_tensors="pt")["input_ids"]
 

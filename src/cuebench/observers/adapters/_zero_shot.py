@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
 from cuebench.observers.torch.features import Outputs, Route
 from cuebench.options import Option
+from cuebench.reading import is_regular, read_text, user_path
 
 TEMPLATE = "a photo of a {class}"
 TEMPLATES: Mapping[str, Option] = {
@@ -26,10 +26,10 @@ def read_templates(file: str) -> tuple[str, ...]:
     """Return the templates of a text file, one on each line with ``{class}`` in it; the default one without a file."""
     if not file:
         return (TEMPLATE,)
-    path = Path(file).expanduser()
-    if not path.is_file():
+    path = user_path(file)
+    if not is_regular(path):
         raise UserError(f"template file {path} does not exist", f"one template on each line, e.g. {TEMPLATE}")
-    lines = [line.strip() for line in path.read_text("utf-8").splitlines()]
+    lines = [line.strip() for line in read_text(path, "template file").splitlines()]
     lines = [line for line in lines if line and not line.startswith("#")]
     bad = [line for line in lines if "{class}" not in line]
     if bad or not lines:

@@ -10,6 +10,7 @@ factory without a ``preprocess`` ImageNet's usual. The record lists all of it.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +27,7 @@ from cuebench.observers.adapters._options import (
     overridden,
     torch_options,
 )
-from cuebench.observers.adapters.python import factory_of, source_of
+from cuebench.observers.adapters.python import code_of_factory, factory_of
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.observers.load import require
 from cuebench.observers.preprocess import Preprocess, imagenet_usual
@@ -52,7 +53,10 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     existing_file(spec.body, "checkpoint")
     arch = parsed.values["arch"]
     classes = 1000 if parsed.labels is None else len(parsed.labels)
-    model, notes = initialised(lambda: _architecture(spec, arch, classes), parsed)
+    own_code: AbstractContextManager[dict[str, str]]
+    own_code = code_of_factory(arch.removeprefix("python:")) if arch.startswith("python:") else nullcontext({})
+    with own_code as source:
+        model, notes = initialised(lambda: _architecture(spec, arch, classes), parsed)
     base = _preprocess(arch, model)
     if base is not getattr(model, "preprocess", None):
         assumed = {k: v for k, v in base.describe().items() if not spec.options.get(f"preprocess.{k}")}
@@ -67,7 +71,7 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
         device=options.device,
         precision=options.precision,
         features=parsed.features,
-        settings=source_of(arch.removeprefix("python:")) if arch.startswith("python:") else {},
+        settings=source,
         notes=notes,
         frozen=True,
     )

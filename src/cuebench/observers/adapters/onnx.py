@@ -38,6 +38,8 @@ OPTIONS = {
     **SEGMENTATION,
     **PREPROCESS,
 }
+_LOCATION = b"\x0a\x08location\x12"
+"""An entry of a protocol buffer: field 1, text of 8 bytes, "location"; then field 2, the text that follows."""
 _DTYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64}
 
 
@@ -196,10 +198,30 @@ def _preprocess(
 
 
 def _hash(path: Path) -> str:
-    # Big models keep tensors in files beside; their names stand in the model's own bytes.
+    """Return the hash of the file and of those that it keeps tensors in, in its folder or below."""
     content = path.read_bytes()
-    beside = [f for f in sorted(path.parent.iterdir()) if f.is_file() and f != path and f.name.encode() in content]
-    return "".join([hashlib.sha256(content).hexdigest(), *(f.name + hash_file(f).sha256 for f in beside)])
+    beside = [path.parent / name for name in external_files(content)]
+    return "".join(
+        [hashlib.sha256(content).hexdigest(), *(f.name + hash_file(f).sha256 for f in beside if f.is_file())]
+    )
+
+
+def external_files(content: bytes) -> list[str]:
+    """Return the files in which a model keeps tensors: the entries ``location`` of its tensors, as they are encoded."""
+    names = set()
+    start = content.find(_LOCATION)
+    while start >= 0:
+        start += len(_LOCATION)
+        length = shift = 0
+        for byte in content[start : start + 5]:  # a number in pieces of seven bits, the lowest first
+            start += 1
+            length |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                break
+        names.add(content[start : start + length].decode("utf-8", "replace"))
+        start = content.find(_LOCATION, start)
+    return sorted(name for name in names if name)
 
 
 ADAPTER = Adapter(

@@ -6,15 +6,17 @@ function N×3×H×W → N×classes, or an observer. Attributes ``preprocess`` an
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
+import secrets
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError, did_you_mean
-from cuebench.files import hash_file
 from cuebench.observers.adapters._options import PREPROCESS_PREFIXED, TORCH, overridden, torch_options
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec, is_observer
 from cuebench.observers.preprocess import Preprocess, imagenet_usual
@@ -22,21 +24,25 @@ from cuebench.observers.torch.observer import TorchObserver
 from cuebench.observers.torch.weights import built, fit_file
 from cuebench.observers.wrap import own_preprocess, wrap
 from cuebench.options import Option
+from cuebench.source_code import LOADED_BY_PATH, place_of, reachable_code
 
 OPTIONS = {
     **TORCH,
     "fingerprint": Option("", "identity of a function's answers in the cache; change it with the weights"),
 }
+_IMPORTED_BY: dict[str, set[str]] = {}
+"""Factory's module or file → modules that were imported while it was loaded, in this process: only once each."""
 
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     """Call the factory and wrap what it returns."""
     parsed = torch_options(spec, options, OPTIONS)
-    factory = factory_of(spec.body)
-    # A factory that has not imported torch builds no torch module, and nothing needs a seed.
-    model = built(factory, parsed.seed) if "torch" in sys.modules else factory()
+    with code_of_factory(spec.body) as source:
+        factory = factory_of(spec.body)
+        # A factory that has not imported torch builds no torch module, and nothing needs a seed.
+        model = built(factory, parsed.seed) if "torch" in sys.modules else factory()
     if is_observer(model):
-        return [model]
+        return [model.with_settings(source) if isinstance(model, TorchObserver) else model]
     notes = fit_file(model, parsed.checkpoint, parsed.ema) if parsed.checkpoint else ()
     observer = wrap(
         model,
@@ -49,14 +55,26 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
         precision=options.precision,
     )
     # Of a plain function the answers are not known by its file alone: its weights may lie anywhere.
-    return [observer.with_settings(source_of(spec.body), notes) if isinstance(observer, TorchObserver) else observer]
+    return [observer.with_settings(source, notes) if isinstance(observer, TorchObserver) else observer]
 
 
-def source_of(body: str) -> dict[str, str]:
-    """Return the hash of the file that the factory is named in, for the fingerprint."""
+@contextmanager
+def code_of_factory(body: str) -> Iterator[dict[str, str]]:
+    """Give a mapping for the fingerprint, filled when the block ends: the code of the factory.
+
+    That is its file, all that this imports, and every module of a user's that was imported while the block ran, however
+    that was done.
+    """
+    before, source = set(sys.modules), dict[str, str]()
+    yield source
     where = body.rpartition(":")[0]
-    file = where if where.endswith(".py") else getattr(sys.modules.get(where), "__file__", None)
-    return {"source": hash_file(Path(file).expanduser()).sha256} if file else {}
+    imported = _IMPORTED_BY.setdefault(where, set())
+    imported |= {name for name in set(sys.modules) - before if place_of(name).kind == "user"}
+    module = _name_of_file(Path(where).expanduser()) if where.endswith(".py") else where
+    code = reachable_code({module, *imported})
+    source["source"] = code.digest
+    if code.unreadable:
+        source["unreadable"] = secrets.token_hex(16)
 
 
 def factory_of(body: str) -> Callable[[], Any]:
@@ -76,10 +94,15 @@ def factory_of(body: str) -> Callable[[], Any]:
     return factory
 
 
+def _name_of_file(path: Path) -> str:
+    """Return the name of the module: two files of one name in two folders are two modules."""
+    return f"{LOADED_BY_PATH[0]}{path.stem}_{hashlib.sha256(str(path.absolute()).encode()).hexdigest()[:12]}"
+
+
 def _from_file(path: Path) -> Any:
     if not path.is_file():
         raise UserError(f"Python file {path} does not exist")
-    name = f"cuebench_user_{path.stem}"
+    name = _name_of_file(path)
     import_spec = importlib.util.spec_from_file_location(name, path)
     if import_spec is None or import_spec.loader is None:
         raise UserError(f"{path} cannot be imported", "its name must end in .py")

@@ -33,6 +33,7 @@ from cuebench.observers.recorded_files import (
     stimulus_key,
 )
 from cuebench.options import Option
+from cuebench.reading import user_path
 from cuebench.types import Capability, ObserverKind, Stimulus
 
 POOLED = "people"
@@ -143,7 +144,7 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     named = label_space(values["labels"]) if values["labels"] else None
     classes = named or (LabelSpace("targets", options.targets) if options.targets else None)
     # The targets are those of all protocols of the run; the file may be about one of them.
-    files, whole = files_of(Path(spec.body).expanduser()), named is not None
+    files, whole = files_of(user_path(spec.body)), named is not None
     recordings = [read_recording(f, classes, values["values"], whole=whole) for f in files]
     _check_one_format(spec, recordings)
     _check_repeats(recordings)

@@ -9,12 +9,12 @@ are downloaded where there is a network. Everything that is missing is listed at
 
 from __future__ import annotations
 
-import csv
 import hashlib
+import http.client
 import os
-import shutil
 import urllib.request
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 
@@ -24,10 +24,13 @@ from cuebench.observers.adapters._hub import reachable
 from cuebench.observers.adapters._options import option_values, with_option
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.options import Option
+from cuebench.reading import read_csv
 from cuebench.registry import ROOT
 
 FOLDER = ROOT / "published" / "suites"
 WEIGHTS = "CUEBENCH_WEIGHTS"
+LARGEST = 64 << 30
+"""Most bytes of a file of weights that are received."""
 OPTIONS = {
     "weights_dir": Option("", f"folder of checkpoint files; default: that of {WEIGHTS}, or ~/.cache/cuebench/weights"),
     "missing": Option("error", "what to do where models cannot be loaded", choices=("error", "skip")),
@@ -65,8 +68,19 @@ def members(name: str) -> tuple[Member, ...]:
     """Return the models of a suite; an unknown name says which ones are near."""
     if name not in names():
         raise did_you_mean("suite", name, names())
-    with (FOLDER / f"{name}.csv").open(newline="", encoding="utf-8") as file:
-        return tuple(Member(**row) for row in csv.DictReader(file))
+    return read_members(FOLDER / f"{name}.csv")
+
+
+def read_members(path: Path) -> tuple[Member, ...]:
+    """Read a list of models; a model that is listed twice is refused."""
+    columns = [field.name for field in fields(Member)]
+    table = read_csv(path, "suite", needed=columns)
+    listed = Counter(row["model"] for row in table.rows)
+    problems = [f"model {model!r} is listed {count} times" for model, count in listed.items() if count > 1]
+    problems += [f"unknown column {column!r}" for column in table.columns if column not in columns]
+    if problems:
+        raise all_problems(f"suite {path}", problems)
+    return tuple(Member(**row) for row in table.rows)
 
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
@@ -174,7 +188,7 @@ def _fetch(member: Member, path: Path, *, offline: bool) -> None:
             hf_hub_download(f"{owner}/{name}", path.name, local_dir=path.parent)
         else:
             _download(member, path)
-    except OSError as error:
+    except (OSError, http.client.HTTPException) as error:
         raise UserError(f"{wanted}, which answered: {error}") from None
 
 
@@ -183,7 +197,12 @@ def _download(member: Member, path: Path) -> None:
     aside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with urllib.request.urlopen(member.address, timeout=60) as answer, disk_errors(path), aside.open("wb") as file:
-            shutil.copyfileobj(answer, file)
+            received = 0
+            while chunk := answer.read(1 << 20):
+                received += len(chunk)
+                if received > LARGEST:
+                    raise OSError(f"more than {LARGEST:,} bytes")
+                file.write(chunk)
         if not (digest := hash_file(aside).sha256).startswith(member.sha256):
             raise OSError(f"a file with sha256 {digest[:12]}…, not {member.sha256}…")
         os.replace(aside, path)

@@ -78,11 +78,11 @@ def _parts(source: str, parsed: TorchOptions) -> tuple[Any, Any, Any, tuple[str,
     import transformers
 
     transformers.utils.logging.disable_progress_bar()  # of reading a file; a download still shows its own
-    config = transformers.AutoConfig.from_pretrained(source)
+    config = transformers.AutoConfig.from_pretrained(source, trust_remote_code=False)
     dual = config.model_type in DUAL_ENCODERS
     kind = transformers.AutoModel if dual else transformers.AutoModelForImageClassification
-    processor = transformers.AutoImageProcessor.from_pretrained(source, backend=BACKEND)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(source) if dual else None
+    processor = transformers.AutoImageProcessor.from_pretrained(source, trust_remote_code=False, backend=BACKEND)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(source, trust_remote_code=False) if dual else None
     model, notes = _model(kind, source, config, parsed)
     return model, processor, tokenizer, notes
 
@@ -94,7 +94,7 @@ def _model(kind: Any, source: str, config: Any, parsed: TorchOptions) -> tuple[A
         if parsed.labels and config.model_type not in DUAL_ENCODERS:
             config.num_labels = len(parsed.labels)
         return initialised(lambda: kind.from_config(config, dtype=torch.float32), parsed)
-    model, info = kind.from_pretrained(source, dtype=torch.float32, output_loading_info=True)
+    model, info = kind.from_pretrained(source, trust_remote_code=False, dtype=torch.float32, output_loading_info=True)
     # transformers fills what the file lacks with random numbers and only warns: a head that was never trained.
     missing = [*info["missing_keys"], *(str(m) for m in info.get("mismatched_keys", ()))]
     if missing:

@@ -12,11 +12,13 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import Any
 
-from cuebench.observers.torch.content import Content
+from cuebench.observers.torch.content import Content, attributes, code_of
+from cuebench.observers.torch.placement import numeric_settings
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _MANGLED = re.compile(rb"___torch_mangle_\d+\.")
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks")
+_GLOBAL_HOOKS = ("_global_forward_pre_hooks", "_global_forward_hooks")
 _ORIGIN = frozenset({"name_or_path", "pretrained_cfg", "default_cfg", "warnings_issued"})
 """Attributes that say where weights came from; the weights themselves are hashed."""
 
@@ -60,7 +62,7 @@ class Identity:
         """Return the hash of all that decides the answers to the same pixels."""
         behaviour = self._frozen[1] if self._frozen else self._whole(*hash_behaviour(self.module))
         hooks = self._whole(*hash_hooks(self.module))
-        settings_text = json.dumps(settings, sort_keys=True, default=str)
+        settings_text = json.dumps({**settings, **numeric_settings()}, sort_keys=True, default=str)
         return hashlib.sha256((self.weights + behaviour + hooks + settings_text).encode()).hexdigest()
 
     def _whole(self, digest: str, opaque: list[str]) -> str:
@@ -96,18 +98,30 @@ def hash_module(module: Any) -> str:
 def hash_behaviour(module: Any) -> tuple[str, list[str]]:
     """Return the hash of what else decides the answers, and what of it cannot be read.
 
-    The layers with their arguments, all plain attributes, and the code of classes that no known library brings.
+    The layers with their arguments, all plain attributes, and the code of classes that no known library brings: as it
+    was compiled, and the files that it is in or imports.
     """
     content = Content(feed_module)
     feed_module(content, module, weights=False)
-    return content.hexdigest(), content.opaque
+    return _with_files(content)
+
+
+def _with_files(content: Content) -> tuple[str, list[str]]:
+    """Return the hash of what was fed and of the files of its code, and what cannot be read."""
+    files, unreadable = code_of(content.modules)
+    digest = content.hexdigest()
+    return hashlib.sha256((digest + files).encode()).hexdigest() if files else digest, [*content.opaque, *unreadable]
 
 
 def hash_hooks(module: Any) -> tuple[str, list[str]]:
-    """Return the hash of the forward hooks of a module, and what of it cannot be read."""
+    """Return the hash of the forward hooks of a module and of all modules, and what of it cannot be read."""
+    from torch.nn.modules import module as of_all_modules
+
     parts = dict(module.named_modules())
     hooks_of_parts = [(f"hook of {name or 'the model'}", list(getattr(part, kind).values()))
             for name, part in parts.items() for kind in _HOOKS if getattr(part, kind, None)]  # fmt: skip
+    hooks_of_parts += [(f"hook of all modules ({kind})", list(getattr(of_all_modules, kind).values()))
+            for kind in _GLOBAL_HOOKS if getattr(of_all_modules, kind, None)]  # fmt: skip
     if not hooks_of_parts:
         return "", []
     content = Content(feed_module)
@@ -115,7 +129,7 @@ def hash_hooks(module: Any) -> tuple[str, list[str]]:
     for where, hooks in hooks_of_parts:
         content.note(where)
         content.feed(hooks, where)
-    return content.hexdigest(), content.opaque
+    return _with_files(content)
 
 
 def feed_module(content: Content, module: Any, *, weights: bool = True) -> None:
@@ -128,7 +142,7 @@ def feed_module(content: Content, module: Any, *, weights: bool = True) -> None:
             content.note(hash_script(part))
             continue
         content.feed(type(part), type(part).__qualname__)
-        for key, value in vars(part).items():
+        for key, value in attributes(part).items():
             if key not in _torch_keeps() and key not in _ORIGIN:
                 content.note(key)
                 content.feed(value, f"{name}.{key}" if name else key)

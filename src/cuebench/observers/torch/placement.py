@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ T = TypeVar("T")
 PRECISIONS = ("float32", "bfloat16", "float16")
 KEEP_MEMORY = "CUEBENCH_KEEP_MEMORY"
 """Environment variable; ``0`` leaves the allocator as it is."""
+_DEVICES = ("cpu", "cuda", "mps", "xpu")
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of malloc.h
 _LARGEST = (1 << 30, 32 << 20)  # older versions of glibc refuse more than 32 MiB
 
@@ -124,19 +125,49 @@ def pick_device(name: str = "auto") -> Any:
     return device
 
 
-def autocast(device: Any, precision: str) -> AbstractContextManager[Any]:
-    """Return the context of the forward pass: torch's autocast for the half precisions, and float32 that is float32.
+@contextmanager
+def autocast(device: Any, precision: str) -> Iterator[None]:
+    """Run the forward pass in one precision, whatever the caller has switched on around it.
 
-    On CUDA, cuDNN computes float32 convolutions with 10-bit mantissas (TF32) unless it is told not to: logits of
-    MobileNetV2 then differ from the CPU's by up to .009.
+    ``float32`` is float32: an autocast around the run is switched off, and so are the reduced products of matrices
+    (``torch.set_float32_matmul_precision``, TF32). The half precisions are torch's autocast. On CUDA, cuDNN computes
+    float32 convolutions with 10-bit mantissas (TF32) unless it is told not to: logits of MobileNetV2 then differ from
+    the CPU's by up to .009.
     """
     import torch
 
-    if precision == "float32":
-        if device.type != "cuda":
-            return nullcontext()
-        return torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False)
-    return torch.autocast(device.type, dtype=getattr(torch, precision))
+    with ExitStack() as stack:
+        stack.enter_context(plain_numbers())
+        if precision != "float32":
+            stack.enter_context(torch.autocast(device.type, dtype=getattr(torch, precision)))
+        elif device.type == "cuda":
+            flags = torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False)
+            stack.enter_context(flags)
+        yield
+
+
+@contextmanager
+def plain_numbers() -> Iterator[None]:
+    """Switch off every autocast around this block, and matrix products of less than float32."""
+    import torch
+
+    matmul = torch.get_float32_matmul_precision()
+    with ExitStack() as stack:
+        for kind in _DEVICES:
+            if torch.is_autocast_enabled(kind):
+                stack.enter_context(torch.autocast(kind, enabled=False))
+        if matmul != "highest":
+            torch.set_float32_matmul_precision("highest")
+            stack.callback(torch.set_float32_matmul_precision, matmul)
+        yield
+
+
+def numeric_settings() -> dict[str, str]:
+    """Return what else of torch's state decides an answer: a default type other than float32, for the fingerprint."""
+    import torch
+
+    default = torch.get_default_dtype()
+    return {} if default is torch.float32 else {"default_dtype": str(default)}
 
 
 @cache

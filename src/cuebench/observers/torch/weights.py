@@ -13,6 +13,8 @@ _AVERAGED = ("state_dict_ema", "model_ema", "ema_state_dict", "model_ema_state_d
 _TRAINED = ("state_dict", "model_state_dict", "model", "net", "network", "module")
 _AVERAGING_STEPS = "n_averaged"
 """What torch's AveragedModel adds to the weights; it decides no answer."""
+_DEEPEST = 8
+"""State dicts inside one another; a file that contains itself would never end."""
 _PREFIXES = ("module.", "_orig_mod.", "model.", "net.", "network.", "backbone.")
 
 
@@ -108,6 +110,11 @@ def _weights_in(path: Path, data: Any, ema: bool | None) -> Weights:
         key = _next_key(data, ema)
         if key is None:
             break
+        if len(taken) >= _DEEPEST:
+            raise UserError(
+                f"{path}: state dicts inside one another, more than {_DEEPEST} deep: {' → '.join(taken[:3])} …",
+                "expected a state dict: torch.save(model.state_dict(), FILE)",
+            )
         averaged, others = averaged or key in _AVERAGED, [k for k in _state_dicts(data) if k != key]
         taken.append(f"{key!r}" + f" (and not {', '.join(map(repr, others))})" * bool(others))
         data = data[key]
@@ -148,6 +155,17 @@ def fit(module: Any, state: Mapping[str, Any], what: str) -> tuple[str, ...]:
     misfits = [k for k in expected if k in state and tuple(state[k].shape) != tuple(expected[k].shape)]
     problems = [f"missing key {k}" for k in missing] + [f"unexpected key {k}" for k in unexpected]
     problems += [f"{k}: shape {tuple(state[k].shape)}, the model has {tuple(expected[k].shape)}" for k in misfits]
+    other_kinds = [k for k in expected if k in state and not _same_kind(k, state[k].dtype, expected[k])]
+    if other_kinds and not problems:
+        raise all_problems(
+            f"checkpoint {what} holds numbers of another kind than {type(module).__name__}",
+            [f"{k}: {_dtype(state[k])}, the model has {_dtype(expected[k])}" for k in other_kinds],
+            "they would be cast without their scales or imaginary parts: save the weights as floats, or build the "
+            "quantised or complex model in a factory of your own: python:FILE.py:FACTORY",
+        )
+    shared = [(state[k], expected[k]) for k in expected if k in state and hasattr(expected[k], "dtype")]
+    narrowed = sorted({f"{_dtype(stored)} to {_dtype(own)}" for stored, own in shared if _is_narrower(own, stored)})
+    notes += (f"weights rounded from {', '.join(narrowed)}",) if narrowed else ()
     if problems:
         hint = "name the architecture that the weights were trained with: arch=…"
         # Weights and biases of the last layers differ in the number of outputs only, and all alike.
@@ -162,6 +180,23 @@ def fit(module: Any, state: Mapping[str, Any], what: str) -> tuple[str, ...]:
         raise all_problems(f"checkpoint {what} does not fit {type(module).__name__}", problems, hint)
     module.load_state_dict(dict(state), strict=False)
     return notes
+
+
+def _same_kind(key: str, dtype: Any, expected: Any) -> bool:
+    """Tell whether numbers keep their meaning when they are copied: integers are not weights without their scales."""
+    if not hasattr(expected, "dtype") or key.endswith("num_batches_tracked"):
+        return True
+    floats = (dtype.is_floating_point, expected.dtype.is_floating_point)
+    return floats[0] == floats[1] and dtype.is_complex == expected.dtype.is_complex
+
+
+def _is_narrower(expected: Any, stored: Any) -> bool:
+    floats = stored.is_floating_point() and expected.is_floating_point()
+    return bool(floats and expected.element_size() < stored.element_size())
+
+
+def _dtype(tensor: Any) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
 
 
 def _without_prefix(expected: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:

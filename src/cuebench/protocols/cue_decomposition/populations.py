@@ -5,7 +5,6 @@ H is the models of a run, a published set of models, or a file of the user's own
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError, all_problems, did_you_mean
+from cuebench.reading import is_regular, read_json, user_path
 from cuebench.statistics.resampled import mean_estimate
 from cuebench.stimuli.decomposition.cue_list import NAMES, ORIGINAL
 from cuebench.types import Estimate
@@ -151,7 +151,7 @@ def check_population(choice: str) -> None:
         return
     problems = [
         f"{dataset}: {model}: {cue} is {value!r}"
-        for dataset, models in _read(Path(choice).expanduser()).items()
+        for dataset, models in _read(user_path(choice)).items()
         for model, qualities in models.items()
         for cue, value in qualities.items()
         if (cue in {ORIGINAL, *NAMES} or cue.startswith("voronoi")) and not _is_share(value)
@@ -173,20 +173,21 @@ def frozen_models(path: Path, dataset: str) -> Mapping[str, Mapping[str, Any]]:
 def _file_of(choice: str) -> dict[str, Path]:
     """Return name → file of one population, published or the user's own."""
     is_file = Path(choice).suffix == ".json"
-    return {Path(choice).stem: Path(choice).expanduser()} if is_file else {choice: published()[choice]}
+    return {Path(choice).stem: user_path(choice)} if is_file else {choice: published()[choice]}
 
 
 def _read(path: Path) -> dict[str, dict[str, dict[str, Any]]]:
     """Read a population file: data set → model → its group and its quality on each cue."""
-    try:
-        sets = json.loads(path.read_text("utf-8"))["sets"]
-        return {dataset: {m: dict(q) for m, q in entry["models"].items()} for dataset, entry in sets.items()}
-    except FileNotFoundError:
+    form = '{"sets": {"imagenet": {"models": {"NAME": {"eed": 0.5, "voronoi": 0.8}}}}}'
+    if not is_regular(path):
         known = ", ".join([RUN, BOTH, *published()])
-        raise UserError(f"population file {path} does not exist", f"check the path, or choose one of {known}") from None
+        raise UserError(f"population file {path} does not exist", f"check the path, or choose one of {known}")
+    data = read_json(path, "population file", hint=f"expected {form}")
+    try:
+        sets = {dataset: {m: dict(q) for m, q in entry["models"].items()} for dataset, entry in data["sets"].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        form = '{"sets": {"imagenet": {"models": {"NAME": {"eed": 0.5, "voronoi": 0.8}}}}}'
         raise UserError(f"population file {path} cannot be used: {error!r}", f"expected {form}") from None
+    return sets
 
 
 def _is_share(value: Any) -> bool:

@@ -13,7 +13,7 @@ the class). An answer that is no member of any class is wrong, never ignored.
 
 from __future__ import annotations
 
-import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ import numpy as np
 
 from cuebench.arrays import Array
 from cuebench.errors import UserError, all_problems
+from cuebench.reading import read_json, user_path
 
 IGNORE = 255
 """Value of pixels that are not scored, in the masks that cuebench writes."""
@@ -81,33 +82,39 @@ def numbered(dataset: str, names: Sequence[str], first: int = 0, ignore: Sequenc
 
 def read_classes(path: Path) -> Classes:
     """Read a file of classes; the error lists everything that is wrong with it."""
-    try:
-        data = json.loads(Path(path).expanduser().read_text("utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"classes file {path} does not exist", f"expected {FORM}") from None
-    except ValueError as error:
-        raise UserError(f"{path} is not valid JSON: {error}", f"expected {FORM}") from None
+    data = read_json(user_path(path), "classes file", hint=f"expected {FORM}")
     rows = data.get("classes") if isinstance(data, dict) else None
     if not isinstance(rows, list) or not rows or not all(isinstance(r, dict) for r in rows):
         raise UserError(f"{path} holds no list of classes", f"expected {FORM}")
-    problems = _problems(rows, data.get("ignore", []))
+    ignore = data.get("ignore", [])
+    if not isinstance(ignore, list) or not isinstance(data.get("dataset", ""), str):
+        raise UserError(f"{path}: ignore must be a list of numbers, dataset a name", f"expected {FORM}")
+    problems = _problems(rows, ignore)
     if problems:
         raise all_problems(f"classes file {path}", problems, f"expected {FORM}")
     members = {r["name"]: tuple(r.get("members", [r["name"]])) for r in rows}
-    ids = {int(value): position for position, r in enumerate(rows) for value in r["ids"]}
-    ignored = frozenset(int(v) for v in data.get("ignore", []))
+    ids = {value: position for position, r in enumerate(rows) for value in r["ids"]}
+    ignored = frozenset(ignore)
     return Classes(str(data.get("dataset", Path(path).stem)), tuple(members), ids, ignored, members)
 
 
 def _problems(rows: Sequence[Mapping[str, Any]], ignore: Sequence[Any]) -> list[str]:
     names = [r.get("name") for r in rows]
     problems = [f"class {i} has no name" for i, n in enumerate(names) if not isinstance(n, str) or not n]
-    problems += [f"class {n!r} is listed twice" for n in sorted({str(n) for n in names if names.count(n) > 1})]
+    spellings = Counter(str(n).strip().lower() for n in names)
+    problems += [f"class {n!r} is listed twice" for n, count in spellings.items() if count > 1]
     problems += [f"class {r.get('name')!r} has no ids" for r in rows if not isinstance(r.get("ids"), list)]
+    members = [(r.get("name"), r.get("members", [""])) for r in rows]
+    problems += [
+        f"the members of class {name!r} are no list of names"
+        for name, listed in members
+        if not isinstance(listed, list) or not listed or not all(isinstance(m, str) for m in listed)
+    ]
     values = [v for r in rows if isinstance(r.get("ids"), list) for v in r["ids"]]
     bad = [v for v in [*values, *ignore] if isinstance(v, bool) or not isinstance(v, int) or not 0 <= v <= 65535]
     problems += [f"id {v!r} is not a whole number from 0 to 65535" for v in bad]
-    clashes = sorted({str(v) for v in values if values.count(v) > 1} | {str(v) for v in values if v in ignore})
+    counts = Counter(v for v in values if isinstance(v, int))
+    clashes = sorted(v for v, count in counts.items() if count > 1 or v in ignore)
     problems += [f"id {v} stands for two things" for v in clashes]
     problems += [f"{len(rows)} classes; a mask holds at most {IGNORE}"] * (len(rows) > IGNORE)
     return problems

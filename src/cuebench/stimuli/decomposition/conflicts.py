@@ -120,7 +120,11 @@ def stimuli(
 
 
 def _mixed(candidate: Candidate, shape: Stimulus, texture: Stimulus) -> Stimulus:
-    options = {"other": f"file:{texture.path}", "gamma_s": candidate.gamma_s, "gamma_t": candidate.gamma_t}
+    options = {
+        "other": f"file:{texture.path}@{texture.sha256[:16]}",
+        "gamma_s": candidate.gamma_s,
+        "gamma_t": candidate.gamma_t,
+    }
     photograph = shape.id.removesuffix(f"|{SHAPE}")
     return Stimulus(
         id=f"{photograph}|{candidate.condition}",

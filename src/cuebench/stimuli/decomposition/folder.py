@@ -22,7 +22,7 @@ from cuebench.stimuli.decomposition.sources import Source
 from cuebench.stimuli.hashing import hash_files
 from cuebench.stimuli.made import MADE
 from cuebench.stimuli.manifest import read_manifest
-from cuebench.stimuli.readers.scan import with_facts
+from cuebench.stimuli.readers.scan import check_hashes, with_facts
 from cuebench.types import REMOVED, Stimulus, StimulusSet
 
 CLASSIFICATION, SEGMENTATION = "cue_decomposition", "cue_decomposition_segmentation"
@@ -78,6 +78,7 @@ def read_set(home: Path, make: str) -> StimulusSet:
             "run the same `cuebench make` command again" if unfinished else make,
         )
     stimuli = read_manifest(path, root=home)
+    check_hashes(stimuli)
     # A label map that the user has put there later counts as much as the maker's.
     targets = stimuli.targets or (LABELS if (home / LABELS).is_file() else "")
     return replace(stimuli, targets=str(home / targets)) if Path(targets).suffix else stimuli

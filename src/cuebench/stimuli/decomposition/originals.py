@@ -15,6 +15,8 @@ from cuebench.errors import UserError, all_problems
 from cuebench.stimuli.cue_files import read_labels, write_image
 from cuebench.stimuli.decomposition.classes import Classes
 from cuebench.stimuli.decomposition.cue_list import ORIGINAL
+from cuebench.stimuli.image_files import read_picture
+from cuebench.stimuli.input_log import InputLog, digests
 from cuebench.stimuli.render import Unreadable, cut_square, decode, square
 from cuebench.types import Stimulus, StimulusSet
 
@@ -49,21 +51,34 @@ def write_originals(
     UserError
         With every image that cannot be read, every mask of another size, every mask with unknown values.
     """
-    todo = [s for s in images if not _done(s, home, Path(images.root))]
+    root, log = Path(images.root), InputLog(home)
+    inputs = {target(home, s): [root / path for path in (s.path, s.mask) if path] for s in images}
+    hashes = digests(inputs)
+    todo = []
+    for s in images:
+        result = target(home, s)
+        results = [result, *([target(home, s, MASKS)] if s.mask else [])]
+        if log.is_current(results, inputs[result], hashes[result]):
+            log.add(result, hashes[result])
+        else:
+            todo.append(s)
 
     def write(stimulus: Stimulus) -> str:
         try:
-            return _write(stimulus, Path(images.root), home, size, resize, classes)
+            return _write(stimulus, root, home, size, resize, classes)
         except UserError as error:
             return error.message
 
     kept = len(images) - len(todo)
     problems = []
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        for done, problem in enumerate(pool.map(write, todo), start=kept + 1):
+        for done, (stimulus, problem) in enumerate(zip(todo, pool.map(write, todo)), start=kept + 1):
             problems += [problem] if problem else []
+            if not problem:
+                log.add(target(home, stimulus), hashes[target(home, stimulus)])
             if progress:
                 progress(done, len(images))
+    log.finish()
     if problems:
         raise all_problems(f"{images.root}", problems, "repair or remove these files, or correct the classes file")
 
@@ -80,14 +95,6 @@ def cut(images: StimulusSet, stimulus: Stimulus, size: int, resize: int) -> Arra
 def target(home: Path, stimulus: Stimulus, part: str = ORIGINAL) -> Path:
     """Return the file of an image in a part of the set."""
     return home / part / f"{stimulus.id}.png"
-
-
-def _done(stimulus: Stimulus, home: Path, root: Path) -> bool:
-    results = [target(home, stimulus), *([target(home, stimulus, MASKS)] if stimulus.mask else [])]
-    inputs = [root / stimulus.path, *([root / stimulus.mask] if stimulus.mask else [])]
-    if not all(p.is_file() for p in results):
-        return False
-    return min(p.stat().st_mtime_ns for p in results) >= max(p.stat().st_mtime_ns for p in inputs)
 
 
 def _write(stimulus: Stimulus, root: Path, home: Path, size: int, resize: int, classes: Classes | None) -> str:
@@ -113,14 +120,19 @@ def _write(stimulus: Stimulus, root: Path, home: Path, size: int, resize: int, c
 
 
 def write_residuals(ids: Sequence[str], home: Path, shape: str, residual: str) -> None:
-    """Write tex.EED = image − EED + ½ from the files of both; a file that is newer than both is kept."""
+    """Write tex.EED = image − EED + ½ from the files of both; a file that was made of the same two is kept."""
+    log = InputLog(home / residual)
+    inputs = {home / residual / f"{n}.png": [home / part / f"{n}.png" for part in (ORIGINAL, shape)] for n in ids}
+    hashes = digests(inputs)
 
-    def write(name: str) -> None:
-        plain, smooth, result = (home / part / f"{name}.png" for part in (ORIGINAL, shape, residual))
-        if result.is_file() and result.stat().st_mtime_ns >= max(p.stat().st_mtime_ns for p in (plain, smooth)):
+    def write(result: Path) -> None:
+        plain, smooth = inputs[result]
+        if log.is_current([result], [plain, smooth], hashes[result]):
             return
-        a, b = (np.asarray(Image.open(p), np.int16) for p in (plain, smooth))
+        a, b = (np.asarray(read_picture(p), np.int16) for p in (plain, smooth))
         write_image(result, np.clip(a - b + 128, 0, 255).astype(np.uint8))
 
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        list(pool.map(write, ids))
+        for result, _ in zip(inputs, pool.map(write, inputs)):
+            log.add(result, hashes[result])
+    log.finish()

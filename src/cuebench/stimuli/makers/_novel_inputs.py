@@ -10,6 +10,7 @@ from PIL import Image
 
 from cuebench.arrays import Pixels
 from cuebench.errors import UserError, all_problems
+from cuebench.stimuli.image_files import read_picture
 from cuebench.stimuli.readers.scan import IMAGE_SUFFIXES
 from cuebench.stimuli.sources.novel_object import PIXELS
 
@@ -47,11 +48,9 @@ def _read_all(what: str, folder: Path, read: Callable[[Image.Image], Pixels | st
     problems = []
     for path in sorted(p for p in folder.iterdir() if p.suffix.lower() in IMAGE_SUFFIXES):
         try:
-            with Image.open(path) as image:
-                image.load()
-        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-            raise UserError(f"{path} cannot be decoded: {error}") from None
-        result = read(image)
+            result = read(read_picture(path))
+        except UserError as error:
+            raise UserError(f"{path}: {error.message}", error.hint) from None
         if isinstance(result, str):
             problems.append(f"{path.name}: {result}")
         else:

@@ -25,6 +25,7 @@ from cuebench.stimuli.decomposition.cue_list import NAMES, RESIDUAL, SHAPE, Part
 from cuebench.stimuli.decomposition.originals import MASKS, cut, write_originals, write_residuals
 from cuebench.stimuli.decomposition.sources import LAYOUTS, Source, read_source
 from cuebench.stimuli.decomposition.wanted import Wanted, wanted
+from cuebench.stimuli.input_log import InputLog, digests
 from cuebench.stimuli.made import MADE, claim
 from cuebench.stimuli.makers.base import Maker, Progress
 from cuebench.stimuli.manifest import write_manifest
@@ -144,11 +145,21 @@ def make(
         write_originals(dataset.images, home, size, resize, dataset.classes, report)
     except UserError:
         if not before:  # a new set with bad files leaves nothing behind, so that repaired files can be used
-            shutil.rmtree(home)
+            _remove(home)
         raise
     for part in sorted(selection.parts[1:], key=lambda p: p.name != SHAPE):
         _make_part(part, work)
     return _finish(work, selection)
+
+
+def _remove(home: Path) -> None:
+    """Delete a set, its record last: until then the same command can go on, however far the deletion came."""
+    for path in [path for path in home.iterdir() if path.name != MADE]:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    shutil.rmtree(home)
 
 
 def _check_duration(work: _Work, parts: list[Part], size: int, resize: int) -> None:
@@ -207,7 +218,12 @@ def _make_part(part: Part, work: _Work) -> None:
 def _diffuse_on_gpu(options: Mapping[str, Any], place: Path, target: Path, work: _Work) -> None:
     jobs = plan("eed", place, target, options, work.seed, None, False, None)
     claim_folder(target, recipe_of("eed", options, work.seed, target), jobs)
-    shape_files.diffuse_batches([job for job in jobs if not job.is_done()], options, GPU_BATCH, work.progress)
+    log, hashes = InputLog(target), digests({job.target: job.inputs for job in jobs})
+    todo = [job for job in jobs if not log.is_current(job.results, job.inputs, hashes[job.target])]
+    shape_files.diffuse_batches(todo, options, GPU_BATCH, work.progress)
+    for job in jobs:
+        log.add(job.target, hashes[job.target])
+    log.finish()
 
 
 def _finish(work: _Work, selection: Wanted) -> StimulusSet:

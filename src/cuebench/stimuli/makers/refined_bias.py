@@ -17,6 +17,7 @@ from typing import Any
 
 from cuebench.errors import UserError
 from cuebench.options import Option
+from cuebench.reading import read_json, user_path
 from cuebench.stimuli.hashing import hash_files
 from cuebench.stimuli.makers.base import Maker, Progress
 from cuebench.stimuli.masks import segmenter
@@ -214,11 +215,12 @@ def _only(classes: str) -> dict[str, frozenset[str]]:
         return {}
     if not classes.endswith(".json"):
         return {"all": frozenset(c.strip() for c in classes.split(",") if c.strip())}
-    try:
-        data = json.loads(Path(classes).expanduser().read_text("utf-8"))
-        cues = {cue: frozenset(map(str, data[cue])) for cue in ("shape", "texture")}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"classes {classes}: {error}", 'expected {"shape": [...], "texture": [...]}') from None
+    form = 'expected {"shape": [...], "texture": [...]}'
+    data = read_json(user_path(classes), "classes", hint=form)
+    lists: list[Any] = [data.get(cue) if isinstance(data, dict) else None for cue in ("shape", "texture")]
+    if not all(isinstance(names, list) and all(isinstance(n, str) for n in names) for names in lists):
+        raise UserError(f"classes {classes}: no lists of names for shape and texture", form)
+    cues = {cue: frozenset(names) for cue, names in zip(("shape", "texture"), lists)}
     return {**cues, "all": cues["shape"] | cues["texture"]}
 
 

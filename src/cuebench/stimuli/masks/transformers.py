@@ -48,7 +48,9 @@ def promptable(model: str) -> Segmenter:
     transformers = _transformers()
     import torch
 
-    processor, net = transformers.AutoProcessor.from_pretrained(model), transformers.AutoModel.from_pretrained(model)
+    # A repository's own code is never run.
+    processor = transformers.AutoProcessor.from_pretrained(model, trust_remote_code=False)
+    net = transformers.AutoModel.from_pretrained(model, trust_remote_code=False)
     net.eval()
 
     def segment(image: Array, label: str) -> Array:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import difflib
+import re
 from pathlib import Path
 from typing import Any
 
-from cuebench.errors import UserError, all_problems
+from cuebench.errors import UserError, all_problems, is_printable
+from cuebench.reading import CsvTable, path_problem, read_csv
 from cuebench.stimuli.manifest import COLUMNS
 from cuebench.stimuli.readers.base import Reader
 from cuebench.stimuli.readers.scan import file_problem, id_problems, nothing_found, shortfall, with_facts
@@ -40,11 +41,11 @@ def read(file: Path, *, expected: int = 0) -> StimulusSet:
         With all problems at once; unknown columns are refused with the nearest known one.
     """
     file = Path(file).expanduser()
-    rows = _rows(file)
-    if not rows:
+    table = _rows(file)
+    if not table.rows:
         raise nothing_found(file, LAYOUT)
     stimuli, problems = [], []
-    for line, row in enumerate(rows, start=2):
+    for line, row in zip(table.lines, table.rows):
         stimulus, wrong = _stimulus(row, file.parent)
         stimuli += [stimulus] if stimulus else []
         problems += [f"line {line}: {problem}" for problem in wrong]
@@ -62,41 +63,34 @@ def read(file: Path, *, expected: int = 0) -> StimulusSet:
     return StimulusSet(file.stem, filled, str(file.parent), expected, shortfall(len(filled), expected))
 
 
-def _rows(file: Path) -> list[dict[str, str]]:
-    if not file.is_file():
-        raise UserError(f"stimulus CSV {file.absolute()} does not exist", f"expected: {LAYOUT}")
-    try:
-        with file.open(newline="", encoding="utf-8-sig") as stream:
-            reader = csv.DictReader(stream)
-            columns, rows = list(reader.fieldnames or ()), list(reader)
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{file} is not a CSV in UTF-8: {error}") from error
+def _rows(file: Path) -> CsvTable:
+    table = read_csv(file, "stimulus CSV", hint=f"expected: {LAYOUT}")
+    columns = table.columns
     problems = []
     for column in [c for c in columns if c not in COLUMNS]:
         near = difflib.get_close_matches(column, COLUMNS, n=1, cutoff=0.5)
         problems.append(f"unknown column {column!r}" + (f". Did you mean {near[0]!r}?" if near else ""))
-    problems += [f"column {c!r} occurs twice" for c in sorted({c for c in columns if columns.count(c) > 1})]
     problems += [] if {"id", "path"} & set(columns) else ["needs a column 'path' or 'id'"]
     if problems:
         raise all_problems(f"columns of {file.absolute()}", problems, f"known columns: {', '.join(COLUMNS)}")
-    return rows
+    return table
 
 
-def _stimulus(row: dict[str, Any], root: Path) -> tuple[Stimulus | None, list[str]]:
+def _stimulus(row: dict[str, str], root: Path) -> tuple[Stimulus | None, list[str]]:
     """Return the stimulus of a row, or what is wrong with the row."""
-    if row.get(None) or None in row.values():  # type: ignore[call-overload]
-        return None, ["wrong number of columns"]
     values: dict[str, Any] = {c: v.strip() for c, v in row.items() if v.strip()}
     path = values.get("path", "")
-    values.setdefault("id", Path(path).with_suffix("").as_posix() if path else "")
+    stem = Path(path).with_suffix("").as_posix() if path and not path_problem(path) else path
+    values.setdefault("id", stem)
     problems = [] if values["id"] else ["neither path nor id"]
-    if path and (problem := file_problem(root / path)):
+    problems += [f"{c} holds control characters" for c, v in values.items() if not is_printable(v)]
+    if path and (problem := path_problem(path) or file_problem(root / path)):
         problems.append(f"{path}: {problem}")
     for c in [c for c in _INTEGERS if c in values]:
-        try:
+        if re.fullmatch("[0-9]{1,18}", values[c]):
             values[c] = int(values[c])
-        except ValueError:
-            problems.append(f"{c} is {values[c]!r}, expected a whole number")
+        else:
+            problems.append(f"{c} is {values[c][:40]!r}, expected a whole number from 0 to 10¹⁸")
     try:
         check_recipe(values.get("recipe", ""), source=not path)
     except UserError as error:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 from cuebench.errors import UserError, all_problems
+from cuebench.reading import read_csv
 from cuebench.stimuli.readers.base import Reader
 from cuebench.stimuli.readers.scan import (
     find_images,
@@ -70,16 +70,14 @@ def _from_table(table: Path, images: list[Path]) -> tuple[list[Stimulus], list[s
 
 def _labels(table: Path) -> tuple[dict[str, str], list[str]]:
     """Return file → label, and what is wrong with the rows."""
-    with table.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.DictReader(file)
-        columns, rows = list(reader.fieldnames or ()), list(reader)
+    columns, rows, lines = read_csv(table, hint=f"expected layout: {LAYOUT}")
     column = next((c for c in _LABEL_COLUMNS if c in columns), None)
     if "file" not in columns or column is None:
         raise UserError(f"{table}: needs a column 'file' and one of {_LABEL_COLUMNS}; found {columns}")
     labels: dict[str, str] = {}
     problems = []
-    for line, row in enumerate(rows, start=2):
-        file_name, label = (row["file"] or "").strip(), (row[column] or "").strip()
+    for line, row in zip(lines, rows):
+        file_name, label = row["file"].strip(), row[column].strip()
         if not file_name or not label:
             problems.append(f"labels.csv line {line}: no {'file' if not file_name else column}")
         elif labels.setdefault(file_name, label) != label:

@@ -139,12 +139,11 @@ def _with_modes(stimuli: tuple[Stimulus, ...], root: Path) -> tuple[Stimulus, ..
 
 def _mode(path: Path) -> str:
     """Return Pillow's mode from the header; a file without a readable one is left to the engine, which reports it."""
-    from PIL import Image
+    from cuebench.stimuli.image_files import UnreadablePicture, header
 
     try:
-        with Image.open(path) as image:
-            return str(image.mode)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return header(path)[0]
+    except UnreadablePicture:
         return "RGB"
 
 

@@ -8,11 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from cuebench.errors import UserError
+from cuebench.errors import UserError, all_problems, is_printable
 from cuebench.files import hash_file
+from cuebench.reading import file_kind_problem, path_problem
 from cuebench.stimuli.hashing import for_each_file
 from cuebench.stimuli.manifest import duplicates
-from cuebench.types import Stimulus
+from cuebench.types import Stimulus, StimulusSet
 
 IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"})
 DEEPEST = 4
@@ -20,7 +21,7 @@ DEEPEST = 4
 IGNORED = frozenset(
     {".ds_store", "thumbs.db", "desktop.ini", ".gitkeep", ".gitignore", ".directory"}
     | {stem + suffix for stem in ("readme", "license", "licence") for suffix in ("", ".md", ".txt")}
-    | {"labels.csv", "labels.json"}
+    | {"labels.csv", "labels.json", "cue.json", ".inputs.jsonl"}
 )
 
 
@@ -59,9 +60,9 @@ def find_images(folder: Path, depth: int) -> Listing:
 
 def file_problem(path: Path) -> str:
     """Return why a path cannot be a stimulus: no such file, a broken link, no bytes; empty where it can."""
-    if not path.is_file():
-        return "a broken link" if path.is_symlink() else "no such file"
-    return "" if path.stat().st_size else "the file is empty (0 bytes)"
+    if not is_printable(path.name) or any("\ud800" <= c <= "\udfff" for c in str(path)):
+        return "the name holds control characters or is not UTF-8; rename it"
+    return file_kind_problem(path) or ("" if path.stat().st_size else "the file is empty (0 bytes)")
 
 
 def _walk(folder: Path) -> Iterable[Path]:
@@ -98,6 +99,30 @@ def with_facts(stimuli: Sequence[Stimulus], root: Path) -> tuple[Stimulus, ...]:
     return tuple(replace(s, **facts[s.id]._asdict()) if s.id in facts else s for s in ordered)
 
 
+def check_hashes(stimuli: StimulusSet) -> None:
+    """Raise where files or masks of a set are not those that its manifest names: it may be older than the files.
+
+    Raises
+    ------
+    UserError
+        Naming every file that is missing or has another content.
+    """
+    root, wanted = Path(stimuli.root), dict[str, str]()
+    problems = []
+    for s in stimuli:
+        for path, sha256 in ((s.path, s.sha256), (s.mask, s.mask_sha256)):
+            if path and sha256 and wanted.setdefault(path, sha256) != sha256:
+                problems.append(f"{path}: has two different hashes in the manifest")
+    problems += [f"{path}: {why}" for path in wanted if (why := path_problem(path) or file_problem(root / path))]
+    if not problems:
+        hashes = for_each_file(hash_file, [root / path for path in wanted])
+        changed = (path for path, facts in zip(wanted, hashes) if facts.sha256 != wanted[path])
+        problems = [f"{path}: is not the file that the manifest names" for path in changed]
+    if problems:
+        hint = "put the files back, or make the set again in another folder"
+        raise all_problems(f"stimuli in {root} have changed since the set was made", problems, hint)
+
+
 def image_facts(path: Path) -> ImageFacts:
     """Hash a file and read the pixel size from its header, without decoding it."""
     return ImageFacts(hash_file(path).sha256, *pixel_size(path))
@@ -105,12 +130,11 @@ def image_facts(path: Path) -> ImageFacts:
 
 def pixel_size(path: Path) -> tuple[int, int]:
     """Return width and height from the header; 0, 0 where it is corrupt: the engine excludes and reports it."""
-    from PIL import Image
+    from cuebench.stimuli.image_files import UnreadablePicture, header
 
     try:
-        with Image.open(path) as image:
-            return image.size
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return header(path)[1:]
+    except UnreadablePicture:
         return 0, 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cuebench.errors import all_problems
+from cuebench.reading import read_text
 from cuebench.stimuli.made import MADE, made_count
 from cuebench.stimuli.readers.base import Reader
 from cuebench.stimuli.readers.scan import (
@@ -49,7 +50,7 @@ def read(folder: Path, *, expected: int = 0) -> StimulusSet:
     images = files.images
     problems = [p for p in files.problems if not p.startswith((f"{MADE}:", f"{LIST}:"))]
     if (home / LIST).is_file():
-        listed = {line.strip() for line in (home / LIST).read_text("utf-8").splitlines() if line.strip()}
+        listed = {line.strip() for line in read_text(home / LIST).splitlines() if line.strip()}
         missing = listed - {p.as_posix() for p in images}
         problems += [f"{name}: listed in {LIST}, but missing or empty" for name in sorted(missing)]
         images = [p for p in images if p.as_posix() in listed]

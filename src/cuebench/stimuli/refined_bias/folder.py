@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from cuebench.arrays import Pixels
 from cuebench.files import write_atomic, write_json
+from cuebench.stimuli.image_files import read_picture
 from cuebench.stimuli.made import MADE, claim
 from cuebench.stimuli.png import png_bytes
 from cuebench.stimuli.readers.refined_bias import CUES, FOLDERS
@@ -67,7 +67,7 @@ class Folder:
     def picture(self, made: Made) -> Pixels | None:
         """Return a made cue; None where there is none."""
         path = self.home / "made" / made.cue / made.path
-        return np.asarray(Image.open(path).convert("RGB")) if path.is_file() else None
+        return np.asarray(read_picture(path).convert("RGB")) if path.is_file() else None
 
     def finish(
         self,

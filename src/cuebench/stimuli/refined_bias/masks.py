@@ -10,6 +10,8 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from cuebench.arrays import Array
+from cuebench.errors import UserError
+from cuebench.stimuli.image_files import read_picture
 from cuebench.stimuli.masks.base import BadSource, checked
 from cuebench.stimuli.refined_bias.sources import Source
 
@@ -37,17 +39,19 @@ def load(source: Source) -> tuple[Array, Array | None]:
 def open_image(path: Path) -> Image.Image:
     """Open an image of eight bits and one frame."""
     try:
-        with Image.open(path) as image:
-            if image.mode == "CMYK":
-                raise BadSource("a CMYK file: its colours depend on a printer; save it as RGB")
-            if image.mode in _DEEP:
-                raise BadSource(f"16 bits or more in a channel (mode {image.mode}); save it with 8")
-            if getattr(image, "n_frames", 1) > 1:
-                raise BadSource(f"an animated file with {image.n_frames} frames")  # type: ignore[attr-defined]
-            image.load()
-            return image.convert("RGBA") if "transparency" in image.info or image.mode in ("LA", "PA") else image.copy()
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        image = read_picture(path)
+        frames = getattr(image, "n_frames", 1)
+    except UserError as error:
+        raise BadSource(error.message.removeprefix(f"{path.name}: ")) from None
+    except Exception as error:  # noqa: BLE001 - counting the frames of a damaged file makes Pillow raise anything
         raise BadSource(f"cannot be decoded ({type(error).__name__})") from None
+    if image.mode == "CMYK":
+        raise BadSource("a CMYK file: its colours depend on a printer; save it as RGB")
+    if image.mode in _DEEP:
+        raise BadSource(f"16 bits or more in a channel (mode {image.mode}); save it with 8")
+    if frames > 1:
+        raise BadSource(f"an animated file with {frames} frames")
+    return image.convert("RGBA") if "transparency" in image.info or image.mode in ("LA", "PA") else image.copy()
 
 
 def _mask(source: Source, image: Image.Image) -> Array | None:
@@ -55,10 +59,12 @@ def _mask(source: Source, image: Image.Image) -> Array | None:
         return coco_mask(source.annotation, image.height, image.width)
     if source.mask is not None:
         try:
-            with Image.open(source.mask) as file:
-                return np.asarray(file.convert("L")) > 127
-        except (OSError, ValueError, SyntaxError) as error:
-            raise BadSource(f"its mask {source.mask.name} cannot be decoded ({type(error).__name__})") from None
+            mask = read_picture(source.mask)
+        except UserError as error:
+            raise BadSource(f"its mask {error.message}") from None
+        if mask.mode in _DEEP:
+            raise BadSource(f"its mask {source.mask.name} has 16 bits or more in a channel; save it with 8")
+        return np.asarray(mask.convert("L")) > 127
     return np.asarray(image.getchannel("A")) > 127 if image.mode == "RGBA" else None
 
 
@@ -70,9 +76,14 @@ def coco_mask(annotation: Mapping[str, Any], height: int, width: int) -> Array:
     if not isinstance(shape, Mapping) or "counts" not in shape or "size" not in shape:
         raise BadSource("the segmentation is neither polygons nor run lengths")
     counts = shape["counts"]
-    runs = decompress(counts) if isinstance(counts, (str, bytes)) else [int(c) for c in counts]
-    rows, columns = (int(v) for v in shape["size"])
-    if sum(runs) != rows * columns:
+    try:
+        runs = decompress(counts) if isinstance(counts, (str, bytes)) else [int(c) for c in counts]
+        rows, columns = (int(v) for v in shape["size"])
+    except (TypeError, ValueError, IndexError, OverflowError):
+        raise BadSource("its run lengths cannot be read") from None
+    if (rows, columns) != (height, width):
+        raise BadSource(f"the mask has {columns}×{rows} pixels, the image {width}×{height}")
+    if min(runs, default=0) < 0 or sum(runs) != rows * columns:
         raise BadSource(f"its run lengths cover {sum(runs)} pixels, its size says {rows * columns}")
     values = np.arange(len(runs)) % 2 == 1
     return np.repeat(values, runs).reshape(columns, rows).T
@@ -82,10 +93,16 @@ def _polygons(polygons: Sequence[Sequence[float]], height: int, width: int) -> A
     canvas = Image.new("1", (width, height))
     pen = ImageDraw.Draw(canvas)
     for polygon in polygons:
+        if not isinstance(polygon, list) or not all(_is_coordinate(v) for v in polygon):
+            raise BadSource("a polygon that is no list of numbers")
         if len(polygon) < 6 or len(polygon) % 2:
             raise BadSource(f"a polygon of {len(polygon)} numbers; it needs pairs, at least three")
         pen.polygon([(float(x), float(y)) for x, y in zip(polygon[::2], polygon[1::2])], fill=1)
     return np.asarray(canvas)
+
+
+def _is_coordinate(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= 1e6
 
 
 def decompress(text: str | bytes) -> list[int]:
@@ -106,6 +123,8 @@ def decompress(text: str | bytes) -> list[int]:
             bits = data[at] - 48
             value |= (bits & 31) << shift
             more, shift, at = bool(bits & 32), shift + 5, at + 1
+            if shift > 60:
+                raise ValueError("a number without an end")
             if not more and bits & 16:
                 value -= 1 << shift
         runs.append(value + (runs[-2] if len(runs) > 2 else 0))

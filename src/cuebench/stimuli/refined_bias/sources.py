@@ -15,15 +15,16 @@ has the name of an ImageNet class.
 
 from __future__ import annotations
 
-import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cuebench.errors import UserError, all_problems
+from cuebench.errors import UserError, all_problems, is_printable
 from cuebench.labels import label_map, label_space
+from cuebench.reading import is_regular, path_problem, read_json
 from cuebench.stimuli.readers.scan import IMAGE_SUFFIXES, require_folder
 
 LAYOUT = "<class>/<image> with an alpha channel, a mask file or annotations.json; see `cuebench explain refined_bias`"
@@ -88,13 +89,21 @@ def read_classes(folder: Path, labels: Iterable[str]) -> tuple[Classes, list[str
 def _labels_file(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
-    try:
-        data = json.loads(path.read_text("utf-8"))
-    except ValueError as error:
-        raise UserError(f"{path} is not valid JSON: {error}") from None
+    data = read_json(path)
     wrong = not isinstance(data, dict) or not isinstance(data.get("targets", {}), dict)
     if wrong or not all(isinstance(m, list) and m for m in data.get("targets", {}).values()):
         raise UserError(f"{path} has no class map", 'expected {"targets": {"class": ["member", ...]}}')
+    members = [m for listed in data.get("targets", {}).values() for m in listed]
+    bad = [f"the member {m!r} is no name, id or position" for m in members if type(m) not in (str, int)]
+    for cue in ("shape", "texture"):
+        listed = data.get(cue, [])
+        if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
+            bad.append(f"{cue!r} is no list of class names")
+    sigma = data.get("sigma", {})
+    if not isinstance(sigma, dict) or not all(type(v) in (int, float) and 0 <= v < math.inf for v in sigma.values()):
+        bad.append("'sigma' does not give a blur of 0 or more for each class")
+    if bad:
+        raise all_problems(str(path), bad, 'expected {"targets": {"class": ["member", ...]}, "sigma": {"class": 1.5}}')
     return dict(data)
 
 
@@ -129,25 +138,45 @@ def _folders(root: Path) -> tuple[list[Source], list[str]]:
 
 def _coco(root: Path, path: Path) -> tuple[list[Source], list[str]]:
     try:
-        data = json.loads(path.read_text("utf-8"))
-        images = {i["id"]: i["file_name"] for i in data["images"]}
-        categories = {c["id"]: str(c["name"]).replace(" ", "_") for c in data["categories"]}
-        annotations = list(data["annotations"])
+        data = read_json(path)
+        images = _by_id(path, data["images"], "file_name")
+        categories = {i: name.replace(" ", "_") for i, name in _by_id(path, data["categories"], "name").items()}
+        annotations = [dict(annotation) for annotation in data["annotations"]]
+        places = [(a.get("image_id"), a.get("category_id"), a.get("segmentation")) for a in annotations]
+        known = [(images.get(image), categories.get(category)) for image, category, _ in places]
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path} is not a COCO file: {error!r}", "needs images, categories and annotations") from error
     sources, problems = [], []
-    for a in annotations:
-        file, label = images.get(a.get("image_id")), categories.get(a.get("category_id"))
+    for a, (file, label) in zip(annotations, known):
         if file is None or label is None or not a.get("segmentation"):
             lack = "image" if file is None else "category" if label is None else "segmentation"
             problems.append(f"annotation {a.get('id')}: has no {lack}")
             continue
-        place = next((p for p in (root / file, root / "images" / file) if p.is_file()), None)
+        if not _is_name(f"{label}") or not _is_name(f"{a.get('id')}"):
+            problems.append(f"annotation {a.get('id')!r}: its id or the name of its category {label!r} is no file name")
+            continue
+        place = None
+        if not path_problem(file):
+            place = next((p for p in (root / file, root / "images" / file) if is_regular(p)), None)
         if place is None or root.resolve() not in place.resolve().parents:
             problems.append(f"{file}: named in annotations.json, but there is no such file")
         else:
             sources.append(Source(f"{place.stem}-{a.get('id')}", label, place, annotation=a))
     return sources, problems
+
+
+def _by_id(path: Path, rows: list[dict[str, Any]], field: str) -> dict[Any, str]:
+    """Return id → field of the rows of a COCO file; an id that occurs twice is refused."""
+    found = {row["id"]: str(row[field]) for row in rows}
+    if len(found) < len(rows):
+        repeated = Counter(row["id"] for row in rows).most_common(1)[0][0]
+        raise UserError(f"{path}: the id {repeated!r} stands for two things", "every image and category has its own")
+    return found
+
+
+def _is_name(text: str) -> bool:
+    """Tell whether a text can be a part of a file name: nothing from a file may lead out of the folder."""
+    return bool(text.strip(". ")) and not set(text) & set("/\\:\0") and is_printable(text)
 
 
 def refuse(folder: Path, problems: list[str]) -> None:

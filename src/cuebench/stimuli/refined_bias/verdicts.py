@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable
 from pathlib import Path
 
 from cuebench.errors import UserError, all_problems
+from cuebench.reading import read_csv
 
 ACCEPT = frozenset({"accept", "accepted", "good", "keep", "yes", "1", "true"})
 REJECT = frozenset({"reject", "rejected", "bad", "drop", "no", "0", "false"})
@@ -25,15 +25,15 @@ def read_verdicts(path: Path, known: Iterable[str]) -> dict[str, tuple[bool, str
     known : iterable of str
         Names of the cues that were made.
     """
-    rows = _rows(path)
-    column = next((n for n in _NAMES if rows and n in rows[0]), "")
-    if rows and (not column or "verdict" not in rows[0]):
-        raise UserError(f"{path}: needs columns cue and verdict; found {', '.join(rows[0])}")
+    columns, rows, lines = read_csv(path, "verdicts")
+    column = next((n for n in _NAMES if n in columns), "")
+    if not column or "verdict" not in columns:
+        raise UserError(f"{path}: needs columns cue and verdict; found {', '.join(columns) or 'none'}")
     names, problems = set(known), []
     votes: dict[str, list[bool]] = {}
     reasons: dict[str, list[str]] = {}
-    for line, row in enumerate(rows, start=2):
-        cue, word = Path((row[column] or "").strip()).name, (row["verdict"] or "").strip().lower()
+    for line, row in zip(lines, rows):
+        cue, word = Path(row[column].strip()).name, row["verdict"].strip().lower()
         cue = cue.removesuffix(".png")
         if cue not in names:
             problems.append(f"line {line}: no cue {cue!r} was made")
@@ -48,11 +48,3 @@ def read_verdicts(path: Path, known: Iterable[str]) -> dict[str, tuple[bool, str
         cue: (2 * sum(accepted) > len(accepted), "; ".join(dict.fromkeys(r for r in reasons[cue] if r)))
         for cue, accepted in votes.items()
     }
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            return list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"verdicts {path} cannot be read: {error}") from None

@@ -1,0 +1,240 @@
+"""Ask again: are the answers of this observer those that are stored of it?
+
+No hash sees everything that decides an answer: environment variables, data files that a model reads, functions replaced
+from outside, another device or another version of a library. So a run that finds stored answers asks for a few of them
+again, drawn by the seed, and compares. Answers are the same if no number differs by more than `TOLERANCE` of the spread
+(largest minus smallest) of its row; texts and class numbers must be equal. The same few stimuli in smaller company give
+slightly other numbers on every machine, which is far below that.
+
+The first few stimuli of the first batch are asked twice in every run. Where these two answers differ the observer is
+not deterministic, or answers depend on what is shown together: a note stands in its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cuebench.arrays import Array
+from cuebench.responses.device import Device
+from cuebench.responses.job import Job, Pieces
+from cuebench.responses.pictures import BatchPictures, DecodePool
+from cuebench.responses.store import Columns
+from cuebench.types import Stimulus
+
+FIRST = 2
+"""Stimuli at the beginning of the first batch that are asked twice in every run."""
+STIMULI = 4
+"""Stored answers, drawn by the seed, that are asked for again."""
+SHARDS = 2
+"""Stored batches that they are drawn from."""
+TOLERANCE = 1e-3
+"""Largest difference of the same answer, in spreads of its row."""
+HALF_TOLERANCE = 2e-2
+"""The same for the half precisions, which keep three digits of the numbers in between."""
+MARGIN = 2
+"""Answers of an observer that is not deterministic may differ so many times as much as two answers of one moment."""
+_SIZE = 1e-3
+"""Weight of the numbers' own size against their spread: large numbers that hardly differ are rounded more coarsely."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How answers differ: how many of how many stimuli by more than the tolerance, the largest, and of which column."""
+
+    count: int = 0
+    differing: int = 0
+    largest: float = 0.0
+    column: str = ""
+
+    def __add__(self, other: Difference) -> Difference:
+        worst = max(self, other, key=lambda d: d.largest)
+        return Difference(self.count + other.count, self.differing + other.differing, worst.largest, worst.column)
+
+    def __str__(self) -> str:
+        if not self.largest < 1:  # texts and class numbers, or another number of answers
+            return f"{self.differing} of {self.count} answers differ"
+        most = f"by up to {self.largest:.2%} of the spread of {self.column}"
+        return f"{self.differing} of {self.count} answers differ, {most}"
+
+    def record(self) -> dict[str, Any]:
+        """Return what ``run.json`` says of it."""
+        largest = self.largest if np.isfinite(self.largest) else "not comparable"
+        return {"stimuli": self.count, "differing": self.differing, "largest_difference": largest}
+
+
+class Verdict(NamedTuple):
+    """What asking again has shown: the difference, whether the stored answers hold, and the note for the rows."""
+
+    difference: Difference
+    holds: bool = True
+    note: str = ""
+
+
+def compare(stored: Mapping[str, Array], again: Mapping[str, Array], tolerance: float = TOLERANCE) -> Difference:
+    """Compare two answers to the same stimuli: columns with ``stimulus`` = position of the row's stimulus."""
+    stored, again = _sorted(stored), _sorted(again)
+    positions = stored["stimulus"]
+    count = len(np.union1d(positions, again["stimulus"]))
+    if not np.array_equal(positions, again["stimulus"]):
+        return Difference(count, count, float("inf"), "stimulus")
+    if stored.keys() != again.keys():
+        return Difference(count, count, float("inf"), sorted(stored.keys() ^ again.keys())[0])
+    differing, largest, column = np.zeros(len(positions), np.bool_), 0.0, ""
+    for name in sorted(stored.keys() - {"stimulus"}):
+        differences = _differences(name, stored[name], again[name])
+        differing |= differences > tolerance
+        if len(differences) and differences.max() > largest:
+            largest, column = float(differences.max()), name
+    return Difference(count, len(np.unique(positions[differing])), largest, column)
+
+
+def _sorted(columns: Mapping[str, Array]) -> Columns:
+    order = np.argsort(columns["stimulus"], kind="stable")
+    return {name: values[order] for name, values in columns.items()}
+
+
+def _differences(name: str, stored: Array, again: Array) -> Array:
+    """Return how much each row differs; 1 or more: another text or class."""
+    rows = len(stored)
+    first, second = stored.reshape(rows, -1), again.reshape(rows, -1)
+    if first.shape != second.shape:
+        return np.full(rows, np.inf)
+    if name == "masks":
+        return np.asarray((first != second).mean(axis=1))
+    if not (first.dtype.kind in "iuf" and second.dtype.kind in "iuf"):
+        return np.asarray((first != second).any(axis=1).astype(float))
+    whole_numbers = first.dtype.kind in "iu" and second.dtype.kind in "iu"
+    first, second = first.astype(np.float64), second.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        equal = (first == second) | (np.isnan(first) & np.isnan(second))
+        difference = np.where(equal, 0, np.nan_to_num(np.abs(first - second), nan=np.inf))
+    if whole_numbers:  # one number is a class; several are counts, such as pixels of a confusion matrix
+        if first.shape[1] == 1:
+            return np.asarray((~equal[:, 0]).astype(float))
+        return np.asarray(difference.sum(axis=1) / np.maximum(np.abs(first).sum(axis=1), 1))
+    finite = np.isfinite(first)
+    high, low = np.where(finite, first, -np.inf).max(axis=1), np.where(finite, first, np.inf).min(axis=1)
+    spread = np.where(finite.any(axis=1), high - low, 0)
+    size = np.maximum(*(np.where(np.isfinite(a), np.abs(a), 0).max(axis=1) for a in (first, second)))
+    scale = spread + _SIZE * size
+    worst = difference.max(axis=1)
+    return np.divide(worst, scale, out=np.where(worst > 0, np.inf, 0.0), where=scale > 0)
+
+
+def tolerance_of(job: Job) -> float:
+    """Return how much the same answer may differ, for the precision of an observer."""
+    return HALF_TOLERANCE if job.shards.key.precision in ("float16", "bfloat16") else TOLERANCE
+
+
+def rows_of(columns: Mapping[str, Array], positions: Sequence[int]) -> Columns:
+    """Return the rows of some stimuli of a batch, ``stimulus`` counted among these."""
+    index = {position: number for number, position in enumerate(positions)}
+    kept = np.isin(columns["stimulus"], list(positions))
+    numbers = np.array([index[int(p)] for p in columns["stimulus"][kept]], dtype=np.int32)
+    return {**{name: values[kept] for name, values in columns.items()}, "stimulus": numbers}
+
+
+def first_asked_twice(
+    job: Job, batch: Sequence[Stimulus], hidden: Mapping[int, str], images: Any, columns: Columns, pieces: Pieces
+) -> Difference:
+    """Ask the first few stimuli of a batch that was just answered a second time, and compare."""
+    shown = [i for i in range(len(batch)) if i not in hidden][:FIRST]
+    if not shown:
+        return Difference()
+    pixels = None if images is None else images[: len(shown)]
+    again = job.answer([batch[i] for i in shown], {}, pixels, pieces)
+    return compare(rows_of(columns, shown), again, tolerance_of(job))
+
+
+def note_of(difference: Difference) -> str:
+    """Return the note for the rows of an observer whose answers differ when it is asked twice."""
+    return f"not deterministic, or dependent on what is shown together: {difference} when asked again"
+
+
+@dataclass(frozen=True)
+class Examiner:
+    """Asks an observer for stored answers again.
+
+    Parameters
+    ----------
+    device : Device
+        Which observers are on the device.
+    pieces : Pieces
+        How much each observer can take at once.
+    seed : int
+        Draws the stimuli.
+    """
+
+    device: Device
+    pieces: Pieces
+    seed: int = 0
+
+    def examine(self, job: Job, stored: Mapping[int, Sequence[Stimulus]]) -> Verdict:
+        """Compare a few stored answers with those of now.
+
+        Parameters
+        ----------
+        job : Job
+            Whose answers.
+        stored : mapping of int to sequence of Stimulus
+            Position of the first stimulus → batch, for every batch that is stored.
+        """
+        first = self._difference(job, stored[0], self._shown(job, stored[0])[:FIRST]) if 0 in stored else Difference()
+        total, suspect, worst = first, 0, first
+        for start, positions in self._drawn(job, stored):
+            difference = self._difference(job, stored[start], positions)
+            if difference.largest > worst.largest:
+                suspect, worst = start, difference
+            total += difference
+        if not total.differing:
+            return Verdict(total)
+        # In the company in which they were answered, once and once more: an observer may not be deterministic.
+        batch, tolerance = stored[suspect], tolerance_of(job)
+        shown = self._shown(job, batch)
+        now, readable = self._ask(job, batch, shown)
+        changed = compare(rows_of(job.shards.read(batch)[0], readable), now, tolerance)
+        if not changed.differing:
+            return Verdict(total, note=note_of(first) if first.differing else "")
+        unsteady = compare(now, self._ask(job, batch, shown)[0], tolerance)
+        much_more = changed.largest > MARGIN * unsteady.largest or changed.differing > MARGIN * (unsteady.differing + 1)
+        if much_more or not unsteady.differing:
+            return Verdict(total, holds=False)
+        return Verdict(total, note=note_of(first if first.differing else changed))
+
+    def _drawn(self, job: Job, stored: Mapping[int, Sequence[Stimulus]]) -> list[tuple[int, list[int]]]:
+        """Draw a few positions of a few batches."""
+        rng = np.random.default_rng([self.seed, int(job.shards.key.digest[:8], 16)])
+        starts = rng.permutation(sorted(stored))[:SHARDS].tolist()
+        each = STIMULI // len(starts)
+        drawn = []
+        for start in starts:
+            shown = self._shown(job, stored[start])
+            drawn.append((start, sorted(rng.permutation(shown)[:each].tolist())))
+        return drawn
+
+    def _shown(self, job: Job, batch: Sequence[Stimulus]) -> list[int]:
+        hidden = job.shards.stored(batch) or {}
+        return [i for i in range(len(batch)) if i not in hidden]
+
+    def _difference(self, job: Job, batch: Sequence[Stimulus], positions: Sequence[int]) -> Difference:
+        if not positions:
+            return Difference()
+        again, readable = self._ask(job, batch, positions)
+        return compare(rows_of(job.shards.read(batch)[0], readable), again, tolerance_of(job))
+
+    def _ask(self, job: Job, batch: Sequence[Stimulus], positions: Sequence[int]) -> tuple[Columns, list[int]]:
+        """Return the answers to some stimuli of a batch, and the positions of those that can be shown now."""
+        images = None
+        if job.geometry is not None:
+            stimuli = [batch[i] for i in positions]
+            # Here and not in worker processes: waiting until these have started would take longer.
+            pictures = BatchPictures.request(DecodePool(0), job.stimuli.root, stimuli, [job.geometry])
+            unreadable = pictures.unreadable()
+            images = pictures.of(job.geometry)
+            positions = [position for i, position in enumerate(positions) if i not in unreadable]
+        self.device.admit(job.observer)
+        return job.answer([batch[i] for i in positions], {}, images, self.pieces), list(positions)

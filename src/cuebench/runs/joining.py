@@ -1,0 +1,157 @@
+"""One run folder, several commands: what was measured before stays in the run, if the conditions are the same.
+
+A run has one seed, one limit, one batch size, one set of stimuli for each protocol and one set of options for each.
+Under these conditions observers and protocols can be added, by ``cuebench run`` with the same ``--out`` or by
+``cuebench merge``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from cuebench.errors import UserError, all_problems
+from cuebench.responses.job import JobRecord
+from cuebench.runs.record import RunOptions, RunRecord, parse_settings
+from cuebench.types import Failure
+
+CONDITIONS = ("seed", "limit", "batch_size")
+"""Options that must be the same in all of a run."""
+OTHER_FOLDER = "choose another --out, or begin anew with --fresh, which deletes what the folder holds"
+
+
+def check_conditions(before: RunRecord, options: RunOptions, names: Collection[str], place: str, hint: str) -> None:
+    """Refuse to join what was measured under other conditions.
+
+    Parameters
+    ----------
+    before : RunRecord
+        What there is.
+    options : RunOptions
+        The conditions of what is to be added.
+    names : collection of str
+        The protocols of what is to be added.
+    place : str
+        The folder of what there is, for the message.
+    hint : str
+        What the user can do.
+    """
+    earlier = before.options
+    pairs = [(name.replace("_", " "), getattr(earlier, name), getattr(options, name)) for name in CONDITIONS]
+    for name in [name for name in before.protocol_names() if name in names]:
+        old, new = _settings_of(name, earlier.settings), _settings_of(name, options.settings)
+        pairs += [(f"{name}.{option}", old.get(option), new.get(option)) for option in {**old, **new}]
+    changed = [f"{name} was {old!r}, now {new!r}" for name, old, new in pairs if old != new]
+    if changed:
+        raise UserError(f"{place} holds a run under other conditions: {'; '.join(changed)}", hint)
+
+
+def _settings_of(protocol: str, settings: Any) -> dict[str, Any]:
+    """Return all options of a protocol, defaults included, so that a default that was named is no difference."""
+    chosen = {key: value for key, value in settings.items() if key.partition(".")[0] == protocol}
+    return parse_settings([protocol], chosen)[protocol]
+
+
+def join(before: RunRecord, record: RunRecord, place: str, hint: str) -> list[str]:
+    """Add to a new record what an earlier one of the same conditions holds besides; return the observers that stay.
+
+    What the new record names again, an observer on a protocol, is replaced. The order is that in which observers and
+    protocols were first named, so that it does not depend on how often which command was repeated.
+
+    Raises
+    ------
+    UserError
+        Where the observers that stay were shown other stimuli, or where a name stands for two observers.
+    """
+    specs, names = record.arguments["observers"], record.arguments["protocols"]
+    observers = {job.observer for job in record.jobs} | {f.observer for f in [*record.failures, *record.skipped]}
+
+    def is_replaced(observer: str, spec: str, protocol: str) -> bool:
+        return (not protocol or protocol in names) and (observer in observers or spec in specs)
+
+    replaced = {j.observer for j in before.jobs if is_replaced(j.observer, j.spec, j.protocol)}
+    kept = [
+        job
+        for job in before.jobs
+        if not is_replaced(job.observer, job.spec, job.protocol)
+        and not (job.baseline_of in replaced and job.protocol in names)
+    ]
+    _check_stimuli(kept, record.jobs, place, hint)
+    _check_observers(before.jobs, kept, record.jobs, place, hint)
+    failures = _other_failures(before.failures, is_replaced)
+    skipped = _other_failures(before.skipped, is_replaced)
+    if not (kept or failures or skipped):
+        return []
+    record.failures, record.skipped = failures + record.failures, skipped + record.skipped
+    all_specs = list(dict.fromkeys([*before.arguments.get("observers", ()), *specs]))
+    all_names = list(dict.fromkeys([*before.arguments.get("protocols", ()), *names]))
+    settings = {**before.arguments.get("settings", {}), **record.arguments.get("settings", {})}
+    record.arguments |= {"observers": all_specs, "protocols": all_names, "settings": settings}
+    record.protocols = {**before.protocols, **record.protocols}
+    record.jobs = _in_order([*kept, *record.jobs], all_specs, all_names)
+    manifests = {job.stimuli for job in record.jobs}
+    record.stimuli = {n: v for n, v in {**before.stimuli, **record.stimuli}.items() if n in manifests}
+    record.files = {f"stimuli/{n}": before.files[f"stimuli/{n}"] for n in manifests if f"stimuli/{n}" in before.files}
+    record.unreadable = {**before.unreadable, **record.unreadable}
+    record.notices = list(dict.fromkeys([*before.notices, *record.notices]))
+    return list(dict.fromkeys(job.observer for job in kept))
+
+
+def _other_failures(failures: Sequence[Failure], is_replaced: Any) -> list[Failure]:
+    """Return the failures of what is not named again; those of scoring are found anew."""
+    return [f for f in failures if not f.details.get("scoring") and not is_replaced(f.observer, f.observer, f.protocol)]
+
+
+def _in_order(jobs: Sequence[JobRecord], specs: Sequence[str], names: Sequence[str]) -> list[JobRecord]:
+    """Sort jobs as one command with all observers and protocols would have made them."""
+    spec_of = {(job.protocol, job.observer): job.spec for job in jobs}
+
+    def place(job: JobRecord) -> tuple[int, bool, int]:
+        spec = spec_of.get((job.protocol, job.baseline_of), job.spec)
+        position = specs.index(spec) if spec in specs else len(specs)
+        return (names.index(job.protocol) if job.protocol in names else len(names)), bool(job.baseline_of), position
+
+    return sorted(jobs, key=place)
+
+
+def _check_stimuli(kept: Sequence[JobRecord], added: Sequence[JobRecord], place: str, hint: str) -> None:
+    """Refuse to put observers side by side that were shown different sets of the same protocol.
+
+    Recordings bring their own stimuli, and may have others.
+    """
+    shown = {job.protocol: job for job in added if _shown_the_data(job)}
+    for job in kept:
+        other = shown.get(job.protocol)
+        if other is not None and _shown_the_data(job) and job.stimuli != other.stimuli:
+            raise UserError(
+                f"{place} holds answers of {job.observer} to other stimuli of {job.protocol!r} "
+                f"({job.stimuli}) than those of {other.observer} ({other.stimuli})",
+                f"use the same data root, name {job.observer} again, or {hint}",
+            )
+
+
+def _shown_the_data(job: JobRecord) -> bool:
+    return job.kind == "ideal" or job.key.get("preprocess") is not None
+
+
+def _check_observers(
+    before: Sequence[JobRecord], kept: Sequence[JobRecord], added: Sequence[JobRecord], place: str, hint: str
+) -> None:
+    """Refuse one name for two observers: other specs, or the same one with other weights."""
+    problems: list[str] = []
+    for job in kept:
+        for other in [other for other in added if other.observer == job.observer]:
+            then = next((j for j in before if _same_question(j, other)), job)
+            same_classes = then.key.get("labels") == other.key.get("labels")  # a text encoder makes weights of classes
+            changed = job.spec != other.spec or (same_classes and then.key.get("weights") != other.key.get("weights"))
+            if changed and job.kind != "ideal":
+                problems.append(
+                    f"{job.observer!r} answered {job.protocol!r} as another model than it is for {other.protocol!r}"
+                )
+    if problems:
+        title = f"{place} holds answers of an observer of the same name"
+        raise all_problems(title, list(dict.fromkeys(problems)), f"give it another name, name all protocols, or {hint}")
+
+
+def _same_question(job: JobRecord, other: JobRecord) -> bool:
+    return (job.protocol, job.view, job.observer) == (other.protocol, other.view, other.observer)

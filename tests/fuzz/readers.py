@@ -1,0 +1,312 @@
+"""Every reader of files that somebody else wrote, as a function of bytes, with valid examples to start from.
+
+The property of all: a reader returns, or raises a ``UserError``. What it returns has not been decided silently: where
+an independent reading is possible, both must agree.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from PIL import Image
+
+from cuebench.analyses.families import read_families
+from cuebench.cli.cue import parse_settings
+from cuebench.errors import UserError
+from cuebench.labels import LabelSpace, label_map, label_space
+from cuebench.observers.adapters import suite
+from cuebench.observers.adapters._zero_shot import read_templates
+from cuebench.observers.adapters.recorded import OPTIONS
+from cuebench.observers.base import Spec
+from cuebench.observers.recorded_files import Recording, read_recording
+from cuebench.options import parse
+from cuebench.protocols.cue_decomposition.populations import check_population
+from cuebench.runs.record import RunRecord
+from cuebench.stimuli._archive import unpack
+from cuebench.stimuli.apply_cue import _check_claim
+from cuebench.stimuli.decomposition.classes import read_classes
+from cuebench.stimuli.fetch import _read_record
+from cuebench.stimuli.made import made_count, read_made
+from cuebench.stimuli.manifest import read_manifest, to_bytes
+from cuebench.stimuli.readers import csv_manifest, image_folder
+from cuebench.stimuli.refined_bias import sources
+from cuebench.stimuli.refined_bias.masks import coco_mask, open_image
+from cuebench.stimuli.refined_bias.verdicts import read_verdicts
+from cuebench.stimuli.render import check_recipe, decode
+from cuebench.types import Stimulus, StimulusSet
+
+SPACE = LabelSpace("fuzz", ("cat", "dog"))
+
+
+class Reader(NamedTuple):
+    """A reader under attack: what it does with bytes, valid examples, and the kind of text it reads."""
+
+    read: Callable[[bytes, Path], object]
+    seeds: tuple[bytes, ...]
+    kind: str = "bytes"
+
+
+def file(name: str, read: Callable[[Path], object]) -> Callable[[bytes, Path], object]:
+    """Return a reader of bytes that are written to a file of that name."""
+
+    def of_bytes(data: bytes, folder: Path) -> object:
+        path = folder / name
+        path.write_bytes(data)
+        return read(path)
+
+    return of_bytes
+
+
+def text(read: Callable[[str], object]) -> Callable[[bytes, Path], object]:
+    """Return a reader of bytes that are words of a command line."""
+    return lambda data, folder: read(data.decode("utf-8", "surrogateescape"))
+
+
+def picture(form: str, mode: str = "RGB", **options: Any) -> bytes:
+    """Return a small picture."""
+    pixels = np.random.default_rng(0).integers(0, 256, (6, 5, 3)).astype(np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).convert(mode).save(buffer, form, **options)
+    return buffer.getvalue()
+
+
+def archive(form: str) -> bytes:
+    """Return a small archive."""
+    buffer = io.BytesIO()
+    if form == "zip":
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
+            packed.writestr("cat/1.png", b"data" * 20)
+            packed.writestr("dog/", b"")
+    else:
+        with tarfile.open(fileobj=buffer, mode=f"w:{form}") as packed:
+            info = tarfile.TarInfo("cat/1.png")
+            info.size = 80
+            packed.addfile(info, io.BytesIO(b"data" * 20))
+    return buffer.getvalue()
+
+
+def parquet(**columns: list[Any]) -> bytes:
+    """Return a small Parquet file."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), sink)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def rows_of(path: Path) -> list[list[str]] | None:
+    """Return the cells of a CSV as Python's own reader sees them; None where it does not agree with itself."""
+    try:
+        rows = [row for row in csv.reader(io.StringIO(path.read_text("utf-8-sig"), newline=""), strict=True) if row]
+    except (csv.Error, UnicodeDecodeError):
+        return None
+    return rows if rows and len({len(row) for row in rows}) == 1 else None
+
+
+def read_csv_manifest(path: Path) -> None:
+    """Every row of the file must be a stimulus."""
+    stimuli = csv_manifest.read(path)
+    rows = rows_of(path)
+    assert rows is not None, "a CSV was read that is none"
+    assert len(stimuli) == len(rows) - 1, "rows were dropped or added"
+
+
+def read_recorded_csv(path: Path) -> None:
+    """Every cell must be what Python's own reader sees."""
+    recording = read_recording(path, SPACE)
+    check_recording(recording)
+    rows = rows_of(path)
+    assert rows is not None, "a CSV was read that is none"
+    assert len(recording) == len(rows) - 1, "rows were dropped or added"
+    columns = [name.strip() for name in rows[0]]
+    name = next(c for c in ("stimulus", "image", "imagename", "id") if c in columns)
+    assert list(recording.names) == [row[columns.index(name)].strip() for row in rows[1:]]
+
+
+def check_recording(recording: Recording) -> None:
+    """The parts of a recording must fit each other."""
+    assert len(recording) == len(recording.subjects) == len(recording.rt)
+    if recording.logits is not None:
+        assert np.isfinite(recording.logits).all()
+        assert len(recording.logits) == len(recording)
+
+
+def read_picture(path: Path) -> None:
+    """What is decoded is eight bits of red, green and blue."""
+    assert decode(path.parent, Stimulus("a", path.name)).mode == "RGB"
+
+
+def read_labels_csv(path: Path) -> None:
+    """Read a folder of one image with its labels."""
+    (path.parent / "a.png").write_bytes(PNG)
+    image_folder.read(path.parent)
+
+
+def read_archive(path: Path) -> None:
+    """Everything must lie in the target, and nothing may be left of what is refused."""
+    import shutil
+
+    target = path.parent / "out" / "in"
+    shutil.rmtree(target.parent, ignore_errors=True)
+    try:
+        unpack(path, target)
+    except UserError:
+        assert not target.exists()
+        raise
+    finally:
+        assert {p.name for p in target.parent.glob("*")} <= {"in"}
+        assert {p.name for p in path.parent.iterdir()} <= {"a", "out"}
+
+
+def read_coco(path: Path) -> None:
+    """Read the objects of a COCO file and draw their masks."""
+    (path.parent / "a.png").write_bytes(PNG)
+    found, _ = sources.find_sources(path.parent)
+    for source in found:
+        coco_mask(source.annotation or {}, 6, 5)
+
+
+def read_sources(path: Path) -> None:
+    """Read the classes of a source folder."""
+    sources.read_classes(path.parent, ["cat"])
+
+
+def read_suite(path: Path) -> None:
+    """Read a list of models."""
+    suite.read_members(path)
+
+
+def read_setting(words: str) -> None:
+    """Read ``--set`` of a cue and options of a recording."""
+    parse_settings([words])
+    parse(OPTIONS, parse_settings([words]), "fuzz")
+
+
+def read_spec(words: str) -> None:
+    """Read an observer's spec and its options."""
+    spec = Spec.parse(words)
+    assert spec.name
+    parse(OPTIONS, spec.options, f"observer {words!r}")
+
+
+def read_run(path: Path) -> None:
+    """Read a run's record, as ``score`` and ``report`` do."""
+    record = RunRecord.read(path.parent)
+    assert record.options is not None
+
+
+PNG = picture("PNG")
+_CSV = b'path,id,label,seed\r\n,one,cat,3\n,"t,wo",dog,4\n'
+_RAW = b"subj,session,trial,rt,object_response,category,condition,imagename\ns1,1,1,0.5,cat,cat,0,cat1-dog2.png\n"
+_CLASSES = b'{"dataset": "d", "classes": [{"name": "road", "ids": [7], "members": ["road"]}], "ignore": [255]}'
+_COCO = {
+    "images": [{"id": 1, "file_name": "a.png"}],
+    "categories": [{"id": 2, "name": "cat"}],
+    "annotations": [
+        {"id": 3, "image_id": 1, "category_id": 2, "segmentation": [[0, 0, 4, 0, 4, 4]]},
+        {"id": 4, "image_id": 1, "category_id": 2, "segmentation": {"counts": [10, 10, 10], "size": [6, 5]}},
+        {"id": 5, "image_id": 1, "category_id": 2, "segmentation": {"counts": ":::", "size": [6, 5]}},
+    ],
+}
+_PICTURES = (
+    *(picture(form) for form in ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")),
+    *(picture("PNG", mode) for mode in ("L", "LA", "P", "1", "RGBA")),
+    picture("TIFF", "F"), picture("TIFF", "I"), picture("JPEG", "CMYK"), picture("TIFF", compression="tiff_lzw"),
+    b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n",
+    picture("DDS"), picture("AVIF"), picture("ICO"), picture("JPEG2000"), picture("PCX"), picture("TGA"),
+)  # fmt: skip
+_STIMULI = StimulusSet("s", (Stimulus("a", "a.png", "0" * 64, label="cat"), Stimulus("b", seed=3)), "x")
+
+READERS: dict[str, Reader] = {
+    "csv_manifest": Reader(file("m.csv", read_csv_manifest), (_CSV,), "csv"),
+    "image_folder": Reader(file("labels.csv", read_labels_csv), (b"file,label,index\na.png,cat,3\n",), "csv"),
+    "recorded_csv": Reader(
+        file("r.csv", read_recorded_csv),
+        (
+            _RAW,
+            b"stimulus,logit_0,logit_1\na,1,2\nb,3,4\n",
+            b"image,prob_0,prob_1\na,0.5,0.5\n",
+            b'id,decision,subject\n"a,b",cat,x\n',
+            b'stimulus,logits\na,"[1, 2]"\n',
+            b"stimulus,cat,dog\na,1,2\n",
+        ),
+        "csv",
+    ),
+    "recorded_parquet": Reader(
+        file("r.parquet", lambda path: check_recording(read_recording(path, SPACE))),
+        (parquet(stimulus=["a", "b"], logits=[[1.0, 2.0], [3.0, 4.0]]), parquet(id=["a"], decision=["cat"], rt=[0.5])),
+    ),
+    "label_space_json": Reader(
+        file("s.json", label_space), (b'["cat", "dog"]', b'{"names": ["cat"], "ids": ["n1"]}'), "json"
+    ),
+    "label_space_csv": Reader(file("s.csv", label_space), (b"name,id,index\ncat,n1,0\ndog,n2,1\n",), "csv"),
+    "label_map_json": Reader(file("m.json", label_map), (b'{"targets": {"cat": ["tabby", 3]}}',), "json"),
+    "label_map_csv": Reader(file("m.csv", label_map), (b"target,member\ncat,tabby\ndog,n02\n",), "csv"),
+    "classes_json": Reader(file("classes.json", read_classes), (_CLASSES,), "json"),
+    "source_labels": Reader(
+        file("labels.json", read_sources),
+        (b'{"targets": {"cat": ["tabby"]}, "shape": ["cat"], "texture": [], "sigma": {"cat": 1.5}}',),
+        "json",
+    ),
+    "coco": Reader(file("annotations.json", read_coco), (json.dumps(_COCO).encode(),), "json"),
+    "verdicts": Reader(
+        file("v.csv", lambda path: read_verdicts(path, ["cat_1"])), (b"cue,verdict,reason\ncat_1,accept,good\n",), "csv"
+    ),
+    "population": Reader(
+        file("p.json", lambda path: check_population(str(path))),
+        (b'{"sets": {"imagenet": {"models": {"m": {"eed": 0.5, "voronoi": 0.8, "group": "cnn"}}}}}',),
+        "json",
+    ),
+    "families": Reader(
+        file("f.json", read_families),
+        (b'{"baseline": "m", "families": {"vit": {"models": ["a", "b"], "expected": "shape"}}}',),
+        "json",
+    ),
+    "suite": Reader(
+        file("s.csv", read_suite),
+        (b"model,observer,weights,file,address,sha256,keep,sure,note\nm,timm:m,w,,,,,yes,\n",),
+        "csv",
+    ),
+    "image": Reader(file("a.png", read_picture), _PICTURES),
+    "source_image": Reader(file("a.png", open_image), _PICTURES),
+    "archive": Reader(file("a", read_archive), tuple(archive(form) for form in ("zip", "", "gz", "bz2", "xz"))),
+    "manifest": Reader(file("manifest.parquet", read_manifest), (to_bytes(_STIMULI),)),
+    "run_json": Reader(
+        file("run.json", read_run),
+        (
+            b'{"format": 1, "seed": 0, "batch_size": 8, "arguments": {"protocols": ["cue_conflict"]}, "jobs": [], '
+            b'"failures": [], "environment": {}, "created": "", "status": "done"}',
+            b'{"format": 2, "arguments": {}, "jobs": [], "protocols": {}, "failures": []}',
+        ),
+        "json",
+    ),
+    "made_json": Reader(
+        file("made.json", lambda path: (made_count(path.parent), read_made(path.parent))),
+        (b'{"maker": "cue_conflict", "count": 3, "version": 1}',),
+        "json",
+    ),
+    "fetched_json": Reader(file("fetched.json", _read_record), (b'{"about": "x", "sha256": {"a.png": "00"}}',), "json"),
+    "cue_json": Reader(
+        file("cue.json", lambda path: _check_claim(path, {"cue": "contrast"}, [])), (b'{"cue": "contrast"}',), "json"
+    ),
+    "templates": Reader(
+        file("t.txt", lambda path: read_templates(str(path))), (b"a photo of a {class}\n# no\n",), "text"
+    ),
+    "spec": Reader(
+        text(read_spec), (b"recorded:x.csv?labels=imagenet1k&kind=person", b"timm:resnet50?name=a%20b"), "text"
+    ),
+    "recipe": Reader(
+        text(check_recipe),
+        (b"contrast?level=0.3;patch_shuffle?grid=4", b"blend?other=file:a.png@00ff&gamma_s=1"),
+        "text",
+    ),
+    "setting": Reader(text(read_setting), (b"kind=person", b"level=0.5", b'x={"a": [1, 2]}', b"grids=1,2,3"), "text"),
+}

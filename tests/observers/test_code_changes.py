@@ -1,0 +1,485 @@
+"""Changes of what a model does: each gives another fingerprint, or is found by asking again; none goes unnoticed.
+
+Every case is a model of two files or more, a change, and by which of the two it is noticed.
+"""
+
+from __future__ import annotations
+
+import collections
+import enum
+import importlib
+import os
+import random
+import sys
+import types
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from cuebench import source_code
+from cuebench.files import hash_file
+from cuebench.labels import LabelSpace
+from cuebench.observers.base import LoadOptions
+from cuebench.observers.load import load
+from cuebench.observers.preprocess import Preprocess
+from cuebench.observers.torch.fingerprint import hash_behaviour
+from cuebench.observers.wrap import wrap
+from cuebench.responses.collect import collect
+from cuebench.responses.job import Job, JobRecord
+from cuebench.responses.pictures import DecodePool
+from cuebench.responses.store import Key, ShardFolder
+from cuebench.types import Stimulus, StimulusSet
+
+pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("torch")]
+torch = pytest.importorskip("torch")
+
+HASH, AGAIN = "fingerprint", "asking again"
+MODEL = """
+import torch
+{top}
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.f = torch.nn.Linear(3, 2)
+        {init}
+
+    def forward(self, x):
+        x = self.f(x.mean((2, 3)))
+        {inside}
+        return {result}
+"""
+SCALE = "SCALE = 2\ndef f(x):\n    return x * SCALE\n"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model in ``model.py``, further files, and a change: (file, old text, new text) or a function."""
+
+    change: Any
+    by: str = HASH
+    top: str = ""
+    init: str = "pass"
+    inside: str = "pass"
+    result: str = "x"
+    files: dict[str, str] = field(default_factory=dict)
+    module: str = ""
+
+
+def replaced_function() -> None:
+    sys.modules["helper"].f = lambda x: x * 3  # type: ignore[attr-defined]
+
+
+def replaced_constant() -> None:
+    sys.modules["helper"].SCALE = 3  # type: ignore[attr-defined]
+
+
+def replaced_in_torch() -> None:
+    torch.nn.functional.hardtanh = lambda x: x * 3
+
+
+def global_hook() -> None:
+    torch.nn.modules.module.register_module_forward_hook(lambda module, given, output: output * 3)
+
+
+def environment() -> None:
+    os.environ["CUEBENCH_TEST_SCALE"] = "3"
+
+
+IN_HELPER = ("helper.py", "SCALE = 2", "SCALE = 3")
+CASES = {
+    "forward": Case(("model.py", "x * 2", "x * 3"), result="x * 2"),
+    "a constant of the same file": Case(("model.py", "K = 2", "K = 3"), top="K = 2", result="x * K"),
+    "a helper's function": Case(
+        ("helper.py", "x * SCALE", "x / SCALE"), top="import helper", result="helper.f(x)", files={"helper.py": SCALE}
+    ),
+    "a helper's constant": Case(IN_HELPER, top="from helper import f", result="f(x)", files={"helper.py": SCALE}),
+    "a helper of a helper": Case(
+        IN_HELPER,
+        top="from middle import g",
+        result="g(x)",
+        files={"helper.py": SCALE, "middle.py": "import helper\ndef g(x):\n    return helper.f(x)\n"},
+    ),
+    "import package.module": Case(
+        ("pp/sub.py", "= 2", "= 3"),
+        top="import pp.sub",
+        result="pp.sub.f(x)",
+        files={"pp/__init__.py": "", "pp/sub.py": SCALE},
+    ),
+    "a module of a package that others import": Case(
+        ("pp/sub.py", "= 2", "= 3"),
+        top="import pp\nimport other",
+        result="pp.sub.f(x)",
+        files={"pp/__init__.py": "", "pp/sub.py": SCALE, "other.py": "import pp.sub\n"},
+    ),
+    "a package without __init__": Case(
+        ("space/sub.py", "= 2", "= 3"), top="from space import sub", result="sub.f(x)", files={"space/sub.py": SCALE}
+    ),
+    "a relative import": Case(
+        ("pp/sub.py", "= 2", "= 3"),
+        module="pp.model",
+        top="from . import sub",
+        result="sub.f(x)",
+        files={"pp/__init__.py": "", "pp/sub.py": SCALE},
+    ),
+    "a star import": Case(
+        ("pp/sub.py", "= 2", "= 3"),
+        top="from pp import *",
+        result="f(x)",
+        files={"pp/__init__.py": "from .sub import *\n", "pp/sub.py": SCALE},
+    ),
+    "an import inside forward": Case(
+        IN_HELPER, inside="import helper", result="helper.f(x)", files={"helper.py": SCALE}
+    ),
+    "an import in a try": Case(
+        IN_HELPER,
+        top="try:\n    import helper\nexcept ImportError:\n    pass",
+        result="helper.f(x)",
+        files={"helper.py": SCALE},
+    ),
+    "import_module inside forward": Case(
+        IN_HELPER,
+        inside="import importlib; helper = importlib.import_module('helper')",
+        result="helper.f(x)",
+        files={"helper.py": SCALE},
+    ),
+    "a computed import while it is loaded": Case(
+        IN_HELPER,
+        top="import importlib\nhelper = importlib.import_module('hel' + 'per')",
+        result="helper.f(x)",
+        files={"helper.py": SCALE},
+    ),
+    "a computed import inside forward": Case(
+        IN_HELPER,
+        AGAIN,
+        inside="import importlib; helper = importlib.import_module('hel' + 'per')",
+        result="helper.f(x)",
+        files={"helper.py": SCALE},
+    ),
+    "a module kept as an attribute": Case(
+        IN_HELPER, init="import helper; self.m = helper", result="self.m.f(x)", files={"helper.py": SCALE}
+    ),
+    "a module in a list": Case(
+        IN_HELPER, init="import helper; self.m = [helper]", result="self.m[0].f(x)", files={"helper.py": SCALE}
+    ),
+    "an object of a helper's class": Case(
+        ("helper.py", "x * 2", "x * 3"),
+        init="from helper import C; self.m = C()",
+        result="self.m(x)",
+        files={"helper.py": "class C:\n    def __call__(self, x):\n        return x * 2\n"},
+    ),
+    "an enum of a helper": Case(
+        ("helper.py", "A = 2", "A = 3"),
+        init="from helper import E; self.m = E.A",
+        result="x * self.m.value",
+        files={"helper.py": "import enum\nclass E(enum.Enum):\n    A = 2\n"},
+    ),
+    "a decorator of a helper": Case(
+        ("helper.py", "x) * 2", "x) * 3"),
+        top="import helper\n@helper.twice\ndef g(x):\n    return x",
+        result="g(x)",
+        files={"helper.py": "def twice(g):\n    return lambda x: g(x) * 2\n"},
+    ),
+    "a helper named like a standard module": Case(
+        ("tabnanny.py", "= 2", "= 3"), top="import tabnanny", result="tabnanny.f(x)", files={"tabnanny.py": SCALE}
+    ),
+    "a helper named like a library": Case(
+        ("open_clip.py", "= 2", "= 3"), top="import open_clip", result="open_clip.f(x)", files={"open_clip.py": SCALE}
+    ),
+    "a function replaced from outside": Case(
+        replaced_function, top="import helper", result="helper.f(x)", files={"helper.py": SCALE}
+    ),
+    "a constant replaced from outside": Case(
+        replaced_constant, top="import helper", result="helper.f(x)", files={"helper.py": SCALE}
+    ),
+    "a function of torch replaced": Case(replaced_in_torch, AGAIN, result="torch.nn.functional.hardtanh(x)"),
+    "a hook of all modules": Case(global_hook),
+    "an environment variable": Case(
+        environment, AGAIN, top="import os", result="x * int(os.environ.get('CUEBENCH_TEST_SCALE', 2))"
+    ),
+    "a data file": Case(
+        ("scale.txt", "2", "3"),
+        AGAIN,
+        top="from pathlib import Path",
+        result="x * int((Path(__file__).parent / 'scale.txt').read_text())",
+        files={"scale.txt": "2"},
+    ),
+    "an installed package of another version": Case(
+        ("site-packages/strange-1.0.dist-info/METADATA", "Version: 1.0", "Version: 1.1"),
+        top="import strange",
+        result="strange.f(x)",
+    ),
+    "a constant of an installed package": Case(
+        ("site-packages/strange/__init__.py", "SCALE = 2", "SCALE = 3"),
+        AGAIN,
+        top="import strange",
+        result="strange.f(x)",
+    ),
+    "a file among installed packages": Case(
+        ("site-packages/dropped.py", "SCALE = 2", "SCALE = 3"), top="import dropped", result="dropped.f(x)"
+    ),
+}
+INSTALLED = {
+    "site-packages/dropped.py": SCALE,
+    "site-packages/strange/__init__.py": SCALE,
+    "site-packages/strange-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: strange\nVersion: 1.0\n",
+    "site-packages/strange-1.0.dist-info/top_level.txt": "strange\n",
+}
+
+
+def forget_modules(folder: Path) -> None:
+    """Do as a new process does: nothing below the folder is loaded, nothing is known of installed packages."""
+    for name, module in list(sys.modules.items()):
+        file, paths = (getattr(module, "__dict__", {}).get(key) for key in ("__file__", "__path__"))
+        if str(folder) in f"{file} {paths}":
+            del sys.modules[name]
+    importlib.invalidate_caches()
+    for cached in (source_code._packages, source_code._distributions, source_code._kind_of_file):
+        cached.cache_clear()
+
+
+@pytest.fixture
+def stimuli(tmp_path: Path) -> StimulusSet:
+    rng = np.random.default_rng(0)
+    for number in range(8):
+        Image.fromarray(rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)).save(tmp_path / f"{number}.png")
+    hashes = [hash_file(tmp_path / f"{number}.png").sha256 for number in range(8)]
+    pictures = tuple(Stimulus(f"s{n}", path=f"{n}.png", sha256=sha) for n, sha in enumerate(hashes))
+    return StimulusSet("few", pictures, str(tmp_path))
+
+
+def ask(observer: Any, stimuli: StimulusSet, out: Path) -> list[Path]:
+    """Collect the answers of an observer; return what was set aside."""
+    preprocess = observer.preprocess
+    key = Key(observer.fingerprint, preprocess.describe(), "", observer.loaded_by, "float32", ("logits",))
+    shards = ShardFolder(out, "net", key)
+    record = JobRecord("p", "", "net", "model", "", ("logits",), "", shards.folder.name, None, key.parts())
+    job = Job(protocol="p", observer=observer, stimuli=stimuli, needs=("logits",), preprocess=preprocess,
+              shards=shards, record=record)  # fmt: skip
+    with DecodePool(0) as pool:
+        progress = collect([job], pool, batch_size=4, on_event=lambda event: None)
+    assert not progress.failures, progress.failures[0]
+    assert not record.notes
+    return list(out.glob("*.stale-*"))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_change_is_noticed(
+    name: str, stimuli: StimulusSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case, code = CASES[name], tmp_path / "code"
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setattr(sys, "path", [str(code), str(code / "site-packages"), *sys.path])
+    monkeypatch.setattr(torch.nn.functional, "hardtanh", torch.nn.functional.hardtanh)
+    monkeypatch.setenv("CUEBENCH_TEST_SCALE", "2")
+    file = "pp/model.py" if case.module else "model.py"
+    text = MODEL.format(top=case.top, init=case.init, inside=case.inside, result=case.result)
+    for path, content in {**INSTALLED, **case.files, file: text}.items():
+        (code / path).parent.mkdir(parents=True, exist_ok=True)
+        (code / path).write_text(content)
+    (tmp_path / "ab.json").write_text('["a", "b"]')
+    spec = f"python:{case.module or code / file}:Net?labels={tmp_path}/ab.json&preprocess.size=8&preprocess.resize=8"
+
+    def loaded() -> Any:
+        return load(spec, LoadOptions(device="cpu"))[0]
+
+    hooks = dict(torch.nn.modules.module._global_forward_hooks)
+    saved = dict(sys.modules)
+    try:
+        forget_modules(code)
+        before = loaded()
+        fingerprint = before.fingerprint
+        ask(before, stimuli, tmp_path / "out")
+        forget_modules(code)
+        again = loaded()
+        assert again.fingerprint == fingerprint, "nothing has changed"
+        assert not ask(again, stimuli, tmp_path / "out")
+        if callable(case.change):
+            case.change()
+            after = loaded() if "replaced" not in name else again
+        else:
+            path, old, new = case.change
+            changed = (code / path).read_text().replace(old, new)
+            assert changed != (code / path).read_text()
+            (code / path).write_text(changed)
+            forget_modules(code)
+            after = loaded()
+        noticed = HASH if after.fingerprint != fingerprint else AGAIN if ask(after, stimuli, tmp_path / "out") else ""
+    finally:
+        forget_modules(code)
+        sys.modules.update({k: v for k, v in saved.items() if k not in sys.modules})
+        torch.nn.modules.module._global_forward_hooks.clear()
+        torch.nn.modules.module._global_forward_hooks.update(hooks)
+    assert noticed == case.by
+
+
+# ------------------------------------------------------------------------------------------ values without a file
+
+
+class Net(torch.nn.Module):
+    def __init__(self, extra: Any = None) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.f = torch.nn.Linear(3, 2)
+        self.extra = extra
+
+    def forward(self, x: Any) -> Any:
+        return self.f(x.mean((2, 3)))
+
+
+def fingerprint(model: Any) -> str:
+    ab = LabelSpace("ab", ("a", "b"))
+    return str(wrap(model, preprocess=Preprocess(size=8), labels=ab, device="cpu").fingerprint)
+
+
+def built(text: str, **values: Any) -> Any:
+    """Return ``made`` of some code that has no file, as in a notebook."""
+    space: dict[str, Any] = {"__name__": "__main__", "collections": collections, "enum": enum, "NamedTuple": NamedTuple}
+    exec(text.format(**values), space)
+    return space["made"]
+
+
+WITHOUT_FILE = {
+    "enum": "class E(enum.Enum):\n    A = {k}\nmade = E.A",
+    "flag": "class E(enum.IntFlag):\n    A = {k}\nmade = E.A",
+    "attribute of an enum's member": "class E(enum.Enum):\n    A = 1\nE.A.scale = {k}\nmade = E.A",
+    "factory of a defaultdict": "made = collections.defaultdict(lambda: {k})",
+    "subclass of dict": "class D(dict):\n    def __missing__(self, key):\n        return {k}\nmade = D(a=1)",
+    "attribute of a dict": "class D(dict):\n    pass\nmade = D(a=1)\nmade.scale = {k}",
+    "subclass of list": "class L(list):\n    def __getitem__(self, i):\n        return {k}\nmade = L([1])",
+    "subclass of tuple": "class T(tuple):\n    def __len__(self):\n        return {k}\nmade = T([1])",
+    "subclass of set": "class S(set):\n    def __len__(self):\n        return {k}\nmade = S([1])",
+    "NamedTuple": "class P(NamedTuple):\n    a: int\n    def scale(self):\n        return {k}\nmade = P(1)",
+    "order of fields": "made = collections.namedtuple('P', ['ab', 'ba'] if {k} == 2 else ['ba', 'ab'])(1, 2)",
+    "metaclass": "class M(type):\n    def scale(cls):\n        return {k}\nclass C(metaclass=M):\n    pass\nmade = C()",
+    "slots": "class C:\n    __slots__ = ('a',)\nmade = C()\nmade.a = {k}",
+    "slots of a base": "class B:\n    __slots__ = ('a',)\nclass C(B):\n    pass\nmade = C()\nmade.a = {k}",
+    "lossy __getstate__": "class C:\n    def __getstate__(self):\n        return {{}}\nmade = C()\nmade.a = {k}",
+    "lossy __reduce__": "class C:\n    def __reduce__(self):\n        return C, ()\nmade = C()\nmade.a = {k}",
+    "constant of a class": "class C:\n    __scale__ = {k}\nmade = C()",
+    "class attribute that is called": "class C:\n    __call__ = [{k}].append\nmade = C()",
+    "pattern": "import re\nmade = re.compile('a{{{k}}}')",
+    "deque": "made = collections.deque([1], maxlen={k})",
+    "ChainMap": "made = collections.ChainMap({{'a': {k}}}, {{'a': 1}})",
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_FILE)
+def test_values_without_a_file(name: str) -> None:
+    one, same, other = (fingerprint(Net(built(WITHOUT_FILE[name], k=k))) for k in (2, 2, 3))
+    assert one == same != other
+
+
+def test_a_slot_of_a_module() -> None:
+    text = "import torch\nclass N(torch.nn.Module):\n    __slots__ = ('scale',)\nmade = N"
+    kind = built(text)
+    models = [kind() for _ in range(2)]
+    for model, scale in zip(models, (2, 3)):
+        object.__setattr__(model, "scale", scale)
+    assert hash_behaviour(models[0])[0] != hash_behaviour(models[1])[0]
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: torch.Generator(), lambda: random.Random(0), lambda: np.random.default_rng(0)]
+)
+def test_the_state_of_a_generator(make: Any) -> None:
+    def drawn(generator: Any, steps: int) -> str:
+        for _ in range(steps):
+            torch.rand(1, generator=generator) if isinstance(generator, torch.Generator) else generator.random()
+        return fingerprint(Net(generator))
+
+    assert drawn(make(), 1) == drawn(make(), 1) != drawn(make(), 2)
+
+
+def test_a_running_generator_cannot_be_read() -> None:
+    numbers = (n for n in range(3))
+    assert "extra" in hash_behaviour(Net(numbers))[1][0]
+
+
+def test_a_module_without_a_file_counts_by_its_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for factor in (2, 2, 3):
+        module = types.ModuleType("made_here")
+        exec(f"def scale(x):\n    return x * {factor}", vars(module))
+        monkeypatch.setitem(sys.modules, "made_here", module)
+        space: dict[str, Any] = {"__name__": "__main__", "made_here": module}
+        exec("def f(x):\n    return made_here.scale(x)", space)
+        found.append(fingerprint(Net(space["f"])))
+    assert found[0] == found[1] != found[2]
+
+
+def test_a_comment_and_a_docstring_do_not_count(tmp_path: Path) -> None:
+    one = b"'''Text.'''\ndef f(x):\n    '''Text.'''\n    return x\n"
+    same = b"'''Other.'''\ndef f( x ):\n    '''Other.'''\n    return x  # a comment\n"
+    other = b"def f(x):\n    return -x\n"
+    digests = [source_code._file(text, True, "m", False)[0] for text in (one, same, other)]
+    assert digests[0] == digests[1] != digests[2]
+
+
+# ------------------------------------------------------------------------------------------ numbers
+
+
+IMAGE = np.random.default_rng(0).integers(0, 256, (2, 8, 8, 3), dtype=np.uint8)
+
+
+def logits(observer: Any) -> Any:
+    from cuebench.observers.base import Batch
+
+    return observer.respond(Batch([Stimulus("a"), Stimulus("b")], IMAGE), ["logits"])["logits"]
+
+
+@pytest.mark.parametrize("as_function", [False, True])
+def test_an_autocast_around_a_run_changes_nothing(as_function: bool) -> None:
+    model = Net().eval()
+    options = {"preprocess": Preprocess(size=8), "labels": ["a", "b"]}
+    observer = wrap(lambda x: model(torch.as_tensor(x)).detach(), **options) if as_function else wrap(model, **options)
+    plain = logits(observer)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.is_autocast_enabled("cpu")
+        np.testing.assert_array_equal(logits(observer), plain)
+        assert torch.is_autocast_enabled("cpu")
+
+
+def test_reduced_products_of_matrices_are_switched_off() -> None:
+    seen = []
+
+    class Asks(Net):
+        def forward(self, x: Any) -> Any:
+            seen.append(torch.get_float32_matmul_precision())
+            return super().forward(x)
+
+    torch.set_float32_matmul_precision("medium")
+    try:
+        logits(wrap(Asks(), preprocess=Preprocess(size=8), labels=["a", "b"]))
+        assert (seen, torch.get_float32_matmul_precision()) == (["highest"], "medium")
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
+def test_another_default_type_is_another_observer() -> None:
+    model = Net()
+    before = fingerprint(model)
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert fingerprint(model) != before
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert fingerprint(model) == before
+
+
+def test_two_files_of_one_name_are_two_models(tmp_path: Path) -> None:
+    (tmp_path / "ab.json").write_text('["a", "b"]')
+    observers = []
+    for name, factor in (("one", 2), ("two", 3)):
+        (tmp_path / name).mkdir()
+        text = MODEL.format(top="", init="pass", inside="pass", result=f"x * {factor}")
+        (tmp_path / name / "model.py").write_text(text)
+        spec = f"python:{tmp_path}/{name}/model.py:Net?labels={tmp_path}/ab.json&preprocess.size=8&preprocess.resize=8"
+        observers.append(load(spec, LoadOptions(device="cpu"))[0])
+    first = observers[0].fingerprint
+    (tmp_path / "two" / "model.py").write_text("raise SystemExit")
+    assert observers[0].fingerprint == first

@@ -90,10 +90,14 @@ class Option:
             return self._number(text, int if isinstance(self.default, int) else float)
         if isinstance(self.default, tuple):
             return self._items(text)
+        if not isinstance(text, (str, int, float)) and not hasattr(text, "__fspath__"):
+            raise ValueError
         return self._choice(str(text))
 
     def _items(self, value: Any) -> tuple[Any, ...]:
         items: tuple[Any, ...]
+        if isinstance(value, bytes):
+            raise ValueError
         if self.item is str:
             texts = value.split(",") if isinstance(value, str) else map(str, value)
             items = tuple(self._choice(text.strip()) for text in texts if text.strip())
@@ -106,6 +110,8 @@ class Option:
         return items
 
     def _number(self, value: Any, kind: type[Any]) -> int | float:
+        if isinstance(value, str) and (not value.isascii() or "_" in value):  # Python would read 1_0 and ٣
+            raise ValueError
         if isinstance(value, bool) or (kind is int and isinstance(value, float) and value != int(value)):
             raise ValueError
         number: int | float = kind(value)

@@ -21,7 +21,6 @@ import pyarrow.parquet as pq
 from PIL import Image
 
 from cuebench.analyses.families import read_families
-from cuebench.cli.cue import parse_settings
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, label_map, label_space
 from cuebench.observers.adapters import suite
@@ -29,7 +28,7 @@ from cuebench.observers.adapters._zero_shot import read_templates
 from cuebench.observers.adapters.recorded import OPTIONS
 from cuebench.observers.base import Spec
 from cuebench.observers.recorded_files import Recording, read_recording
-from cuebench.options import parse
+from cuebench.options import parse, split
 from cuebench.protocols.cue_decomposition.populations import check_population
 from cuebench.runs.record import RunRecord
 from cuebench.stimuli._archive import unpack
@@ -185,9 +184,8 @@ def read_suite(path: Path) -> None:
 
 
 def read_setting(words: str) -> None:
-    """Read ``--set`` of a cue and options of a recording."""
-    parse_settings([words])
-    parse(OPTIONS, parse_settings([words]), "fuzz")
+    """Read ``--set`` and options of a recording."""
+    parse(OPTIONS, split([words]), "fuzz")
 
 
 def read_spec(words: str) -> None:

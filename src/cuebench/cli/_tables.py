@@ -124,7 +124,8 @@ def _table(rows: Sequence[Score], width: int) -> Table:
             continue
         cells = ["–" if m not in by_metric else value_with_interval(by_metric[m]) for m in metrics]
         cells = [cells[0], *(cell.partition(" ")[0] for cell in cells[1:])]
-        table.add_row(observer, *cells, f"{max(row.n for row in by_metric.values()):,}")
+        n = by_metric[metrics[0]].n if metrics[0] in by_metric else max(row.n for row in by_metric.values())
+        table.add_row(observer, *cells, f"{n:,}")
     return table
 
 

@@ -179,7 +179,13 @@ def _observers(observers: str | Observer | Iterable[str | Observer]) -> list[str
 def _protocols(wanted: str | Protocol | Iterable[str | Protocol]) -> list[str]:
     """Return the names of protocols; files and objects are added to the registry of this process."""
     several = list(wanted) if isinstance(wanted, Iterable) and not isinstance(wanted, str) else [wanted]
-    return list(dict.fromkeys(protocols.resolve(part) for part in several))
+    by_name: dict[str, Any] = {}
+    for part in several:
+        name = protocols.resolve(part)
+        if name in by_name and protocols.get(name) is not by_name[name]:
+            raise UserError(f"two different protocols are called {name!r}", "give one of them another name")
+        by_name[name] = protocols.get(name)
+    return list(by_name)
 
 
 def _collect(plan: Plan, record: RunRecord, folder: Path, options: RunOptions, tell: OnEvent) -> None:
@@ -243,7 +249,14 @@ def _described(name: str) -> dict[str, Any]:
     if origin.startswith(SCHEME):  # `cuebench score` may be called in another folder
         file, _, part = origin.removeprefix(SCHEME).rpartition(":")
         origin = f"{SCHEME}{Path(file).expanduser().absolute()}:{part}"
-    headline = {"metric": protocol.headline.metric, "conditions": list(protocol.headline.conditions)}
+    declared = protocol.headline
+    headline = {
+        "metric": declared.metric,
+        "conditions": list(declared.conditions),
+        "direction": declared.direction,
+        "human": declared.human,
+        "human_source": declared.human_source,
+    }
     return {"version": protocol.version, "origin": origin, "headline": headline}
 
 

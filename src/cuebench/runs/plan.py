@@ -25,7 +25,7 @@ from cuebench.labels import LabelSpace, coverage_hint, label_map
 from cuebench.observers.base import LoadOptions, Observer, ObserverBase
 from cuebench.observers.torch.features import suggested_layers
 from cuebench.protocols.base import Protocol
-from cuebench.registry import datasets, makers, protocols
+from cuebench.registry import BUILT_IN, datasets, makers, protocols
 from cuebench.responses.device import Device
 from cuebench.responses.events import Event, OnEvent
 from cuebench.responses.job import Job, JobRecord, Question, failure_of
@@ -117,12 +117,22 @@ def read_experiments(
     experiments = []
     for name, option_values in values.items():
         protocol: Protocol = protocols.get(name)
-        protocol = protocol.configure(option_values) if protocol.configure else protocol
         experiment = Experiment(protocol, option_values, limit, seed)
         try:
-            experiments.append(replace(experiment, stimuli=experiment.limited(_read(protocol, root))))
+            if protocol.configure:
+                experiment = replace(experiment, protocol=protocol.configure(option_values))
+            stimuli = _read(experiment.protocol, root)
+            experiments.append(replace(experiment, stimuli=experiment.limited(stimuli)))
         except UserError as error:
+            if protocol.configure and experiment.protocol is protocol:
+                raise  # an option that does not fit: nothing has been spent
             experiments.append(replace(experiment, problem=error))
+        except Exception as error:
+            if protocols.origin(name) == BUILT_IN:
+                raise
+            # A protocol of somebody else's may raise anything; the other protocols are measured.
+            message = f"protocol {name!r} of {protocols.origin(name)} raised {type(error).__name__}: {error}"
+            experiments.append(replace(experiment, problem=UserError(message)))
     return experiments
 
 

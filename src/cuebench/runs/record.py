@@ -29,9 +29,10 @@ from cuebench.errors import UserError
 from cuebench.files import disk_errors, json_bytes, write_json
 from cuebench.options import parse
 from cuebench.processes import warn
+from cuebench.protocols.headline import remember_headline
 from cuebench.registry import BUILT_IN, protocols
 from cuebench.responses.job import JobRecord
-from cuebench.types import Axis, Failure
+from cuebench.types import Failure, Headline
 
 __all__ = ["DamagedRecord", "JobRecord", "RunOptions", "RunRecord", "locked", "note_scored", "now", "parse_settings"]
 
@@ -122,7 +123,9 @@ def parse_settings(names: Sequence[str], settings: Mapping[str, Any]) -> dict[st
     """
     by_protocol: dict[str, dict[str, Any]] = {name: {} for name in names}
     for key, value in settings.items():
-        name, _, option = key.partition(".")
+        name, dot, option = str(key).partition(".")
+        if name in by_protocol and not dot:
+            raise UserError(f"setting {key!r} names no option", f"write {name}.OPTION")
         if name not in by_protocol:
             known = ", ".join(f"{n}.{o}" for n in names for o in protocols.get(n).options) or "none"
             raise UserError(
@@ -165,10 +168,10 @@ class RunRecord:
         """Return the protocols of the run, in the order in which they were named."""
         return list(dict.fromkeys([*self.protocols, *(job.protocol for job in self.jobs)]))
 
-    def headline(self, protocol: str) -> Axis | None:
+    def headline(self, protocol: str) -> Headline | None:
         """Return the recorded headline of a protocol; None where the record is of an earlier format."""
-        headline = self.protocols.get(protocol, {}).get("headline")
-        return Axis(headline["metric"], tuple(headline["conditions"])) if headline else None
+        recorded = self.protocols.get(protocol, {}).get("headline")
+        return Headline(**{**recorded, "conditions": tuple(recorded["conditions"])}) if recorded else None
 
     def write(self, out: Path) -> None:
         """Write ``run.json`` atomically."""
@@ -191,7 +194,11 @@ class RunRecord:
             known["jobs"] = [JobRecord.parse(job) for job in known["jobs"]]
             for name in ("failures", "skipped"):
                 known[name] = [Failure(**f) for f in known[name]]
-            return cls(**known)
+            record = cls(**known)
+            for name in record.protocols:
+                if headline := record.headline(name):
+                    remember_headline(name, headline)
+            return record
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise DamagedRecord(f"{out / 'run.json'} is damaged or incomplete: {error!r}", _RUN_AGAIN) from None
 

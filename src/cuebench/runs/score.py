@@ -12,7 +12,8 @@ import numpy as np
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
 from cuebench.protocols.base import Protocol, Result, ScoreOptions, score_rows, unmeasured_row
-from cuebench.registry import BUILT_IN, SCHEME, protocols
+from cuebench.registry import BUILT_IN, OBJECT, SCHEME, protocols
+from cuebench.responses.job import failure_of
 from cuebench.responses.store import Memory, Shards, gather
 from cuebench.responses.table import Responses
 from cuebench.runs.record import JobRecord, RunOptions, RunRecord, locked, note_scored, parse_settings
@@ -76,7 +77,8 @@ def find_protocols(record: RunRecord, objects: Iterable[str | Protocol] = ()) ->
     UserError
         For a protocol that cannot be found: where it came from, and how to get it.
     """
-    names = {protocols.resolve(part) for part in objects}
+    parts = [objects] if isinstance(objects, str) or not isinstance(objects, Iterable) else objects
+    names = {protocols.resolve(part) for part in parts}
     for name in record.protocol_names():
         origin = record.protocols.get(name, {}).get("origin", BUILT_IN)
         if name in names or (name in protocols and not origin.startswith(SCHEME)):
@@ -85,7 +87,7 @@ def find_protocols(record: RunRecord, objects: Iterable[str | Protocol] = ()) ->
             protocols.resolve(origin)
         elif origin == BUILT_IN:
             protocols.get(name)  # raises, with the names that there are
-        elif "object" in origin:
+        elif origin in (OBJECT, "an object of this session"):
             raise UserError(f"protocol {name!r} of this run was {origin}", f"pass it again: {MY_PROTOCOL}")
         else:
             package = origin.rpartition(" ")[0] or origin
@@ -112,9 +114,17 @@ def score_run(folder: Path, record: RunRecord, options: RunOptions) -> list[Scor
         if options.common and responses:
             responses = _restricted(responses)
         score_options = ScoreOptions(options.seed, options.resamples, values[name])
-        result = protocol.score(responses, score_options) if responses else Result()
-        rows += score_rows(protocol, result)
-        tables |= {f"{name}.{key}": table for key, table in result.tables.items()}
+        try:
+            result = protocol.score(responses, score_options) if responses else Result()
+            rows += score_rows(protocol, result)
+            tables |= {f"{name}.{key}": table for key, table in result.tables.items()}
+        except Exception as error:
+            if protocols.origin(name) == BUILT_IN:
+                raise
+            # A protocol of somebody else's may raise anything; the other protocols are scored.
+            for answers in responses:
+                failure = failure_of(answers.observer, error, name)
+                failures.append(replace(failure, details={**failure.details, "scoring": True}))
     rows += [_unmeasured(f, "not_applicable") for f in record.skipped]
     rows += [_unmeasured(f, "failed") for f in failures]
     scores = write_scores(folder, rows, tables)

@@ -29,6 +29,10 @@ _LATEX = {
     "^": r"\textasciicircum{}",
     "–": "--",
     "·": r"$\cdot$",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
 }
 """Characters that LaTeX takes for commands, or may not have."""
 
@@ -89,7 +93,7 @@ class Scores(Sequence[Score]):
         return len(self.rows)
 
     def __getitem__(self, index: Any) -> Any:
-        return self.rows[index]
+        return Scores(self.rows[index], self.out, self.record) if isinstance(index, slice) else self.rows[index]
 
     @property
     def failures(self) -> list[str]:
@@ -130,7 +134,8 @@ class Scores(Sequence[Score]):
             Where there is no such row, or more than one number fits; with the names there are.
         """
         rows = _rows_with(self.rows, "observer", observer)
-        rows = _rows_with(rows, "protocol", protocol) if protocol else rows
+        if protocol and measured(rows):
+            rows = _rows_with(rows, "protocol", protocol)
         numbers = measured(rows)
         if not numbers:
             raise UserError(f"{observer} was not measured: {rows[0].note}")
@@ -146,6 +151,8 @@ class Scores(Sequence[Score]):
 
     def headline(self, protocol: str = "") -> Scores:
         """Return the headline of every protocol, or of one: a row for each observer, with its widest interval."""
+        if protocol and protocol not in self.protocols:
+            raise did_you_mean("protocol of this run", protocol, self.protocols)
         rows: list[Score] = []
         for name in [protocol] if protocol else self.protocols:
             column = headline_column(self.rows, name, self._headline(name))
@@ -216,7 +223,7 @@ class Scores(Sequence[Score]):
         lines = [f"**{cells.title}**", ""] if cells.title else []
         lines.append(f"| {' | '.join(cells.columns)} |")
         lines.append("|" + "|".join("---:" if c in _RIGHT else "---" for c in cells.columns) + "|")
-        lines += ["| " + " | ".join(text.replace("|", "\\|") for text in row) + " |" for row in cells.rows]
+        lines += ["| " + " | ".join(map(_markdown, row)) + " |" for row in cells.rows]
         lines += [f"\nNot measured: {reason}" for reason in self.failures]
         return _returned("\n".join(lines) + "\n", path)
 
@@ -320,7 +327,11 @@ def _number(score: Score) -> str:
 
 
 def _latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
+    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
+
+
+def _markdown(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
 
 def _returned(text: str, path: str | Path | None) -> str | None:

@@ -121,7 +121,8 @@ def make_folder(path: Path) -> Path:
     except OSError as error:
         raise write_error(path, error) from error
     write_atomic(path / ".writable", b"")
-    (path / ".writable").unlink(missing_ok=True)
+    with disk_errors(path):
+        (path / ".writable").unlink(missing_ok=True)
     return path
 
 

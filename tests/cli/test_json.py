@@ -73,6 +73,7 @@ REFUSED = {
     "data": ["balance run", "check refined_bias --data-root data", "check", "chek refined_bias"],
     "fetch": ["cue_conflict --data-root data --offline"],
     "figure": ["tav_bars run --out figure.svg"],
+    "merge": ["run --out joined"],
     "published": ["export run --out csv"],
     "texture-of": ["image.png -o python:chatty.py:factory --run run"],
 }

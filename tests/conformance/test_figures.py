@@ -139,13 +139,6 @@ def clock() -> Drawing:
     return page
 
 
-def unwritable_title() -> Drawing:
-    """Draw a square whose title is not valid in XML."""
-    page = square()
-    page.text(5, 50, "\x00")
-    return page
-
-
 def no_size() -> Drawing:
     """Draw on no paper."""
     page = square()
@@ -201,7 +194,6 @@ def test_a_good_figure_passes_as_object_and_from_a_file(tmp_path):
         (other(panel([])), "expected a curve in every panel, the one titled 'A panel' is empty"),
         (other(panel([(0.1, math.nan)])), "the one titled 'A panel' is empty"),
         (other(clock), "expected the same SVG each time"),
-        (other(unwritable_title), "expected valid XML"),
         (other(no_size), "expected a width and a height above 0"),
         (
             replace(GOOD, options={"mode": Option("blue", "colour", choices=("blue", "grey"))}),

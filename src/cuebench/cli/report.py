@@ -26,7 +26,13 @@ class Format(StrEnum):
     json = "json"
 
 
-SUFFIXES = {".md": Format.markdown, ".tex": Format.latex, ".csv": Format.csv, ".json": Format.json}
+SUFFIXES = {
+    ".txt": Format.table,
+    ".md": Format.markdown,
+    ".tex": Format.latex,
+    ".csv": Format.csv,
+    ".json": Format.json,
+}
 """Ending of the file to write → format, where none is named."""
 WIDTH = 120
 """Columns of a table that is written to a file."""

@@ -100,6 +100,8 @@ def _sorted(columns: Mapping[str, Array]) -> Columns:
 def _differences(name: str, stored: Array, again: Array) -> Array:
     """Return how much each row differs; 1 or more: another text or class."""
     rows = len(stored)
+    if not rows:
+        return np.zeros(0)
     first, second = stored.reshape(rows, -1), again.reshape(rows, -1)
     if first.shape != second.shape:
         return np.full(rows, np.inf)

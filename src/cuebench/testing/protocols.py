@@ -162,8 +162,9 @@ class _Case:
     @cached_property
     def rows(self) -> list[Score]:
         """All rows of the result."""
+        result = self.result
         try:
-            return score_rows(self.protocol, self.result)
+            return score_rows(self.protocol, result)
         except UserError as error:
             raise CheckFailed(error.message) from error
 

@@ -28,6 +28,9 @@ TABLE = {
 KINDS = ("images", "shape_sources", "texture_sources", "two_way")
 
 
+pytestmark = pytest.mark.xdist_group("golden")  # its run is made once
+
+
 @pytest.fixture(scope="module")
 def responses(shared):
     folder = shared / "cue_conflict" / "responses"

@@ -53,8 +53,10 @@ class Placed:
         self._released = False
         if self.device.type == "cpu":
             keep_freed_memory()
-        # Convolutions on the CPU are up to 1.4 times as fast; TorchScript has fixed its own format.
-        self.channels_last = frozen and self.device.type == "cpu" and not hasattr(module, "save_to_buffer")
+        # Convolutions on the CPU are up to 1.4 times as fast, a GPU's half precisions gain too; TorchScript has fixed
+        # its own format.
+        faster = self.device.type == "cpu" or (self.device.type == "cuda" and precision != "float32")
+        self.channels_last = frozen and faster and not hasattr(module, "save_to_buffer")
         self._set_format()
 
     @property

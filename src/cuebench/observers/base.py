@@ -181,6 +181,10 @@ class ObserverBase:
         answers = self.respond(batch, needs)
         return lambda: answers
 
+    def compile(self, ask: Callable[[], object]) -> bool:
+        """Make itself faster at the cost of some time now; ``ask`` shows it something. False: it cannot."""
+        return False
+
     def release(self) -> None:
         """Go to the main memory until the next answer, so that another observer fits the device."""
 

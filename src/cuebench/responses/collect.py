@@ -13,9 +13,12 @@ again; where others come, the stored ones are set aside and everything is asked 
 
 from __future__ import annotations
 
+import sys
+import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count, groupby
@@ -40,10 +43,15 @@ PIXELS_IN_MEMORY = 1 << 30
 """Bytes of pixels that are decoded, or being decoded, at once; two shards are, whatever they take."""
 MOST_SHARDS = 8
 """Shards between decoding and storing at once; more would only take memory."""
-ANSWERED_AHEAD = 2
+ANSWERED_AHEAD = 3
 """Shards whose answers are still on their way from the device, or to the disk, when the next one is answered."""
+COMPILE_FROM = 300
+"""Seconds of answers from which compiling a network pays: it takes a minute and makes it a quarter faster, or so."""
 WRITERS = 4
 """Threads that check and write answers: mostly they wait for the disk."""
+SWITCH = 0.0005
+"""Seconds after which a thread of Python gives way to another: the one that feeds the device must not wait for those
+that speak with the workers."""
 
 
 def collect(
@@ -57,6 +65,7 @@ def collect(
     progress: Progress | None = None,
     device: Device | None = None,
     cache: PixelCache | None = None,
+    compiling: bool = False,
     seed: int = 0,
 ) -> Progress:
     """Answer everything that is not yet stored.
@@ -81,13 +90,15 @@ def collect(
         Which observers are on the device already; those that do not fit together are asked in turns.
     cache : PixelCache, optional
         Where decoded pixels are kept for the next time.
+    compiling : bool
+        Compile networks whose answers take longer than ``COMPILE_FROM`` seconds.
     seed : int
         Draws the stored answers that are asked for again.
     """
     progress = progress or Progress(on_event)
     progress.total = sum(len(job.stimuli) for job in jobs)
     progress.tell("start", f"{progress.total:,} answers to collect")
-    shared = _Shared(shard_size, progress, pieces or Pieces(), device or Device(), cache)
+    shared = _Shared(shard_size, progress, pieces or Pieces(), device or Device(), cache, compiling)
     streams = []
     for _, group in groupby(sorted(jobs, key=_set_of), key=_set_of):
         jobs_of_set = list(group)
@@ -103,11 +114,21 @@ def collect(
         stream.forget(outdated)
     for stream in streams:
         stream.probe()
-    with ThreadPoolExecutor(WRITERS, "cuebench-writer") as writers:
+    with _switching(SWITCH), ThreadPoolExecutor(WRITERS, "cuebench-writer") as writers:
         for stream in streams:
             for fitting in shared.device.groups(stream.jobs):
                 stream.serve_all(fitting, pool, writers)
     return progress
+
+
+@contextmanager
+def _switching(seconds: float) -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(seconds)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def _set_of(job: Job) -> str:
@@ -122,6 +143,7 @@ class _Shared(NamedTuple):
     pieces: Pieces
     device: Device
     cache: PixelCache | None
+    compiling: bool
 
 
 class _Shard(NamedTuple):
@@ -249,12 +271,40 @@ class _Stream:
                         self.shared.device.admit(job.observer)
                         job.probe(*picture)
                         pieces = self.shared.pieces
+                        ask = partial(job.probe, *picture)
                         if not pieces.batch_size and job.observer.name not in pieces:
-                            pieces[job.observer.name] = fitting_batch(job.observer, partial(job.probe, *picture))
+                            pieces[job.observer.name] = fitting_batch(job.observer, ask)
+                        if self.shared.compiling:
+                            self._compile(job, ask)
             except _OF_A_MODEL as error:
                 self._drop(job, error)
             else:
                 self.shared.progress.tell("probe", f"{job.observer.name} answers", observer=job.observer.name)
+
+    def _compile(self, job: Job, ask: Callable[[int], object]) -> None:
+        """Compile a network whose answers will take long enough; how long is measured."""
+        count = self.shared.pieces.of(job.observer)
+        ask(count)
+        begin = time.perf_counter()
+        ask(count)
+        left = sum(len(s) for start, s in batches(self.stimuli.stimuli, self.shared.shard_size)
+                   if start in self.missing[job])  # fmt: skip
+        seconds = (time.perf_counter() - begin) * left / count
+        name = job.observer.name
+        if job.needs != ("logits",) or seconds < COMPILE_FROM:
+            why = f"{seconds:,.0f} s of answers, pays from {COMPILE_FROM}" if job.needs == ("logits",) else "features"
+            self.shared.progress.tell("notice", f"{name} is not compiled ({why})")
+            return
+        for number in range(1 + len(job.others)):
+            asked = job.on_device(number)
+            compiled = asked.observer.compile(partial(asked.probe, *self._picture(job), count))
+            self.shared.progress.tell("notice", f"{name} is {'compiled' if compiled else 'not compiled: it failed'}")
+
+    def _picture(self, job: Job) -> tuple[Stimulus, Pixels]:
+        assert job.geometry is not None
+        picture = self.first_pictures[job.geometry]
+        assert picture is not None
+        return picture
 
     def _drop(self, job: Job, error: BaseException) -> None:
         """Go on without a job: its observer has failed."""
@@ -274,7 +324,8 @@ class _Stream:
         answered: deque[_Answered] = deque()
         geometries = [job.geometry for job in group]
         pinned = any(str(job.observer.device).startswith("cuda") for job in group)
-        ahead = max(1, self._shards_in_memory(group) - ANSWERED_AHEAD)
+        behind = ANSWERED_AHEAD + max(len(job.others) for job in group)
+        ahead = max(1, self._shards_in_memory(group) - behind)
         pool.empty()
         try:
             for start, stimuli in batches(self.stimuli.stimuli, self.shared.shard_size):
@@ -293,12 +344,12 @@ class _Stream:
                     decoding.append(_Shard(start, stimuli, jobs, pictures))
                 if len(decoding) > ahead:
                     answered.append(self._answer(decoding.popleft(), writers))
-                if len(answered) > ANSWERED_AHEAD:
+                if len(answered) > behind:
                     self._settle(answered.popleft())
             while decoding or answered:
                 if decoding:
                     answered.append(self._answer(decoding.popleft(), writers))
-                if len(answered) > ANSWERED_AHEAD or not decoding:
+                if len(answered) > behind or not decoding:
                     self._settle(answered.popleft())
         finally:
             # After an error: no thread may write on while the caller says how far it came.
@@ -342,13 +393,14 @@ class _Stream:
 
     def _submit(self, job: Job, shard: _Shard, hidden: Mapping[int, str]) -> Callable[[], Columns]:
         images = shard.pictures.shared(job.geometry) if job.geometry else None
-        self.shared.device.admit(job.observer)
+        self.shared.device.admit(job.observer, job.others)
 
         def on_piece(count: int) -> None:
             self._advance(job, count)
             self.shared.progress.tell("batch", job.observer.name, observer=job.observer.name)
 
-        wait = job.submit(shard.stimuli, hidden, images, self.shared.pieces, on_piece)
+        asked = job.on_device(shard.start // self.shared.shard_size)
+        wait = asked.submit(shard.stimuli, hidden, images, self.shared.pieces, on_piece)
         if shard.start:
             return wait
         columns = wait()

@@ -74,9 +74,13 @@ class Device:
         self._room: float | None = None
         self._measured = False
         self._present: dict[int, ObserverBase] = {}
+        self._others: dict[int, tuple[ObserverBase, ...]] = {}
 
-    def admit(self, observer: ObserverBase) -> None:
-        """Record that an observer is, or is about to be, on the device; those not asked for longest give way."""
+    def admit(self, observer: ObserverBase, others: Sequence[ObserverBase] = ()) -> None:
+        """Record that an observer is, or is about to be, on the device; those not asked for longest give way.
+
+        ``others`` are the same observer on other devices, which are taken to be as large.
+        """
         size = observer.memory
         if not size:
             return
@@ -89,8 +93,11 @@ class Device:
             if size + sum(o.memory for o in self._present.values()) <= self._room:
                 break
             oldest = self._present.pop(next(iter(self._present)))
-            oldest.release()
+            for released in (oldest, *self._others.pop(id(oldest), ())):
+                released.release()
         self._present[id(observer)] = observer
+        if others:
+            self._others[id(observer)] = tuple(others)
 
     def groups(self, jobs: Sequence[Job]) -> list[list[Job]]:
         """Cut jobs into groups whose observers fit together, in order; all jobs of an observer stay in one."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -265,10 +265,18 @@ class Job(Question):
         Where.
     record : JobRecord
         Its row of ``run.json``.
+    others : tuple of ObserverBase
+        The same observer on other devices: shards are shared out among them.
     """
 
     shards: ShardFolder
     record: JobRecord
+    others: tuple[ObserverBase, ...] = ()
+
+    def on_device(self, number: int) -> Job:
+        """Return the same job for the observer on one of its devices, counted round and round."""
+        observer = (self.observer, *self.others)[number % (1 + len(self.others))]
+        return self if observer is self.observer else replace(self, observer=observer)
 
 
 @dataclass

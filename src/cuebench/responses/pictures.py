@@ -33,6 +33,8 @@ RETRY_AFTER = 0.1
 """Seconds after which a file that could not be read (not: not be decoded) is tried once more."""
 PROBE_TRIES = 16
 """Stimuli that are tried until one can be shown as the first picture."""
+POLITENESS = 5
+"""By how much workers step back for the process that feeds the device: a core that it lacks is missed by all."""
 LARGEST_TASK = 16
 """Stimuli that a worker is given at once, at most (more only where they are made from one file)."""
 
@@ -148,6 +150,10 @@ def fill(task: Filling) -> dict[int, Failed]:
     return failed
 
 
+def _be_ready(_: None) -> None:
+    """Do nothing: whoever is asked has imported this module."""
+
+
 def rows_of_block(place: Block | Pixels, geometry: Geometry) -> Pixels:
     """Return memory as images N×H×W×3 of a geometry, as many as fit."""
     memory = bytes_of(place) if isinstance(place, Block) else place
@@ -170,12 +176,14 @@ class DecodePool(ProcessPool):
     ``tell`` is called, from another thread, with a text about a worker that died.
     """
 
-    def __init__(self, workers: int, *, tell: Tell = warn, politeness: int = 0) -> None:
+    def __init__(self, workers: int, *, tell: Tell = warn) -> None:
         self.memory = SharedMemory() if workers else None
         inherited = self.memory.inherited if self.memory else ()
-        super().__init__(workers, tell=tell, inherited=inherited, politeness=politeness)
+        super().__init__(workers, tell=tell, inherited=inherited, politeness=POLITENESS)
         self.workers, self.tell = workers, tell
         self.decoded = 0
+        for _ in range(workers):  # each imports what it needs while this process loads its models
+            self.submit(_be_ready, None)
 
     def decode(self, task: Filling) -> Future[dict[int, Failed]]:
         """Queue a task; its future raises whatever the worker raised."""
@@ -274,7 +282,7 @@ class BatchPictures:
         kept = cached.cache.find(cached.paths[self._geometries[number]], self._count, size)
         if kept is None:
             return False
-        step = _task_size(self._count, self._pool.workers)
+        step = 4 * _task_size(self._count, self._pool.workers)
         for first in range(0, self._count, step):
             hashes = kept.hashes[first : first + step]
             task = Reading(str(kept.path), first, hashes, size, self._places[number])

@@ -288,7 +288,7 @@ def _add_jobs(
         shards = ShardFolder(folder / "responses", entry.observer.name, key)
         record = _record(question, entry, manifest, shards)
         parts = {f.name: getattr(question, f.name) for f in fields(Question)}
-        jobs.append(Job(**parts, shards=shards, record=record))
+        jobs.append(Job(**parts, shards=shards, record=record, others=entry.others))
     plan.jobs += jobs
 
 
@@ -345,14 +345,16 @@ def check_labels(protocol: Protocol, observer: str, labels: LabelSpace, stimuli:
 
 def _prepared(entry: Loaded, experiment: Experiment) -> Loaded:
     """Tell an observer the classes of this protocol's stimuli and the layers to read; most stay as they are."""
-    observer = entry.observer
-    if experiment.classes:
-        targets = experiment.stimuli.targets if experiment.stimuli else ""
-        members = label_map(targets) if targets else None
-        observer = observer.among(experiment.classes, members, experiment.protocol.answers_in)
-    if experiment.layers:
-        observer = observer.reading(experiment.layers)
-    return entry if observer is entry.observer else replace(entry, observer=observer)
+
+    def prepared(observer: ObserverBase) -> ObserverBase:
+        if experiment.classes:
+            targets = experiment.stimuli.targets if experiment.stimuli else ""
+            members = label_map(targets) if targets else None
+            observer = observer.among(experiment.classes, members, experiment.protocol.answers_in)
+        return observer.reading(experiment.layers) if experiment.layers else observer
+
+    observer, *others = (prepared(o) for o in (entry.observer, *entry.others))
+    return entry if observer is entry.observer else replace(entry, observer=observer, others=tuple(others))
 
 
 def _stimuli_for(experiment: Experiment, observer: ObserverBase, loaded: LoadedObservers) -> StimulusSet:

@@ -51,7 +51,7 @@ class RunOptions:
     Parameters
     ----------
     device : str
-        ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ``mps``.
+        ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ``mps``; several GPUs: ``cuda:0,cuda:1`` or ``cuda:all``.
     precision : str
         ``float32``, or ``bfloat16`` / ``float16`` autocast; part of the cache key.
     batch_size : int
@@ -64,6 +64,8 @@ class RunOptions:
         Folder in which decoded pixels are kept for other models and runs; None: nowhere.
     cache_size : float
         GiB that it may take.
+    compile : bool
+        Compile networks where that pays.
     limit : int
         Approximate number of stimuli of each set, drawn by the seed; versions of one image stay together. 0: all.
     seed : int
@@ -89,6 +91,7 @@ class RunOptions:
     workers: int | None = None
     cache: str | None = None
     cache_size: float = 50.0
+    compile: bool = False
     limit: int = 0
     seed: int = 0
     resamples: int = 10_000

@@ -34,7 +34,7 @@ def for_each_file(do: Callable[[Path], T], paths: Iterable[Path], workers: int =
         except OSError as error:
             return None, f"{path}: {error.strerror or error}"
 
-    with ThreadPoolExecutor(workers or min(8, (os.cpu_count() or 1) + 2)) as pool:
+    with ThreadPoolExecutor(workers or min(16, (os.cpu_count() or 1) + 2)) as pool:
         done = list(pool.map(guarded, paths))
     problems = [why for _, why in done if why]
     if problems:

@@ -111,6 +111,19 @@ class TorchObserver(ObserverBase):
         """Bytes that the weights take on a device of their own; 0 in the main memory."""
         return self._placed.memory
 
+    def compile(self, ask: Callable[[], object]) -> bool:
+        """Compile the network; where that fails, it stays as it was."""
+        if not self._placed.frozen:
+            return False
+        self._placed.compile()
+        try:
+            ask()
+        except Exception as error:  # noqa: BLE001 - a compiler may raise anything
+            self._placed.undo_compile()
+            self._notes = (*self._notes, f"not compiled: {type(error).__name__}")
+            return False
+        return True
+
     def release(self) -> None:
         """Make room on the device until the next answer."""
         self._placed.release()

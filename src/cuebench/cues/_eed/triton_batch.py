@@ -211,8 +211,23 @@ def diffuse(batch: Array, scheme: Scheme, plan: Plan, report: Report, workers: i
     return results
 
 
-def images_that_fit(batch: Array) -> int:
+def advance_tensor(u: Any, scheme: Scheme, plan: Plan, report: Report) -> Any:
+    """Return the state of a tensor N×C×H×W on a CUDA device at the end of the plan; `u` may be overwritten."""
+    if not supports(scheme):
+        raise UserError(f"backend 'triton' got kernel_size={scheme.kernel_size}", "accepted there: 1, 3 or 5")
+    result, fit = torch.empty_like(u), images_that_fit(u)
+    with torch.cuda.device(u.device):
+        for start in range(0, len(u), fit):
+            state = Batch(u[start : start + fit], scheme)
+            for part in plan.parts:
+                state.advance(part, report)
+            result[start : start + fit] = state.u
+    return result
+
+
+def images_that_fit(batch: Any) -> int:
     """Images whose buffers (five states, two tensors) take at most half of the free device memory."""
     free, _ = torch.cuda.mem_get_info()
-    bytes_of_image = 4 * (6 * batch[0].size + 6 * (batch.shape[2] + 1) * (batch.shape[3] + 1))
+    channels, height, width = batch.shape[1:]
+    bytes_of_image = 4 * 6 * (channels * height * width + (height + 1) * (width + 1))
     return max(1, int(free / 2) // bytes_of_image)

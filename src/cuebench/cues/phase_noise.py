@@ -135,5 +135,5 @@ def _published_on_device(height: int, width: int, limit: float, rngs: Any, devic
     drawn = uniform(rngs, (count // 2,), device) * (2 * limit) - limit
     centred = drawn.new_zeros(len(drawn), height, width)
     middle = drawn.new_zeros(len(drawn), count % 2)
-    centred[:, 1:, 1:] = torch.cat([drawn, middle, -drawn], 1).reshape(-1, height - 1, width - 1)
+    centred[:, 1:, 1:] = torch.cat([drawn, middle, -drawn], 1).reshape(len(drawn), height - 1, width - 1)
     return torch.fft.ifftshift(centred, dim=(1, 2))

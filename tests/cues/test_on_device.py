@@ -150,6 +150,16 @@ def test_refusals(call, message):
     assert error.value.hint
 
 
+def test_random_numbers_are_those_of_numpy():
+    from cuebench.cues import _pcg64
+
+    seeds = [0, 1, 2**63 + 5, 12345678901234567890123]
+    plain, moved = ([np.random.default_rng(seed) for seed in seeds] for _ in range(2))
+    for count in (5003, 64):  # the generators go on where they were
+        found = _pcg64.random(moved, count, torch.device(DEVICE)).cpu().numpy()
+        assert np.array_equal(found, np.stack([rng.random(count) for rng in plain]))
+
+
 # ---------------------------------------------------------------------------------------------- recipes
 
 

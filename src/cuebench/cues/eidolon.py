@@ -171,9 +171,9 @@ def _disarray(grey: Any, reach: float, coherence: float, grain: float, rngs: Any
 
 def _noise_on_device(size: tuple[int, ...], grain: float, rngs: Any, device: Any) -> Any:
     """Return `_smooth_noise` of each image, N×H×W×2."""
-    from cuebench.cues.on_device import filtered, per_image
+    from cuebench.cues.on_device import filtered, normal
 
-    drawn = per_image(lambda rng: rng.standard_normal((2, *size)), rngs, device).movedim(1, -1)
+    drawn = normal(rngs, (2, *size), device).movedim(1, -1)
     field = filtered(drawn, _matrix(size[0], grain), _matrix(size[1], grain))
     return field / (field**2).mean((1, 2, 3), keepdim=True).sqrt().clamp(min=1e-12)
 

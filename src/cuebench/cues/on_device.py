@@ -1,13 +1,16 @@
 """Cues on tensors: what the ``on_device`` kernels of the cues share.
 
-A kernel gets the whole batch N×H×W×C on its device. What it draws is drawn by NumPy on the CPU from the seed of each
-image, so that the pixels are those of the CPU up to rounding (`CueInfo.device`). Sums over many pixels are done in
+A kernel gets the whole batch N×H×W×C on its device. Its random numbers are those of NumPy's generator with the seed of
+each image, so that the pixels are those of the CPU up to rounding (`CueInfo.device`). Sums over many pixels are done in
 float64 where the device has it.
 """
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any
 
@@ -111,9 +114,35 @@ def per_image(draw: Callable[[np.random.Generator], Any], rngs: Rngs, device: An
     return to_device(np.stack([np.asarray(draw(rng)) for rng in rngs]), device)
 
 
+# ------------------------------------------------------------------------------------------------ random numbers
+
+
 def uniform(rngs: Rngs, size: Sequence[int], device: Any) -> Tensor:
-    """Return uniform numbers in [0, 1), N × size: for each image those that its generator gives next."""
+    """Return uniform numbers in [0, 1), N × size: for each image those that its generator gives next.
+
+    A CUDA device computes them itself, bit by bit those of NumPy, as drawing them would take longer than all the rest.
+    """
+    from cuebench.cues import _pcg64
+
+    if device.type == "cuda" and all(_pcg64.is_pcg64(rng) for rng in rngs):
+        return _pcg64.random(rngs, math.prod(size), device).reshape(-1, *size)
     return per_image(lambda rng: rng.random(tuple(size)), rngs, device)
+
+
+def normal(rngs: Rngs, size: Sequence[int], device: Any) -> Tensor:
+    """Return standard normal numbers, N × size: for each image those that its generator gives next.
+
+    NumPy draws them (by rejection, so the place of a number is known only when all before it are drawn), an image in
+    each thread.
+    """
+    drawn = np.empty((len(rngs), *size))
+    if len(set(map(id, rngs))) < len(rngs):  # one generator for several images: in turn
+        for rng, numbers in zip(rngs, drawn):
+            rng.standard_normal(out=numbers)
+    else:
+        with ThreadPoolExecutor(min(len(rngs), os.cpu_count() or 1)) as pool:
+            list(pool.map(lambda rng, numbers: rng.standard_normal(out=numbers), rngs, drawn))
+    return to_device(drawn, device)
 
 
 # ------------------------------------------------------------------------------------------------ filters

@@ -193,8 +193,8 @@ def events(work) -> tuple[float, object]:
     return start.elapsed_time(end) / 1e3, result
 
 
-def advanced(u, part: tuple[Cycle, ...], tiles: Tiles, made: type[Batch] = Batch, graphs: bool = False) -> torch.Tensor:
-    batch = made(u.clone(), SCHEME, tiles, graphs=graphs)
+def advanced(u, part: tuple[Cycle, ...], tiles: Tiles, graphs: bool = False) -> torch.Tensor:
+    batch = Batch(u.clone(), SCHEME, tiles, graphs=graphs)
     batch.advance(part, lambda _: None)
     return batch.u
 
@@ -234,14 +234,6 @@ def variant(name: str, work, reference, bar: float = 45) -> np.ndarray:
         flush=True,
     )
     return each
-
-
-class Unfused(Batch):
-    """A batch that never takes two linear steps at once."""
-
-    def two(self, one, other) -> None:
-        self.linear(*one)
-        self.linear(*other)
 
 
 def yardsticks(u) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cuebench.arrays import Array
-from cuebench.cues.base import CueInfo, on_images
+from cuebench.cues.base import CueInfo, Tolerance, on_images
 from cuebench.cues.grey import luminance
 from cuebench.cues.parameters import check_number
 
@@ -17,6 +17,7 @@ CUE = CueInfo(
     reference="Burgert et al. 2025 (suppression of colour)",
     identity={"alpha": 0},
     levels={"alpha": ALPHAS},
+    device=Tolerance(1, 1e-3),
 )
 
 
@@ -46,4 +47,4 @@ def greyscale(image: Any, *, alpha: float = 1.0) -> Array:
     def kernel(pixels: Array) -> Array:
         return (1 - alpha) * pixels + alpha * luminance(pixels)
 
-    return on_images(kernel, image)
+    return on_images(kernel, image, on_device=kernel)

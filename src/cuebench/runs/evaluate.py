@@ -31,6 +31,7 @@ from cuebench.runs.plan import Plan, plan_run
 from cuebench.runs.record import DamagedRecord, RunOptions, RunRecord, locked, now
 from cuebench.runs.score import find_protocols, score_run
 from cuebench.runs.scores import Scores
+from cuebench.stimuli.hashing import hashing_in
 
 WITHOUT_PIXELS = frozenset({"recorded", "ideal"})
 """Sources of observers that look at no pixels: no decoding process is started for them."""
@@ -166,7 +167,8 @@ def _run(
         options = replace(options, shard_size=options.shard_size or inherited)
         if before is not None:
             check_conditions(before, options, names, str(folder), OTHER_FOLDER)
-        plan = plan_run(wanted, names, root, folder, options, tell)
+        with hashing_in(pool if pool.workers else None):
+            plan = plan_run(wanted, names, root, folder, options, tell)
         record = _record(plan, wanted, names, root, options)
         if before is not None:
             staying = join(before, record, str(folder), OTHER_FOLDER)

@@ -36,6 +36,9 @@ def command(
     compile_networks: Annotated[
         bool, typer.Option("--compile", help="Compile networks whose answers will take some minutes.")
     ] = False,
+    cues: Annotated[
+        str, typer.Option(help="Where cues in the stream are made: cpu, or device (the GPU of a network).")
+    ] = "cpu",
     limit: Annotated[
         int, typer.Option(help="Approximate number of stimuli; versions of one image stay together. 0: all.")
     ] = 0,
@@ -76,6 +79,7 @@ def command(
             cache=cache,
             cache_size=cache_size,
             compile=compile_networks,
+            cues_on=cues,
             limit=limit,
             seed=seed,
             resamples=resamples,

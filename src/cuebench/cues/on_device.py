@@ -125,7 +125,7 @@ def uniform(rngs: Rngs, size: Sequence[int], device: Any) -> Tensor:
     from cuebench.cues import _pcg64
 
     if device.type == "cuda" and all(_pcg64.is_pcg64(rng) for rng in rngs):
-        return _pcg64.random(rngs, math.prod(size), device).reshape(-1, *size)
+        return _pcg64.random(rngs, math.prod(size), device).reshape(len(rngs), *size)
     return per_image(lambda rng: rng.random(tuple(size)), rngs, device)
 
 

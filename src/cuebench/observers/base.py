@@ -42,6 +42,9 @@ class SharedImages:
         The same, for libraries that take no read-only memory (and do not change it).
     copies : dict
         Device → what an observer has made of them there: a network that has the same input uses it again.
+    render : callable or None
+        Turns the copy on a device into what is shown: these images are not finished. Such images are given to observers
+        with ``makes_cues`` only.
     """
 
     def __init__(self, images: Pixels) -> None:
@@ -49,6 +52,7 @@ class SharedImages:
         self.images = images.view()
         self.images.flags.writeable = False
         self.copies: dict[Any, Any] = {}
+        self.render: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -140,6 +144,9 @@ class ObserverBase:
         Where that is; empty: the usual one.
     loaded_by : str
         Adapter and version that made it, part of the cache's key; set by ``observers.load``.
+    makes_cues : str
+        Kind of device (``cuda``) on which it finishes the pictures of a batch by ``SharedImages.render``; empty: it
+        must be shown finished ones.
     """
 
     if TYPE_CHECKING:
@@ -166,8 +173,10 @@ class ObserverBase:
         def device(self) -> Any: ...
         @property
         def loaded_by(self) -> str: ...
+        @property
+        def makes_cues(self) -> str: ...
     else:  # plain defaults, so that a subclass may set them in any way
-        notes, precision, memory, device, loaded_by = (), "", 0, "", ""
+        notes, precision, memory, device, loaded_by, makes_cues = (), "", 0, "", "", ""
 
     def respond(self, batch: Batch, needs: Sequence[Capability]) -> Answers:
         """Answer a batch with (at least) the columns named in ``needs``."""

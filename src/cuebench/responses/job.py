@@ -11,6 +11,7 @@ import sys
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from cuebench.observers.preprocess import Geometry, Preprocess
 from cuebench.responses.events import Event, EventKind, OnEvent
 from cuebench.responses.store import Columns, ShardFolder
 from cuebench.responses.table import Reduce
+from cuebench.stimuli.on_device import BeforeDevice, render_on_device
 from cuebench.types import Capability, Failure, Stimulus, StimulusSet
 
 OUT_OF_MEMORY = ("out of memory", "allocate memory", "alloc_failed")
@@ -68,6 +70,8 @@ class Question:
         How the images are prepared for this observer in this view; None where it looks at no pixels.
     reduce : callable, optional
         Replaces the answers to a batch by the summary that the protocol keeps of them.
+    cues_on : str
+        Kind of device on which the end of recipes is made (``ObserverBase.makes_cues``); empty: none, all is decoded.
     """
 
     protocol: str
@@ -77,16 +81,19 @@ class Question:
     needs: tuple[Capability, ...]
     preprocess: Preprocess | None = None
     reduce: Reduce | None = None
+    cues_on: str = ""
 
-    @property
+    @cached_property
     def geometry(self) -> Geometry | None:
         """What must be decoded for this observer; None where it looks at no pixels."""
-        return self.preprocess.geometry if self.preprocess else None
+        geometry = self.preprocess.geometry if self.preprocess else None
+        return BeforeDevice.of(geometry) if geometry and self.cues_on else geometry
 
     def probe(self, stimulus: Stimulus, image: Pixels, count: int = 1) -> None:
         """Ask for the answer to one stimulus, shown so many times at once, and check it, before anything is spent."""
-        stimuli = [stimulus] * count
-        self._kept(self.observer.respond(Batch(stimuli, np.repeat(image, count, axis=0)), self.needs), stimuli)
+        stimuli, images = [stimulus] * count, np.repeat(image, count, axis=0)
+        batch = Batch(stimuli, images, self._unfinished(images, stimuli))
+        self._kept(self.observer.respond(batch, self.needs), stimuli)
 
     def answer(
         self,
@@ -151,7 +158,7 @@ class Question:
         on_piece: Callable[[int], None] | None,
     ) -> Iterator[tuple[int, list[Stimulus], Callable[[], Answers]]]:
         """Ask in pieces that fit the memory: halve on out-of-memory, and remember for the next batch."""
-        shared = images if isinstance(images, SharedImages) else None
+        shared = self._unfinished(images, stimuli)
         pixels = images.images if isinstance(images, SharedImages) else images
         start = 0
         while start < len(stimuli) or not start:
@@ -169,10 +176,24 @@ class Question:
                 if torch is not None and torch.cuda.is_available():
                     torch.cuda.empty_cache()
                 continue
+            if shared is not None and shared.render is not None and piece and not shared.copies:
+                raise RuntimeError(f"{self.observer.name} was shown pictures without their cues")  # never store that
             yield start, piece, answers
             if on_piece is not None:
                 on_piece(len(piece))
             start += max(len(piece), 1)
+
+    def _unfinished(self, images: Pixels | SharedImages | None, stimuli: Sequence[Stimulus]) -> SharedImages | None:
+        """Return images that others look at too, or that the device is to finish, as shared ones."""
+        shared = images if isinstance(images, SharedImages) else None
+        if not self.cues_on or images is None or self.geometry is None:
+            return shared
+        if not isinstance(images, SharedImages):
+            shared = SharedImages(images if images.flags.writeable else images.copy())
+        assert shared is not None
+        if shared.render is None:
+            shared.render = partial(render_on_device, stimuli=tuple(stimuli), geometry=self.geometry)
+        return shared
 
     def _kept(self, answers: Answers, piece: Sequence[Stimulus]) -> Columns:
         """Check the answers to a piece; return what is stored of them, with the position of each row in the piece."""

@@ -25,7 +25,8 @@ from cuebench.observers.preprocess import Geometry
 from cuebench.processes import ProcessPool, Tell, warn
 from cuebench.responses.pixel_cache import DamagedPixels, Keeping, Kept, PixelCache, Reading, keep, read_kept
 from cuebench.responses.shared_memory import Block, SharedMemory, bytes_of
-from cuebench.stimuli.render import Unreadable, decode, render
+from cuebench.stimuli.on_device import BeforeDevice, before_device
+from cuebench.stimuli.render import Unreadable, decode, render, steps
 from cuebench.types import Stimulus, StimulusSet
 
 T = TypeVar("T")
@@ -68,14 +69,39 @@ def pictures(task: Task) -> list[Picture]:
     image = _retried(lambda: decode(task.root, task.stimuli[0]))
     if isinstance(image, Picture):
         return [image] * len(task.stimuli)
+    begun: dict[tuple[str, int], Image.Image | Picture] = {}
     rendered = []
     for stimulus in task.stimuli:
-        # A recipe may read a second file, such as a mask.
-        shown = _retried(lambda stimulus=stimulus: render(task.root, image, stimulus))  # type: ignore[misc]
-        if isinstance(shown, Image.Image):
-            shown = Picture([_apply(geometry, shown, stimulus) for geometry in task.geometries])
-        rendered.append(shown)
+        whole: list[Image.Image | Picture] = []
+        by_geometry: list[Pixels | str] = []
+        for geometry in task.geometries:
+            if isinstance(geometry, BeforeDevice):
+                # Many stimuli share what is done before the device.
+                before = before_device(stimulus, geometry)
+                key = (before.recipe, stimulus.seed if _is_random(before) else 0)
+                shown = begun[key] if key in begun else _rendered(task.root, image, before)
+                begun[key] = shown
+            else:
+                shown = whole[0] if whole else _rendered(task.root, image, stimulus)
+                whole = [shown]
+            if isinstance(shown, Picture):
+                rendered.append(shown)
+                break
+            by_geometry.append(_apply(geometry, shown, stimulus))
+        else:
+            rendered.append(Picture(by_geometry))
     return rendered
+
+
+def _rendered(root: str, image: Image.Image, stimulus: Stimulus) -> Image.Image | Picture:
+    """Follow a recipe, which may read a second file, such as a mask."""
+    return _retried(lambda: render(root, image, stimulus))
+
+
+def _is_random(stimulus: Stimulus) -> bool:
+    """Tell whether the recipe depends on the seed (a source was drawn when the file was decoded)."""
+    parsed = steps(stimulus.recipe, source=not stimulus.path) if stimulus.recipe else ()
+    return any(step.kind == "cue" and step.function.info.random for step in parsed)  # type: ignore[attr-defined]
 
 
 def _retried(read: Callable[[], T]) -> T | Picture:

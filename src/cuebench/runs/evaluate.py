@@ -51,6 +51,7 @@ def evaluate(
     cache: str | Path | None = None,
     cache_size: float = 50.0,
     compile: bool = False,
+    cues_on: str = "cpu",
     limit: int = 0,
     seed: int = 0,
     resamples: int = 10_000,
@@ -93,6 +94,9 @@ def evaluate(
         GiB that this folder may take.
     compile : bool
         Let torch compile networks whose answers will take some minutes.
+    cues_on : {"cpu", "device"}
+        Where cues that stimuli are made with in the stream are computed: by the decoding processes, or on the GPU of
+        each torch network, within a stated tolerance of the same pixels (docs/cues.md).
     limit : int
         Approximate number of stimuli of each set, drawn by the seed; versions of one image stay together. 0: all.
     seed : int
@@ -126,6 +130,7 @@ def evaluate(
         cache=str(Path(cache).expanduser().absolute()) if cache else None,
         cache_size=cache_size,
         compile=compile,
+        cues_on=cues_on,
         limit=limit,
         seed=seed,
         resamples=resamples,

@@ -33,6 +33,7 @@ from cuebench.responses.store import Key, ShardFolder
 from cuebench.runs.loading import Loaded, LoadedObservers, load_observers, tell_failures
 from cuebench.runs.record import RunOptions, parse_settings
 from cuebench.stimuli.manifest import duplicates, to_bytes
+from cuebench.stimuli.on_device import marked
 from cuebench.types import Failure, StimulusSet
 
 
@@ -284,12 +285,31 @@ def _add_jobs(
         plan.recipe_versions[manifest] = recipe_versions((s.recipe, not s.path) for s in stimuli if s.recipe)
     jobs = []
     for question in asked:
-        key = _key(question, entry, protocol, options, plan.recipe_versions[manifest])
+        recipes: Mapping[str, str] = plan.recipe_versions[manifest]
+        if options.cues_on == "device" and recipes and question.preprocess:
+            question, recipes = _with_cues_on_device(question, recipes, plan)
+        key = _key(question, entry, protocol, options, recipes)
         shards = ShardFolder(folder / "responses", entry.observer.name, key)
         record = _record(question, entry, manifest, shards)
         parts = {f.name: getattr(question, f.name) for f in fields(Question)}
         jobs.append(Job(**parts, shards=shards, record=record, others=entry.others))
     plan.jobs += jobs
+
+
+def _with_cues_on_device(
+    question: Question, recipes: Mapping[str, str], plan: Plan
+) -> tuple[Question, Mapping[str, str]]:
+    """Let the observer's device make the end of recipes, and say so in the key; where it cannot, say why."""
+    assert question.preprocess is not None
+    kind = question.observer.makes_cues
+    made = marked(recipes, question.stimuli, question.preprocess.geometry, kind) if kind else recipes
+    if made != recipes:
+        return replace(question, cues_on=kind), made
+    why = "no cue of its recipes can be made there" if kind else "it is no torch network on a GPU"
+    notice = f"cues of {question.protocol} for {question.observer.name} are made where files are decoded: {why}"
+    if notice not in plan.notices:
+        plan.notices.append(notice)
+    return question, recipes
 
 
 def questions(protocol: Protocol, observer: ObserverBase, stimuli: StimulusSet) -> list[Question]:
@@ -425,6 +445,6 @@ def _record(question: Question, entry: Loaded, manifest: str, shards: ShardFolde
         labels=None if space is None else {"name": space.name, "names": list(space.names), "ids": list(space.ids)},
         key=shards.key.parts(),
         preprocess=str(question.preprocess) if question.preprocess else "",
-        notes=entry.observer.notes,
+        notes=(*entry.observer.notes, *((f"cues made on {question.cues_on}",) if question.cues_on else ())),
         baseline_of=entry.baseline_of,
     )

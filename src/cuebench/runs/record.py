@@ -66,6 +66,8 @@ class RunOptions:
         GiB that it may take.
     compile : bool
         Compile networks where that pays.
+    cues_on : {"cpu", "device"}
+        Where cues of recipes are made: with the decoding, or on the GPU of each torch network. Part of the cache key.
     limit : int
         Approximate number of stimuli of each set, drawn by the seed; versions of one image stay together. 0: all.
     seed : int
@@ -92,6 +94,7 @@ class RunOptions:
     cache: str | None = None
     cache_size: float = 50.0
     compile: bool = False
+    cues_on: str = "cpu"
     limit: int = 0
     seed: int = 0
     resamples: int = 10_000
@@ -107,6 +110,8 @@ class RunOptions:
                 raise UserError(f"{name.replace('_', ' ')} must be 1 or more, or 0 (chosen); got {getattr(self, name)}")
         if self.cache_size <= 0:
             raise UserError(f"the size of the cache must be more than 0 GiB; got {self.cache_size}")
+        if self.cues_on not in {"cpu", "device"}:
+            raise UserError(f"cues on {self.cues_on!r}; one of cpu, device")
         if self.limit < 0:
             raise UserError(f"limit must be 0 (all) or more; got {self.limit}")
         if self.precision not in {"float32", "bfloat16", "float16"}:

@@ -10,7 +10,7 @@ not bit by bit: the key of answers to such pictures says so (`marked`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -66,6 +66,19 @@ def _runs_on_device(step: Step) -> bool:
     if step.kind != "cue" or step.function.info.device is None:  # type: ignore[attr-defined]
         return False
     return not any(key in _HOST_OPTIONS or text.startswith((FILE, BLACK)) for key, text in step.texts.items())
+
+
+@dataclass(frozen=True)
+class BeforeDevice(Geometry):
+    """A geometry whose pictures are those of `before_device`: the device makes the rest.
+
+    It is not equal to the plain geometry of the same numbers, so that its pictures are decoded and kept apart.
+    """
+
+    @classmethod
+    def of(cls, geometry: Geometry) -> BeforeDevice:
+        """Return it for a geometry."""
+        return cls(**{field: getattr(geometry, field) for field in geometry.__dataclass_fields__})
 
 
 def device_part(stimulus: Stimulus, geometry: Geometry) -> Split:

@@ -16,7 +16,7 @@ from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch.features import ALL, Outputs, Route, as_rows, blocks, check_layers, route, watching
 from cuebench.observers.torch.fingerprint import Identity
 from cuebench.observers.torch.placement import Placed
-from cuebench.observers.torch.transfer import on_device, to_host
+from cuebench.observers.torch.transfer import MAKES_CUES, on_device, to_host
 from cuebench.types import Capability, ObserverKind
 
 
@@ -90,6 +90,13 @@ class TorchObserver(ObserverBase):
     def device(self) -> Any:
         """Where it runs."""
         return self._placed.device
+
+    @property
+    def makes_cues(self) -> str:
+        """Kind of device on which it finishes pictures; empty for one that asks the module in a way of its own."""
+        own = type(self).submit is not TorchObserver.submit or type(self).respond is not TorchObserver.respond
+        kind = str(self.device.type)
+        return "" if own or kind not in MAKES_CUES else kind
 
     @property
     def precision(self) -> str:

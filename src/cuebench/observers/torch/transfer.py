@@ -11,9 +11,15 @@ import numpy as np
 from cuebench.arrays import Array, Pixels
 from cuebench.observers.base import Batch
 
+MAKES_CUES = frozenset({"cuda"})
+"""Kinds of device on which pictures are finished: on the CPU the processes that decode do it, all at once."""
+
 
 def on_device(batch: Batch, device: Any) -> Any:
-    """Return the images of a batch as uint8 N×H×W×3 on a device; networks that share images share the copy."""
+    """Return the images of a batch as uint8 N×H×W×3 on a device; networks that share images share the copy.
+
+    Images that are not finished (``SharedImages.render``) are finished there, once for all networks.
+    """
     assert batch.images is not None
     if batch.shared is None:
         copy = _copy(batch.images if batch.images.flags.writeable else batch.images.copy(), device)
@@ -21,7 +27,11 @@ def on_device(batch: Batch, device: Any) -> Any:
         return copy
     key = str(device)
     if key not in batch.shared.copies:
-        batch.shared.copies[key] = _copy(batch.shared.memory, device)
+        copy = _copy(batch.shared.memory, device)
+        if batch.shared.render is not None:
+            _wait_for_copies(device, copy)
+            copy = batch.shared.render(copy)
+        batch.shared.copies[key] = copy
     copy = batch.shared.copies[key]
     _wait_for_copies(device, copy)
     return copy[batch.first : batch.first + len(batch.images)]

@@ -272,9 +272,9 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     arguments = parser.parse_args(argv)
     cores = len(os.sched_getaffinity(0))
     on_gpu, on_cpu = (
-        {"count": 16384, "many_count": 8192, "model": "resnet50", "several": "resnet18,resnet50", "models": 8, "batch": 256,
-         "scale_model": "resnet18", "sizes": [1000, 10_000, 100_000], "precision": "bfloat16",
-         "workers": sorted({cores, max(1, cores // 2)}, reverse=True)},
+        {"count": 16384, "many_count": 8192, "model": "resnet50", "several": "resnet18,resnet50",
+         "models": 8, "batch": 256, "scale_model": "resnet18", "sizes": [1000, 10_000, 100_000],
+         "precision": "bfloat16", "workers": sorted({cores, max(1, cores // 2)}, reverse=True)},
         {"count": 320, "many_count": 64, "model": "resnet18", "several": "resnet18", "models": 4, "batch": 32,
          "scale_model": "tiny", "sizes": [500, 2000, 8000], "precision": "float32", "workers": [cores]},
     )  # fmt: skip
@@ -290,6 +290,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
 def main(argv: Sequence[str] = ()) -> dict[str, Any]:
     """Measure and print; a part that fails prints its error, and the others go on."""
     a = _arguments(argv)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a part that is running is stopped, too
     shared = Path("/dev/shm")
     scratch = a.scratch or (shared if shared.is_dir() and shutil.disk_usage(shared).free > 8 * 2**30 else None)
     wanted = [part for part in PARTS if part in a.parts.split(",")]

@@ -216,6 +216,8 @@ def ratios(found: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, f
             n, seconds = settings["models"], r["together"]["seconds"]
             ratio[f"{n} × {name} / (decode once + {n} forwards)"] = seconds / r["decode once + forwards"]
             ratio[f"{n} single passes / {n} × {name} together"] = n * r["one pass"] / seconds
+            if settings["device"] == "cpu":
+                ratio["CPU time of single passes / together"] = r["one pass, CPU ms"] / r["together"]["CPU ms"]
     if "first" in good:
         runs = [r for r in good["first"].values() if isinstance(r, Mapping)]
         ratio["seconds to the first answer"] = min(r["batch"] for r in runs)

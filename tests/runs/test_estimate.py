@@ -12,7 +12,7 @@ import pytest
 
 import cuebench as cb
 from cuebench.cli import invoke
-from cuebench.cli._plan import duration, size
+from cuebench.cli._plan import duration, print_plan, size
 from cuebench.errors import UserError
 from cuebench.runs.cost import NodesCost, ObserverCost, RunCost
 from cuebench.runs.estimate import estimate_cost
@@ -157,3 +157,14 @@ def test_the_command_prints_a_table(data_root: Path, tmp_path: Path, capsys: pyt
 def test_words_for_times_and_sizes() -> None:
     assert [duration(s) for s in (0.44, 12.3, 600, 7200)] == ["0.4 s", "12 s", "10 min", "2.0 h"]
     assert [size(b) for b in (12, 2048, 3 * 2**20, 5 * 2**30)] == ["12 B", "2 KiB", "3 MiB", "5.0 GiB"]
+
+
+def test_the_longest_observers_are_listed_and_the_others_added_up(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = tuple(ObserverCost(f"net{i}", "p", "", 10, 0, 10 / (i + 1), i + 1.0, 32, 100) for i in range(13))
+    cost = RunCost(130, 0, 10, 2, 5.0, 1.0, 2.0, 91.0, 0.1, None, 94.0, 1300, 0, 2**30, 0, rows, (), "forward", "rest")
+    print_plan(cost)
+    printed = capsys.readouterr().out
+    assert [f"net{i} " in printed for i in range(13)] == [False] * 3 + [True] * 10
+    assert "3 others" in printed
+    assert "6.0 s" in printed.split("3 others")[1].splitlines()[0]
+    assert "unknown" in printed  # the scoring

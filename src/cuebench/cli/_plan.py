@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from cuebench.runs.cost import RunCost
 
+MOST = 10
+"""Observers that are listed, those that take longest; the others are one line."""
 STAGES = {
     "start": "reading, hashing, loading",
     "decode": "decoding",
@@ -76,10 +78,14 @@ def print_plan(cost: RunCost, console: Console | None = None) -> None:
     if cost.stimuli_to_decode:
         speed = f"{cost.stimuli_to_decode:,} pictures, {rate(cost.decode_per_second)} with {cost.workers} processes"
         times.add_row(STAGES["decode"], duration(cost.decode_seconds), speed)
-    for row in (row for row in cost.observers if row.answers):
+    asked = sorted((row for row in cost.observers if row.answers), key=lambda row: -row.seconds)
+    for row in asked[:MOST]:
         name = f"{row.observer} · {row.protocol}" + (f" · {row.view}" if row.view else "")
         speed = f"{row.answers:,} answers, {rate(row.per_second)}, {row.batch_size} at once"
         times.add_row(name, duration(row.seconds), speed)
+    if others := asked[MOST:]:
+        answers = f"{sum(row.answers for row in others):,} answers"
+        times.add_row(f"{len(others)} others", duration(sum(row.seconds for row in others)), answers)
     times.add_row(STAGES["write"], duration(cost.write_seconds), size(cost.disk_bytes))
     scoring = "unknown" if cost.score_seconds is None else duration(cost.score_seconds)
     times.add_row(STAGES["score"], scoring, "")

@@ -13,6 +13,7 @@ decode     what processes decode that do nothing else, with the engine's own dec
 loader     a DataLoader loop with torchvision's transforms; the answers are kept in memory
 engine     ``cuebench.evaluate``, every answer stored: from files; with pixels cached by a run before
 many       several networks of one geometry: together; one after the other
+plan       what ``cuebench run --plan`` says of a run, and the run
 first      seconds from the command ``cuebench run`` to its first answer
 scale      peak memory and seconds for three numbers of stimuli, a process for each
 =========  ============================================================================================
@@ -41,7 +42,7 @@ import numpy as np
 
 from benchmarks import _jpegs
 
-PARTS = ("forward", "decode", "loader", "engine", "many", "first", "scale")
+PARTS = ("forward", "decode", "loader", "engine", "many", "plan", "first", "scale")
 PATIENCE = 240
 """Seconds after which a part is stopped."""
 _CODE = "import sys; from benchmarks._engine_parts import main; sys.exit(main(*sys.argv[1:]))"
@@ -159,6 +160,15 @@ def show_many(r: Mapping[str, Any]) -> None:
                   f"forward {found['forward']:,.0f} /s")  # fmt: skip
 
 
+def show_plan(r: Mapping[str, Any]) -> None:
+    cost, stages = r["cost"], r["run"]["stages"]
+    parts = {name: cost[f"{name}_seconds"] or 0.0 for name in ("start", "decode", "forward", "write", "score")}
+    listed = ", ".join(f"{name} {seconds:.1f}" for name, seconds in parts.items())
+    memory = f"memory {cost['memory_bytes'] / 2**20:,.0f} MiB; the probe took {r['probe seconds']:.1f} s"
+    print(f"  {'planned':44}{cost['seconds']:12.1f} s; {listed}; {memory}")
+    print(f"  {'taken':44}{stages['all']:12.1f} s; " + ", ".join(f"{name} {s:.1f}" for name, s in stages.items()))
+
+
 def show_first(r: Mapping[str, Any]) -> None:
     for name, found in r.items():
         if isinstance(found, Mapping):
@@ -180,6 +190,7 @@ SHOW: dict[str, Callable[[Mapping[str, Any]], None]] = {
     "loader": _rows,
     "engine": _rows,
     "many": show_many,
+    "plan": show_plan,
     "first": show_first,
     "scale": show_scale,
 }
@@ -218,6 +229,8 @@ def ratios(found: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, f
             ratio[f"{n} single passes / {n} × {name} together"] = n * r["one pass"] / seconds
             if settings["device"] == "cpu":
                 ratio["CPU time of single passes / together"] = r["one pass, CPU ms"] / r["together"]["CPU ms"]
+    if "plan" in good:
+        ratio["seconds planned / taken"] = good["plan"]["cost"]["seconds"] / good["plan"]["run"]["stages"]["all"]
     if "first" in good:
         runs = [r for r in good["first"].values() if isinstance(r, Mapping)]
         ratio["seconds to the first answer"] = min(r["batch"] for r in runs)

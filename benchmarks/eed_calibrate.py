@@ -1,4 +1,4 @@
-"""How accurate M cycles are, on many photographs: ``PYTHONPATH=src python benchmarks/eed_calibrate.py FOLDER``.
+"""How accurate M cycles are, on many photographs: ``PYTHONPATH=src python benchmarks/eed_calibrate.py FOLDER [M …]``.
 
 Needs a CUDA device: the reference is 16,384 explicit steps of every photograph. Prints, for each diffusion time and
 number of cycles, the worst, the 1st percentile and the median PSNR (values clipped to [0, 255], no stretch), and which
@@ -83,7 +83,7 @@ def main() -> None:
         state = advanced(state, (Cycle(1, 0.4),) * (steps - done))
         reference, done = state, steps
         worst = []
-        for count in CYCLES:
+        for count in map(int, sys.argv[2:]) if sys.argv[2:] else CYCLES:
             (cycles,) = cycle_plan([time], count, Scheme().longest_step).parts
             work = sum(cycle.steps for cycle in cycles)
             if work > steps / 2:

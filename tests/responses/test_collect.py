@@ -325,11 +325,11 @@ def test_a_summary_is_not_shown_the_truth(stimuli: StimulusSet, tmp_path: Path) 
 
     run([replace(job(Counting(), stimuli, tmp_path), reduce=summary)])
     assert {(s.label, s.shape, s.texture, s.shape_source, s.condition) for s in seen} == {("", "", "", "", "")}
-    # The probe comes first; the first two are asked twice.
-    assert [s.sha256 for s in [*seen[1:9], *seen[11:]]] == [s.sha256 for s in stimuli]
+    # The probe comes first; the first two are asked twice. Threads summarise later shards in any order.
+    assert sorted(s.sha256 for s in [*seen[1:9], *seen[11:]]) == sorted(s.sha256 for s in stimuli)
 
 
-def test_workers_and_batch_sizes_change_no_answer(stimuli: StimulusSet, tmp_path: Path) -> None:
+def test_workers_and_shard_sizes_change_no_answer(stimuli: StimulusSet, tmp_path: Path) -> None:
     one, two = job(Counting("one"), stimuli, tmp_path), job(Counting("two"), stimuli, tmp_path)
     run([one], workers=0, shard_size=5)
     run([two], workers=2, shard_size=32)

@@ -100,7 +100,7 @@ def collect(
     progress = progress or Progress(on_event)
     progress.total = sum(len(job.stimuli) for job in jobs)
     progress.tell("start", f"{progress.total:,} answers to collect")
-    shared = _Shared(shard_size, progress, pieces or Pieces(), device or Device(), cache, compiling)
+    shared = _Shared(shard_size, progress, Pieces() if pieces is None else pieces, device or Device(), cache, compiling)
     streams = []
     for _, group in groupby(sorted(jobs, key=_set_of), key=_set_of):
         jobs_of_set = list(group)
@@ -326,7 +326,7 @@ class _Stream:
         answered: deque[_Answered] = deque()
         geometries = [job.geometry for job in group]
         pinned = any(str(job.observer.device).startswith("cuda") for job in group)
-        behind = ANSWERED_AHEAD + max(len(job.others) for job in group)
+        behind = ANSWERED_AHEAD + max((len(job.others) for job in group), default=0)
         ahead = max(1, self._shards_in_memory(group) - behind)
         pool.empty()
         try:

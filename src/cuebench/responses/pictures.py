@@ -305,7 +305,12 @@ class BatchPictures:
     def _read_kept(self, number: int, cached: Cached) -> bool:
         """Begin to read the pixels of one geometry from the cache; False where it does not hold them."""
         size = image_bytes(self._geometries[number])
-        kept = cached.cache.find(cached.paths[self._geometries[number]], self._count, size)
+        path = cached.paths[self._geometries[number]]
+        try:
+            kept = cached.cache.find(path, self._count, size)
+        except DamagedPixels as error:
+            self._drop_kept(cached, path, str(error))
+            return False
         if kept is None:
             return False
         step = 4 * _task_size(self._count, self._pool.workers)
@@ -376,8 +381,7 @@ class BatchPictures:
         self._reading = []
         for number, (kept, reason) in damaged.items():
             assert self._cached is not None
-            self._cached.cache.drop(kept.path)
-            self._pool.tell(f"damaged pixels in the cache are decoded again: {reason}")
+            self._drop_kept(self._cached, kept.path, reason)
             self._again([number])
         decoded: set[int] = set()
         for numbers, done in self._decoding:
@@ -390,6 +394,10 @@ class BatchPictures:
         if self._cached is not None and decoded:
             self._keep(decoded, self._cached)
         return self._failed
+
+    def _drop_kept(self, cached: Cached, path: Path, reason: str) -> None:
+        cached.cache.drop(path)
+        self._pool.tell(f"damaged pixels in the cache are decoded again: {reason}")
 
     def _keep(self, numbers: Iterable[int], cached: Cached) -> None:
         """Begin to write what was decoded to the cache; nothing that may be otherwise the next time."""

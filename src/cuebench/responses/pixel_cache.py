@@ -156,7 +156,13 @@ class PixelCache:
         return self.folder / place / f"{shown}{SUFFIX}"
 
     def find(self, path: Path, count: int, image_bytes: int) -> Kept | None:
-        """Return what is kept of a shard; None where it is not, or where the file is damaged."""
+        """Return what is kept of a shard; None where it is not.
+
+        Raises
+        ------
+        DamagedPixels
+            The file is not what was written.
+        """
         try:
             with path.open("rb") as file:
                 file.seek(-_END, os.SEEK_END)
@@ -166,15 +172,17 @@ class PixelCache:
                 file.seek(count * image_bytes)
                 table: dict[str, Any] = json.loads(file.read(length))
             kept = Kept(path, tuple(table["hashes"]), {int(k): str(v) for k, v in table["unreadable"].items()})
+            if len(kept.hashes) != count:
+                raise DamagedPixels(f"{path}: of another length")
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            self.drop(path)
-            return None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            known = isinstance(error, DamagedPixels)
+            raise error if known else DamagedPixels(f"{path}: {type(error).__name__}: {error}") from None
         with suppress(OSError):
             os.utime(path)  # the time of its last use
         self._used.add(path)
-        return kept if len(kept.hashes) == count else None
+        return kept
 
     def make_room(self, path: Path, size: int) -> bool:
         """Delete what other runs have left, the oldest first, until a file fits; False: it does not."""

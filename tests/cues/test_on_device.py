@@ -12,6 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from cuebench.cues import channel_shuffle, contrast, eed, gaussian_blur, voronoi_shuffle  # noqa: E402
+from cuebench.cues.base import Tolerance  # noqa: E402
 from cuebench.errors import UserError  # noqa: E402
 from cuebench.observers.preprocess import Geometry  # noqa: E402
 from cuebench.protocols.corruption_robustness.corruptions import corruptions  # noqa: E402
@@ -41,6 +42,7 @@ MORE = {
     "low_pass": [{"sigma": 2.0, "border": 0.9}],
 }
 """Options beyond the published levels."""
+SHORT = Tolerance(1, 5e-3)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -80,6 +82,11 @@ def all_options(name):
     return options
 
 
+def tolerance_of(name):
+    """What is held here: diffusions of these tests are short, and rounding has no time to grow."""
+    return SHORT if name.startswith(("eed", "texture_residual")) else cues.get(name).info.device
+
+
 def on_both(name, images, options):
     function = cues.get(name)
     seeds = {"rng": list(range(5, 5 + len(images)))} if function.info.random else {}
@@ -92,10 +99,19 @@ def on_both(name, images, options):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_pixels_agree_for_all_options(name):
-    tolerance = cues.get(name).info.device
+    tolerance = tolerance_of(name)
     for options in all_options(name):
         found, wanted = on_both(name, photograph_like(), options)
         assert not (problem := beyond(tolerance, found, wanted)), f"{options}: {problem}"
+
+
+def test_a_long_diffusion_keeps_its_tolerance():
+    """Rounding that the fast scheme enlarges: PyTorch and Numba, both in float32, on a photograph."""
+    skimage = pytest.importorskip("skimage.data")
+    image = skimage.astronaut()[None, 60:156, 150:262]
+    found, wanted = on_both("eed", image, {"time": 6553.6, "cycles": 30})
+    assert not (problem := beyond(eed.info.device, found, wanted)), problem
+    assert beyond(Tolerance(1, 1e-6, 120), found, wanted)  # and the comparison can fail
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -107,7 +123,7 @@ def test_small_and_grey_images(name):
         if name == "power_equalisation":  # the phase of a frequency without power is rounding noise
             assert found.shape == wanted.shape
             continue
-        assert not (problem := beyond(function.info.device, found, wanted)), f"{shape}: {problem}"
+        assert not (problem := beyond(tolerance_of(name), found, wanted)), f"{shape}: {problem}"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -118,8 +134,8 @@ def test_an_image_does_not_depend_on_its_batch(name):
     together = function(images, **({"rng": [1, 2, 3]} if random else {}), **function.info.quick)
     alone = function(images[1:2], **({"rng": [2]} if random else {}), **function.info.quick)
     gap = (together[1].int() - alone[0].int()).abs()
-    assert gap.max() <= function.info.device.levels
-    assert gap.float().mean() <= function.info.device.share
+    assert gap.max() <= tolerance_of(name).levels
+    assert gap.float().mean() <= tolerance_of(name).share
     assert torch.equal(images, before)
 
 
@@ -155,7 +171,7 @@ def test_random_numbers_are_those_of_numpy():
 
     seeds = [0, 1, 2**63 + 5, 12345678901234567890123]
     plain, moved = ([np.random.default_rng(seed) for seed in seeds] for _ in range(2))
-    for count in (5003, 64):  # the generators go on where they were
+    for count in (5003, 0, 64):  # the generators go on where they were
         found = _pcg64.random(moved, count, torch.device(DEVICE)).cpu().numpy()
         assert np.array_equal(found, np.stack([rng.random(count) for rng in plain]))
 

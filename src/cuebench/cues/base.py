@@ -31,11 +31,13 @@ DTYPES = "uint8 in [0, 255], or float16, float32, float64 in [0, 1]"
 class Tolerance(NamedTuple):
     """How far pixels made on a device may lie from those of the CPU: 8-bit values, of a photograph.
 
-    At most `share` of the values of an image differ, and by at most `levels` grey levels. No arguments: none differs.
+    At most `share` of the values of an image differ, and by at most `levels` grey levels; the PSNR of the image is at
+    least `decibels`. No arguments: none differs.
     """
 
     levels: int = 0
     share: float = 0.0
+    decibels: float = 0.0
 
 
 @dataclass(frozen=True)

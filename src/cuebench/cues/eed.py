@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from cuebench.arrays import Array
-from cuebench.cues._eed.accuracy import cycles_for
+from cuebench.cues._eed.accuracy import ON_DEVICE, cycles_for
 from cuebench.cues._eed.backends import BACKENDS, DEVICES, backend_for
 from cuebench.cues._eed.plan import Plan, cycle_plan, explicit_plan
 from cuebench.cues._eed.scheme import Boundary, Diffusivity, Report, Scheme
-from cuebench.cues.base import CueInfo, Tolerance, as_batch, is_tensor
+from cuebench.cues.base import CueInfo, as_batch, is_tensor
 from cuebench.cues.parameters import check_choice, check_number, check_whole
 from cuebench.errors import UserError
 
@@ -28,7 +28,7 @@ CUE = CueInfo(
     reference="Heinert et al., Shape Bias and Robustness Evaluation via Cue Decomposition",
     quick={"steps": 4},
     levels={"steps": (STEPS_SEGMENTATION, STEPS_CLASSIFICATION)},
-    device=Tolerance(1, 5e-3),
+    device=ON_DEVICE,
 )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from cuebench.arrays import Array
-from cuebench.cues.base import CueInfo, Tolerance, as_batch, is_tensor
+from cuebench.cues._eed.accuracy import ON_DEVICE
+from cuebench.cues.base import CueInfo, as_batch, is_tensor
 
 CENTRE = 0.5
 """Grey level that stands for 'no difference'."""
@@ -15,7 +16,7 @@ CUE = CueInfo(
     reference="Heinert et al., Shape Bias and Robustness Evaluation via Cue Decomposition (tex.EED)",
     quick={"steps": 2},
     passes_to="eed",
-    device=Tolerance(1, 5e-3),
+    device=ON_DEVICE,
 )
 
 

@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cuebench.arrays import Pixels
-from cuebench.cues.versions import recipe_versions
 from cuebench.errors import all_problems
 from cuebench.observers.preprocess import Geometry
 from cuebench.responses.again import Difference, Examiner, first_asked_twice, note_of
@@ -36,7 +35,6 @@ from cuebench.responses.job import Job, Pieces, Progress
 from cuebench.responses.pictures import BatchPictures, Cached, DecodePool, first_picture, image_bytes
 from cuebench.responses.pixel_cache import PixelCache
 from cuebench.responses.store import SHARD, Columns, batches
-from cuebench.stimuli.on_device import BeforeDevice, before_device
 from cuebench.types import Stimulus, StimulusSet
 
 _OF_A_MODEL = (Exception, SystemExit)
@@ -367,7 +365,7 @@ class _Stream:
         paths = {}
         for job in jobs:
             if job.geometry is not None and job.geometry not in paths:
-                paths[job.geometry] = cache.path(*_cached_as(stimuli, job))
+                paths[job.geometry] = cache.path(*job.decides_pixels(stimuli))
         return Cached(cache, paths) if paths else None
 
     def _shards_in_memory(self, group: Sequence[Job]) -> int:
@@ -417,16 +415,6 @@ class _Stream:
             if error is not None:
                 self._drop(job, error)
         answered.shard.pictures.give_back()
-
-
-def _cached_as(stimuli: Sequence[Stimulus], job: Job) -> tuple[Sequence[Stimulus], Geometry, Mapping[str, str]]:
-    """Return what decides the pixels of a job: stimuli with what is done to files, geometry, versions of the cues."""
-    geometry = job.geometry
-    assert geometry is not None
-    if isinstance(geometry, BeforeDevice):
-        begun = [before_device(stimulus, geometry) for stimulus in stimuli]
-        return begun, geometry, recipe_versions({(s.recipe, not s.path) for s in begun if s.recipe})
-    return stimuli, geometry, (job.shards.key.preprocess or {}).get("recipes", {})
 
 
 def _store(

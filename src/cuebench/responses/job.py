@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from cuebench.arrays import Array, Pixels
+from cuebench.cues.versions import recipe_versions
 from cuebench.errors import UserError
 from cuebench.observers.base import Answers, Batch, ObserverBase, SharedImages
 from cuebench.observers.preprocess import Geometry, Preprocess
 from cuebench.responses.events import Event, EventKind, OnEvent
 from cuebench.responses.store import Columns, ShardFolder
 from cuebench.responses.table import Reduce
-from cuebench.stimuli.on_device import BeforeDevice, render_on_device
+from cuebench.stimuli.on_device import BeforeDevice, before_device, render_on_device
 from cuebench.types import Capability, Failure, Stimulus, StimulusSet
 
 OUT_OF_MEMORY = ("out of memory", "allocate memory", "alloc_failed")
@@ -293,6 +294,15 @@ class Job(Question):
     shards: ShardFolder
     record: JobRecord
     others: tuple[ObserverBase, ...] = ()
+
+    def decides_pixels(self, stimuli: Sequence[Stimulus]) -> tuple[Sequence[Stimulus], Geometry, Mapping[str, str]]:
+        """Return what decides decoded pixels: stimuli with what is done to files, geometry, versions of the cues."""
+        geometry = self.geometry
+        assert geometry is not None
+        if isinstance(geometry, BeforeDevice):
+            begun = [before_device(stimulus, geometry) for stimulus in stimuli]
+            return begun, geometry, recipe_versions({(s.recipe, not s.path) for s in begun if s.recipe})
+        return stimuli, geometry, (self.shards.key.preprocess or {}).get("recipes", {})
 
     def on_device(self, number: int) -> Job:
         """Return the same job for the observer on one of its devices, counted round and round."""

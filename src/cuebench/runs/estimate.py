@@ -231,20 +231,19 @@ class _Probe:
                 waiting = [job for job in group if job.geometry is not None and of_set.missing[job]]
                 for shard in _union([shard] for job in waiting for shard in of_set.missing[job]):
                     wanted = {g: job for job in waiting if (g := job.geometry) is not None}
-                    fresh = {g for g, job in wanted.items() if not self._is_kept(shard, g, job)}
+                    fresh = {g for g, job in wanted.items() if not self._is_kept(shard, job)}
                     if fresh:
                         pictures += len(shard)
                         seconds += len(shard) * of_set.decode_each * len(fresh) / len(wanted)
                         new_bytes += len(shard) * sum(map(image_bytes, fresh)) if self.options.cache else 0
         return pictures, seconds, min(new_bytes, int(self.options.cache_size * 2**30))
 
-    def _is_kept(self, shard: Sequence[Stimulus], geometry: Geometry, job: Job) -> bool:
+    def _is_kept(self, shard: Sequence[Stimulus], job: Job) -> bool:
         """Tell whether the cache holds these pixels."""
         if not self.options.cache or not Path(self.options.cache).is_dir():
             return False
         cache = PixelCache(Path(self.options.cache), int(self.options.cache_size * 2**30))
-        recipes = (job.shards.key.preprocess or {}).get("recipes", {})
-        return cache.path(shard, geometry, recipes).is_file()
+        return cache.path(*job.decides_pixels(shard)).is_file()
 
     # ------------------------------------------------------------------------------------------ answering
 

@@ -227,12 +227,16 @@ def _check_device(cue: _Cue) -> None:
 def beyond(tolerance: Tolerance, found: Array, wanted: Array) -> str:
     """Say in words how pixels N×H×W×C of a device lie further from the CPU's than a tolerance; empty: they do not."""
     gap = np.abs(found.astype(np.int64) - wanted)
+    error = (gap.astype(np.float64) ** 2).reshape(len(gap), -1).mean(axis=1).max()
+    decibels = 10 * np.log10(255**2 / error) if error else np.inf
     share = (gap > 0).reshape(len(gap), -1).mean(axis=1).max()
     # On a small image one value is a large share.
     allowed = max(tolerance.share, 1 / gap[0].size) if tolerance.share else 0
-    if gap.max() <= tolerance.levels and share <= allowed:
+    if gap.max() <= tolerance.levels and share <= allowed and decibels >= tolerance.decibels:
         return ""
-    return f"{share:.2%} of the values differ, by up to {gap.max()}; allowed {tolerance.share:.2%}, {tolerance.levels}"
+    found_text = f"{share:.2%} of the values differ, by up to {gap.max()} ({decibels:.1f} dB)"
+    least = f", {tolerance.decibels:g} dB" if tolerance.decibels else ""
+    return f"{found_text}; allowed {tolerance.share:.2%}, {tolerance.levels}{least}"
 
 
 def _refused(cue: _Cue, what: str, image: Array, **options: Any) -> None:

@@ -31,8 +31,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cuebench.cues.base import Tolerance
+
 MARGIN = 0.25
 """dB on top of the wanted accuracy."""
+
+ON_DEVICE = Tolerance(128, 0.5, 45)
+"""How near pixels of a device are to the CPU's, with any options. The fast scheme enlarges the rounding of float32: one
+unit in the last place of the input moves as much on one and the same CPU."""
 
 CYCLES = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 WORST = {

@@ -350,7 +350,7 @@ def _numbers(file: Path, table: pa.Table, column: str) -> Floats:
     values = table[column]
     try:
         return np.asarray(values.cast(pa.float64()).to_numpy(), np.float64)
-    except pa.ArrowInvalid:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         numbers = np.array([_number(v) for v in values.to_pylist()], dtype=object)
     # Empty cells and 'na' are missing values, as in the public raw data; anything else that is no number is a mistake.
     bad = [i for i, n in enumerate(numbers) if n is None]

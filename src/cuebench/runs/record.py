@@ -32,6 +32,7 @@ from cuebench.processes import warn
 from cuebench.protocols.headline import remember_headline
 from cuebench.registry import BUILT_IN, protocols
 from cuebench.responses.job import JobRecord
+from cuebench.runs.record_form import check_record
 from cuebench.types import Failure, Headline
 
 __all__ = ["DamagedRecord", "JobRecord", "RunOptions", "RunRecord", "locked", "note_scored", "now", "parse_settings"]
@@ -208,6 +209,7 @@ class RunRecord:
             if body["format"] < 4:
                 body["arguments"] = {**body["arguments"], "shard_size": body["arguments"]["batch_size"]}
             known = {name: body[name] for name in cls.__dataclass_fields__ if name in body}
+            check_record(known, cls, RunOptions)
             known["jobs"] = [JobRecord.parse(job) for job in known["jobs"]]
             for name in ("failures", "skipped"):
                 known[name] = [Failure(**f) for f in known[name]]
@@ -216,8 +218,9 @@ class RunRecord:
                 if headline := record.headline(name):
                     remember_headline(name, headline)
             return record
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise DamagedRecord(f"{out / 'run.json'} is damaged or incomplete: {error!r}", _RUN_AGAIN) from None
+        except (KeyError, TypeError, AttributeError, ValueError, UserError) as error:
+            why = error.message if isinstance(error, UserError) else repr(error)
+            raise DamagedRecord(f"{out / 'run.json'} is damaged or incomplete: {why}", _RUN_AGAIN) from None
 
 
 class DamagedRecord(UserError):

@@ -17,6 +17,7 @@ from cuebench._version import __version__
 _PUBLIC = {
     "evaluate": "cuebench.runs.evaluate",
     "Scores": "cuebench.runs.scores",
+    "allow_code": "cuebench.registry",
     "load": "cuebench.runs.scores",
     "merge": "cuebench.runs.merge",
     "score": "cuebench.runs.score",
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from cuebench.observers.base import Batch, Observer
     from cuebench.observers.preprocess import Preprocess
     from cuebench.observers.wrap import wrap
+    from cuebench.registry import allow_code
     from cuebench.runs.evaluate import evaluate
     from cuebench.runs.merge import merge
     from cuebench.runs.score import score
@@ -59,6 +61,7 @@ __all__ = [
     "StimulusSet",
     "UserError",
     "__version__",
+    "allow_code",
     "evaluate",
     "load",
     "merge",

@@ -1,8 +1,8 @@
 """Change files at random, by a seed: their bytes, or their structure; then repair the checksums that would hide it.
 
 Bytes: bits, cuts, repeats, insertions, words that readers know. Structure: values, keys, columns and rows of a file
-that stays valid JSON, CSV or Parquet. A reader that compares a checksum first would refuse nearly all of it at its door, so
-``checksums.py`` computes them anew for three of four inputs.
+that stays valid JSON, CSV or Parquet. A reader that compares a checksum first would refuse nearly all of it at its
+door, so ``checksums.py`` computes them anew for three of four inputs.
 """
 
 from __future__ import annotations

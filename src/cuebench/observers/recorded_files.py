@@ -233,6 +233,8 @@ def _in_order(file: Path, columns: list[str]) -> list[str]:
         raise UserError(f"{file}: both {' and '.join(sorted(kinds))} columns", "keep the logits or the probabilities")
     kind, numbered = kinds.pop(), dict[int, str]()
     for column in columns:
+        if len(column.rpartition("_")[2]) > 9:
+            raise UserError(f"{file}: column {column[:40]}… has no number of a class", f"write {kind}_0, {kind}_1, …")
         other = numbered.setdefault(int(column.rpartition("_")[2]), column)
         if other != column:
             raise UserError(f"{file}: columns {other} and {column} have the same number", "keep one of them")

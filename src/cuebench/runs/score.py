@@ -12,7 +12,7 @@ import numpy as np
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
 from cuebench.protocols.base import Protocol, Result, ScoreOptions, score_rows, unmeasured_row
-from cuebench.registry import BUILT_IN, OBJECT, SCHEME, protocols
+from cuebench.registry import BUILT_IN, OBJECT, SCHEME, named_by_data, protocols
 from cuebench.responses.job import failure_of
 from cuebench.responses.store import Memory, Shards, gather
 from cuebench.responses.table import Responses
@@ -84,7 +84,8 @@ def find_protocols(record: RunRecord, objects: Iterable[str | Protocol] = ()) ->
         if name in names or (name in protocols and not origin.startswith(SCHEME)):
             continue
         if origin.startswith(SCHEME):
-            protocols.resolve(origin)
+            with named_by_data(f"the record of this run, for its protocol {name!r},"):
+                protocols.resolve(origin)
         elif origin == BUILT_IN:
             protocols.get(name)  # raises, with the names that there are
         elif origin in (OBJECT, "an object of this session"):

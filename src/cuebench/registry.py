@@ -276,7 +276,7 @@ class Registry:
 # ------------------------------------------------------------------------------------------ whose code may run
 
 ALLOW_CODE = "CUEBENCH_ALLOW_CODE"
-"""Environment variable: Python files that recipes and records may name, separated as in ``PATH``; workers inherit it."""
+"""Environment variable: Python files that recipes and records may name, as in ``PATH``. Workers inherit it."""
 _named_by: ContextVar[str] = ContextVar("named_by", default="")
 
 

@@ -96,8 +96,8 @@ def _read(out: Path, name: str) -> pa.Table:
     record = RunRecord.read(out) if (out / "run.json").is_file() else RunRecord({}, status="complete")
     if record.status != "complete" and not record.scored:
         raise UserError(
-            f"{out} has no scores that belong to its answers: its run was not finished (status: {record.status})",
-            f"run the same command to its end, or {score_again}",
+            f"{unfinished(out, record)}; it has no scores that belong to its answers",
+            f"run the same command again: it goes on where it stopped; or score what there is: cuebench score {out}",
         )
     path = out / name
     if not path.is_file():
@@ -109,6 +109,16 @@ def _read(out: Path, name: str) -> pa.Table:
         return read_parquet(data)
     except DamagedFile as error:
         raise UserError(f"{path} is damaged: {error}", score_again) from None
+
+
+def unfinished(out: Path, record: RunRecord) -> str:
+    """Say that a run did not come to its end, and why, as far as its record knows; empty where it did."""
+    if record.status in ("complete", "collected"):
+        return ""
+    ended = (
+        "its process was killed or ended by itself, or still works" if record.status == "running" else "it was stopped"
+    )
+    return f"the run in {out} was not finished: {ended} (status: {record.status})"
 
 
 def _unknown(data: bytes, record: RunRecord) -> str:

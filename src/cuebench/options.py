@@ -185,7 +185,7 @@ def split(settings: Sequence[str], reserved: Mapping[str, str] | None = None) ->
 
 
 def query_options(query: str, part: str) -> dict[str, str]:
-    """Read ``a=1&b=2``, the options behind ``?``; one that is written twice is an error, not "the last one counts".
+    """Read ``a=1&b=2``, the options behind ``?``; one that is written twice, or without a value, is an error.
 
     Parameters
     ----------
@@ -196,6 +196,8 @@ def query_options(query: str, part: str) -> dict[str, str]:
     """
     pairs = parse_qsl(query, keep_blank_values=True)
     options = dict(pairs)
+    if empty := [key for key, value in pairs if not value.strip()]:
+        raise UserError(f"{part}: option {empty[0]!r} has no value", f"write {empty[0]}=VALUE, or leave it out")
     if len(options) < len(pairs):
         repeated = sorted(key for key in options if sum(key == other for other, _ in pairs) > 1)
         raise UserError(f"{part}: option {repeated[0]!r} is written twice", "keep one of them")

@@ -332,6 +332,44 @@ def _file_of(spec: str) -> str:
     return spec.removeprefix(SCHEME).rpartition(":")[0]
 
 
+LOADED_BY_PATH = "cuebench_user_"
+"""How the names of modules begin that are imported from a path; a hash of the path ends them."""
+
+
+def name_of_file(path: str | Path) -> str:
+    """Return the name of the module that a Python file becomes: two files of one name in two folders are two modules.
+
+    A digest, not ``hash()``: the name is the same in every process, so what the module defines can travel between them.
+    """
+    file = Path(path).expanduser().absolute()
+    return f"{LOADED_BY_PATH}{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:12]}"
+
+
+def import_file(path: str | Path) -> ModuleType:
+    """Run a Python file as a module; whatever it raises is raised here.
+
+    Raises
+    ------
+    UserError
+        Where there is no such file.
+    """
+    file = Path(path).expanduser().absolute()
+    if not file.is_file():
+        raise UserError(f"there is no Python file {path}", f"write {SCHEME}FILE.py:NAME")
+    name = name_of_file(file)
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise UserError(f"{path} cannot be imported as a Python file", "its name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # so that classes defined there can be pickled
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
 def load_file(path: str | Path) -> ModuleType:
     """Import a Python file under a name of its own: once, and again after it was changed.
 
@@ -349,22 +387,13 @@ def load_file(path: str | Path) -> ModuleType:
 
 @lru_cache
 def _imported(path: str, modified: int, size: int) -> ModuleType:
-    # A digest, not hash(): the module has the same name in every process, so what it defines can travel between them.
-    name = f"_cuebench_file_{hashlib.sha256(path.encode()).hexdigest()[:12]}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise UserError(f"{path} cannot be imported as a Python file", "its name must end in .py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        return import_file(path)
+    except UserError:
+        raise
     except (Exception, SystemExit) as error:
-        del sys.modules[name]
-        if isinstance(error, UserError):
-            raise
         message = f"{path} cannot be imported: {type(error).__name__}: {error}"
         raise UserError(message, f"correct the file; python {path} shows the traceback") from error
-    return module
 
 
 def expose(package: str, parts: Registry) -> None:

@@ -145,7 +145,7 @@ def parse_settings(names: Sequence[str], settings: Mapping[str, Any]) -> dict[st
         if name not in by_protocol:
             known = ", ".join(f"{n}.{o}" for n in names for o in protocols.get(n).options) or "none"
             raise UserError(
-                f"--set {key}: no protocol of this run is called {name!r}", f"PROTOCOL.OPTION=VALUE; here: {known}"
+                f"setting {key!r}: no protocol of this run is called {name!r}", f"PROTOCOL.OPTION=VALUE; here: {known}"
             )
         by_protocol[name][option] = value
     return {n: parse(protocols.get(n).options, texts, f"protocol {n!r}") for n, texts in by_protocol.items()}

@@ -27,6 +27,8 @@ GROUPS = {
 """Heading of ``cuebench --help`` → its verbs."""
 ALIASES = {"comparison": ("compare",), "check-data": ("data", "check"), "balance": ("data", "balance")}
 """Earlier names of verbs: they still work and are not listed."""
+ALLOW_CODE = "--allow-code"
+"""The flag that every verb has: ``--allow-code FILE.py``, again for more."""
 
 
 def verbs() -> list[str]:
@@ -81,12 +83,12 @@ def _without_allowed(arguments: Sequence[str]) -> list[str]:
     rest, words = [], iter(arguments)
     for word in words:
         flag, equals, file = word.partition("=")
-        if flag != "--allow-code":
+        if flag != ALLOW_CODE:
             rest.append(word)
             continue
         file = file if equals else next(words, "")
         if not file or not Path(file).expanduser().is_file():
-            raise UserError(f"--allow-code: there is no file {file!r}", "name a Python file that you trust")
+            raise UserError(f"{ALLOW_CODE}: there is no file {file!r}", "name a Python file that you trust")
         allow_code(file)
     return rest
 

@@ -243,6 +243,8 @@ class _WrongType(Exception):
         self.value, self.expected, self.where = value, expected, where
 
 
+_LARGEST = 2**63
+"""Whole numbers beyond this fit no array; JSON may hold numbers of any length."""
 _NOUNS: dict[Any, str] = {
     str: "text",
     int: "a whole number",
@@ -294,9 +296,9 @@ def _plain(value: Any, kind: Any) -> Any:
     truth = isinstance(value, bool) or type(value).__name__ == "bool_"
     if kind is bool and truth:
         return bool(value)
-    if kind is int and isinstance(value, numbers.Integral) and not truth:
+    if kind is int and isinstance(value, numbers.Integral) and not truth and abs(int(value)) < _LARGEST:
         return int(value)
-    if kind is float and isinstance(value, numbers.Real) and not truth:
+    if kind is float and isinstance(value, numbers.Real) and not truth and not abs(value) >= _LARGEST**16:
         return float(value) if not isinstance(value, int) else value
     if kind is str and isinstance(value, str):
         return str(value)

@@ -120,7 +120,11 @@ def parquet(**columns: list[Any]) -> bytes:
 def rows_of(path: Path) -> list[list[str]] | None:
     """Return the cells of a CSV as Python's own reader sees them; None where it does not agree with itself."""
     try:
-        rows = [row for row in csv.reader(io.StringIO(path.read_text("utf-8-sig"), newline=""), strict=True) if row]
+        rows = [
+            row
+            for row in csv.reader(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline=""), strict=True)
+            if row
+        ]
     except (csv.Error, UnicodeDecodeError):
         return None
     return rows if rows and len({len(row) for row in rows}) == 1 else None

@@ -56,7 +56,7 @@ def set_aside_besides(record: RunRecord, asked: Collection[JobRecord]) -> list[s
     """Say which answers of the run are touched by a changed observer although this command did not ask for them.
 
     A folder of answers is set aside as a whole where the observer answers differently now (``responses/again.py``),
-    with what it holds of protocols that are not measured now. Answers in other folders stay: those of the observer before.
+    with what it holds of protocols that are not measured now. Answers in other folders stay: those from before.
 
     Parameters
     ----------

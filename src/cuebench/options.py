@@ -293,13 +293,15 @@ def _plain(value: Any, kind: Any) -> Any:
     """Return a value that holds no others; a truth value is no number, though Python thinks so."""
     if kind not in _NOUNS:
         return value
-    truth = isinstance(value, bool) or type(value).__name__ == "bool_"
+    truth = isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")  # of Python, of NumPy
     if kind is bool and truth:
         return bool(value)
     if kind is int and isinstance(value, numbers.Integral) and not truth and abs(int(value)) < _LARGEST:
         return int(value)
-    if kind is float and isinstance(value, numbers.Real) and not truth and not abs(value) >= _LARGEST**16:
-        return float(value) if not isinstance(value, int) else value
+    if kind is float and isinstance(value, int) and not truth and abs(value) < _LARGEST:
+        return value
+    if kind is float and isinstance(value, numbers.Real) and not isinstance(value, int) and not truth:
+        return float(value)
     if kind is str and isinstance(value, str):
         return str(value)
     if kind is type(None) and value is None:

@@ -40,6 +40,7 @@ import pyarrow.parquet as pq
 from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.files import open_parquet, parquet_bytes, write_atomic, write_json
+from cuebench.responses.shard_form import check_columns
 from cuebench.types import Stimulus
 
 Columns = dict[str, Array]
@@ -149,6 +150,7 @@ class Shards:
         with _damage(path), self._open(path) as file:
             table = file.read(use_threads=False)
             columns = {name: _from_arrow(table.column(name).combine_chunks()) for name in table.column_names}
+            check_columns(columns, len(batch))
             return columns, _errors(table.schema)
 
     def count_rows(self, batch: Sequence[Stimulus]) -> int:

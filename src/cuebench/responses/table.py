@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
 from cuebench.types import ObserverKind, Stimulus, StimulusSet
 
@@ -53,6 +54,14 @@ class Responses:
     excluded: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     baseline_of: str = ""
+
+    def __post_init__(self) -> None:
+        logits = self.columns.get("logits")
+        if self.labels is not None and logits is not None and logits.shape[1:] != (len(self.labels),):
+            found = " × ".join(map(str, logits.shape[1:])) or "no"
+            classes = f"{len(self.labels)} classes of its label space {self.labels.name!r}"
+            hint = "run the same command again with --fresh"
+            raise UserError(f"the answers of {self.observer} have {found} logits for the {classes}", hint)
 
     def __len__(self) -> int:
         return len(self.stimulus)

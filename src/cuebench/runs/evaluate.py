@@ -25,7 +25,7 @@ from cuebench.responses.pictures import DecodePool, check_workers
 from cuebench.responses.pixel_cache import PixelCache
 from cuebench.responses.store import SHARD
 from cuebench.runs.forget import check_forgettable, forget
-from cuebench.runs.joining import OTHER_FOLDER, check_conditions, join
+from cuebench.runs.joining import OTHER_FOLDER, check_conditions, join, set_aside_besides
 from cuebench.runs.loading import OBJECT
 from cuebench.runs.plan import Plan, plan_run
 from cuebench.runs.record import DamagedRecord, RunOptions, RunRecord, locked, now
@@ -185,6 +185,8 @@ def _run(
             pieces.update({job.observer: job.batch_size for job in before.jobs if job.batch_size})
         _collect(plan, record, folder, options, pieces, pool, tell)
         _notice_damage(plan, notice)
+        for text in set_aside_besides(record, [job.record for job in plan.jobs]):
+            notice(text)
         rows = score_run(folder, record, record.options)
         record.notices = list(dict.fromkeys([*record.notices, *notices]))
         record.status, record.finished = "complete", now()

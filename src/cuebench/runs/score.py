@@ -11,13 +11,14 @@ import numpy as np
 
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
+from cuebench.processes import warn
 from cuebench.protocols.base import Protocol, Result, ScoreOptions, score_rows, unmeasured_row
-from cuebench.registry import BUILT_IN, OBJECT, SCHEME, protocols
+from cuebench.registry import BUILT_IN, OBJECT, SCHEME, named_by_data, protocols
 from cuebench.responses.job import failure_of
 from cuebench.responses.store import Memory, Shards, gather
 from cuebench.responses.table import Responses
 from cuebench.runs.record import JobRecord, RunOptions, RunRecord, locked, note_scored, parse_settings
-from cuebench.runs.results import read_stimuli, remove_other_tables, write_scores
+from cuebench.runs.results import read_stimuli, remove_other_tables, unfinished, write_scores
 from cuebench.runs.scores import Scores
 from cuebench.types import Failure, Score, StimulusSet
 
@@ -64,6 +65,8 @@ def score(
             common=options.common if common is None else common,
             settings={**options.settings, **(settings or {})},
         )
+        if why := unfinished(folder, record):
+            warn(f"{why}; only what it has is scored. Run the same command again: it goes on where it stopped")
         rows = score_run(folder, record, options)
         note_scored(folder, record)
     return Scores(tuple(rows), folder, record)
@@ -84,7 +87,8 @@ def find_protocols(record: RunRecord, objects: Iterable[str | Protocol] = ()) ->
         if name in names or (name in protocols and not origin.startswith(SCHEME)):
             continue
         if origin.startswith(SCHEME):
-            protocols.resolve(origin)
+            with named_by_data(f"the record of this run, for its protocol {name!r},"):
+                protocols.resolve(origin)
         elif origin == BUILT_IN:
             protocols.get(name)  # raises, with the names that there are
         elif origin in (OBJECT, "an object of this session"):

@@ -135,7 +135,9 @@ def evaluate(
         fresh=fresh,
         settings=dict(settings or {}),
     )
-    scores = _run(_observers(observers), _protocols(protocols), data_root, Path(out), options, on_event or ignore)
+    scores = _run(
+        listed_observers(observers), protocol_names(protocols), data_root, Path(out), options, on_event or ignore
+    )
     if scores.failures and on_event is None:  # without a listener a gap in a table would be silent
         warnings.warn("not measured: " + "; ".join(scores.failures), RuntimeWarning, stacklevel=2)
     return scores
@@ -159,7 +161,7 @@ def _run(
         notices.append(text)
         tell(Event("notice", text))
 
-    with locked(folder, notice), _decoders(wanted, options, notice) as pool:
+    with locked(folder, notice), start_decoders(wanted, options, notice) as pool:
         if options.fresh:
             check_forgettable(folder)
         before = None if options.fresh else _earlier_run(folder, notice)
@@ -195,7 +197,7 @@ def _run(
     return Scores(tuple(rows), folder, record)
 
 
-def _observers(observers: str | Observer | Iterable[str | Observer]) -> list[str | Observer]:
+def listed_observers(observers: str | Observer | Iterable[str | Observer]) -> list[str | Observer]:
     """Return a list of specs and objects; anything else is refused with what it lacks."""
     if isinstance(observers, str) or is_observer(observers):
         return [cast("str | Observer", observers)]
@@ -210,7 +212,7 @@ def _observers(observers: str | Observer | Iterable[str | Observer]) -> list[str
     return wanted
 
 
-def _protocols(wanted: str | Protocol | Iterable[str | Protocol]) -> list[str]:
+def protocol_names(wanted: str | Protocol | Iterable[str | Protocol]) -> list[str]:
     """Return the names of protocols; files and objects are added to the registry of this process."""
     several = list(wanted) if isinstance(wanted, Iterable) and not isinstance(wanted, str) else [wanted]
     by_name: dict[str, Any] = {}
@@ -222,7 +224,7 @@ def _protocols(wanted: str | Protocol | Iterable[str | Protocol]) -> list[str]:
     return list(by_name)
 
 
-def _decoders(wanted: Sequence[str | Observer], options: RunOptions, tell: Callable[[str], None]) -> DecodePool:
+def start_decoders(wanted: Sequence[str | Observer], options: RunOptions, tell: Callable[[str], None]) -> DecodePool:
     """Start the decoding processes, and to import torch: both go on while stimuli are read and models are loaded."""
     workers = check_workers(options.workers)
     schemes = {o.partition(":")[0] for o in wanted if isinstance(o, str)}

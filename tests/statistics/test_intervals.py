@@ -110,7 +110,7 @@ def test_several_answers_to_one_image_are_resampled_together():
 def test_same_seed_same_bytes_in_any_order_and_another_seed_differs():
     terms, clusters = made()
     first = {k: ratio_intervals([terms], clusters, k, seed=1, resamples=500) for k in KINDS}
-    weights.cache_clear()
+    intervals._kept.clear()
     again = {k: ratio_intervals([terms, terms], clusters, k, seed=1, resamples=500)[1:] for k in reversed(KINDS)}
     assert first == again
     assert all(ratio_intervals([terms], clusters, k, seed=2, resamples=500) != first[k] for k in KINDS)

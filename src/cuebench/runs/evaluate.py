@@ -70,7 +70,7 @@ def evaluate(
     batch_size : int
         Stimuli in a batch and in a stored file.
     workers : int, optional
-        Decoding processes; default: one for each core, eight at most.
+        Decoding processes; default: one for each core, eight at most. Also the most processes that score.
     limit : int
         Approximate number of stimuli of each set, drawn by the seed; versions of one image stay together. 0: all.
     seed : int
@@ -153,7 +153,7 @@ def _run(
         record.write(folder)
         _collect(plan, record, folder, options, tell)
         _notice_damage(plan, notice)
-        rows = score_run(folder, record, record.options)
+        rows = score_run(folder, record, record.options, most_workers=options.workers, on_event=tell)
         record.notices = list(dict.fromkeys([*record.notices, *notices]))
         record.status, record.finished = "complete", now()
         record.write(folder)

@@ -53,16 +53,17 @@ def files(folder: Path) -> dict[str, bytes]:
     return {p.name: p.read_bytes() for p in [*folder.glob("scores.*"), *folder.glob("tables/*")]}
 
 
-@pytest.mark.parametrize(("protocol", "size"), [("refined_bias", 500), ("cue_decomposition", 80)])
-def test_the_same_bytes_with_any_number_of_workers(made_up, tmp_path, protocol, size):
+@pytest.mark.parametrize(
+    ("protocol", "size", "several"), [("refined_bias", 500, (0, 1, 2)), ("cue_decomposition", 80, (0, 1))]
+)
+def test_the_same_bytes_with_any_number_of_workers(made_up, tmp_path, protocol, size, several):
     made_up.write_run(tmp_path, protocol, 4, size, classes=1000)  # sums of 250 × 1000 draws: BLAS may split them
-    found = {}
-    for workers in (0, 1, 2):
-        rows = cb.score(tmp_path, resamples=1000, workers=workers)
-        assert [r.observer for r in rows] == sorted(r.observer for r in rows) or protocol == "cue_decomposition"
-        found[workers] = files(tmp_path)
+    found = []
+    for workers in several:
+        cb.score(tmp_path, resamples=1000, workers=workers)
+        found.append(files(tmp_path))
     assert len(found[0]) >= 4
-    assert found[0] == found[1] == found[2]
+    assert all(other == found[0] for other in found)
 
 
 MORTAL = """

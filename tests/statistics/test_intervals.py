@@ -245,5 +245,5 @@ def test_weights_are_kept_within_bounds(monkeypatch):
         weights("images", clusters, 0, 100)
     assert sum(kept.nbytes for kept in intervals._kept.values()) <= 10_000
     assert weights("images", 20, 0, 100) is weights("images", 20, 0, 100)
-    weights("images", 21, 0, 100)  # more than a fifth
-    assert ("images", 21, 0, 100) not in intervals._kept
+    weights("images", 51, 0, 100)  # more than half
+    assert ("images", 51, 0, 100) not in intervals._kept

@@ -40,14 +40,14 @@ KINDS: tuple[IntervalKind, ...] = ("images", "shape_sources", "texture_sources",
 """The four kinds that every cue-conflict score has."""
 
 _FEW = 128  # up to this many distinct outcomes, drawing their numbers is faster than drawing every image
-_LONG = 1000  # from this many clusters on, each resample is drawn by itself
+_IN_CACHE = 1 << 16  # draws made at once: they and their counts stay in the processor's cache
 _CHUNK = (
     4_000_000  # float64 numbers in memory at once (32 MB): bounds the memory, and few big matrix products are fastest
 )
 
 
-KEPT = 160 * 2**20
-"""Bytes of weights that are kept for the next observer; those that are larger than a fifth of it are drawn again."""
+KEPT = 256 * 2**20
+"""Bytes of weights that are kept for the next observer; those that are larger than half of it are drawn again."""
 
 
 @dataclass(frozen=True)
@@ -276,7 +276,7 @@ def weights(stream: str, clusters: int, seed: int, resamples: int) -> Weights:
     out = np.empty((resamples, clusters), np.uint8)
     _draw(child_generator(seed, stream), out)
     out.flags.writeable = False
-    if out.nbytes <= KEPT // 5:
+    if out.nbytes <= KEPT // 2:
         _kept[key] = out
         while sum(kept.nbytes for kept in _kept.values()) > KEPT:
             _kept.popitem(last=False)
@@ -286,7 +286,7 @@ def weights(stream: str, clusters: int, seed: int, resamples: int) -> Weights:
 def weight_parts(stream: str, clusters: int, seed: int, resamples: int, rows: int) -> Iterator[Weights]:
     """Yield the same weights, ``rows`` resamples at a time: those of 100,000 images would take a gigabyte."""
     rows = min(rows, resamples)
-    if resamples * clusters <= KEPT // 5:
+    if resamples * clusters <= KEPT // 2:
         whole = weights(stream, clusters, seed, resamples)
         yield from (whole[start : start + rows] for start in range(0, resamples, rows))
         return
@@ -300,14 +300,11 @@ def weight_parts(stream: str, clusters: int, seed: int, resamples: int, rows: in
 def _draw(rng: np.random.Generator, out: Weights) -> None:
     """Draw the next rows of weights; the stream of random numbers does not depend on how many rows there are."""
     rows, clusters = out.shape
-    if clusters >= _LONG:  # one row at a time stays in the processor's cache
-        for row in out:
-            row[:] = np.bincount(rng.integers(clusters, size=clusters, dtype=np.uint32), minlength=clusters)
-        return
-    step = max(1, _CHUNK // clusters)
+    step = max(1, _IN_CACHE // clusters)
     for start in range(0, rows, step):
         part = out[start : start + step]
-        draws = rng.integers(clusters, size=part.shape) + np.arange(len(part))[:, None] * clusters
+        draws = rng.integers(clusters, size=part.shape, dtype=np.uint32)
+        draws += np.arange(0, part.size, clusters, dtype=np.uint32)[:, None]
         part[:] = np.bincount(draws.ravel(), minlength=part.size).reshape(part.shape)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -125,7 +125,21 @@ class Scorer:
     def _means(
         self, trials: Trials, part: Part, measures: Sequence[str], kinds: Sequence[IntervalKind]
     ) -> dict[str, Estimate]:
-        rows = part.keep[trials.cue][trials.stimulus]
+        excluded = self._excluded(part, (trials.cue,), int(part.keep[trials.cue][trials.stimulus].sum()))
+        # Without defective files the clean ones are all of them.
+        key = (trials.cue, part.keep[trials.cue].tobytes(), tuple(measures), tuple(kinds))
+        if key not in self._known:
+            self._known[key] = self._resampled(trials, part.keep[trials.cue], measures, kinds)
+        return {measure: estimate.excluding(excluded) for measure, estimate in self._known[key].items()}
+
+    @cached_property
+    def _known(self) -> dict[tuple[Any, ...], dict[str, Estimate]]:
+        return {}
+
+    def _resampled(
+        self, trials: Trials, keep: Bools, measures: Sequence[str], kinds: Sequence[IntervalKind]
+    ) -> dict[str, Estimate]:
+        rows = keep[trials.stimulus]
         columns = {m: trials.values[m][rows] for m in measures}
         clusters: dict[IntervalKind, Array] = {}
         for kind in kinds:
@@ -133,15 +147,13 @@ class Scorer:
             assert every_row is not None
             clusters[kind] = every_row[rows]
         # A stream for each cue: shape and texture images are drawn independently of each other.
-        estimates = mean_estimates(
+        return mean_estimates(
             columns,
             clusters,
             f"refined_bias/{trials.cue}",
             seed=self.options.seed,
             resamples=self.options.resamples,
         )
-        excluded = self._excluded(part, (trials.cue,), int(rows.sum()))
-        return {measure: estimate.excluding(excluded) for measure, estimate in estimates.items()}
 
     def _preferences(self, part: Part, shape: Estimate, texture: Estimate) -> dict[str, Estimate]:
         """Return the two preferences, with intervals from independent draws of both sensitivities."""

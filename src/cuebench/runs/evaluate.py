@@ -86,7 +86,7 @@ def evaluate(
     shard_size : int
         Stimuli in a stored file; 0: 256, or those of the run folder.
     workers : int, optional
-        Decoding processes; default: one for each core.
+        Decoding processes; default: one for each core. Also the most processes that score.
     cache : path, optional
         Folder in which decoded pixels are kept: other models and later runs on the same stimuli decode nothing.
     cache_size : float
@@ -189,7 +189,7 @@ def _run(
         _notice_damage(plan, notice)
         for text in set_aside_besides(record, [job.record for job in plan.jobs]):
             notice(text)
-        rows = score_run(folder, record, record.options)
+        rows = score_run(folder, record, record.options, most_workers=options.workers, on_event=tell)
         record.notices = list(dict.fromkeys([*record.notices, *notices]))
         record.status, record.finished = "complete", now()
         record.write(folder)

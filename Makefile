@@ -40,10 +40,14 @@ test: lint types unit
 faults: install
 	CUEBENCH_FAULTS=all $(BIN)/pytest -n 2 --timeout 1800 tests/faults -s
 
-# Attacks every reader of foreign files: SECONDS for each by changed bytes, then by changed structure.
+# Attacks every reader of foreign files, SECONDS of CPU time each, JOBS at a time; atheris guides a second round where it
+# is installed (pip install atheris). What was done adds up in tests/fuzz/tally.csv.
 SECONDS ?= 60
+JOBS ?= 2
+FUZZ = $(BIN)/python tests/fuzz/attack.py --seconds $(SECONDS) -j $(JOBS) --tally tests/fuzz/tally.csv
 fuzz: install
-	$(BIN)/python tests/fuzz/attack.py --seconds $(SECONDS)
+	$(FUZZ)
+	if $(BIN)/python -c "import atheris" 2>/dev/null; then $(FUZZ) --atheris; fi
 	FUZZ_INPUTS=$$(( $(SECONDS) * 50 )) $(BIN)/pytest -n 0 -q --timeout 0 tests/fuzz -k structure
 
 bench: install

@@ -14,7 +14,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "cuebench"
 LAYERS = [
     {"errors", "arrays", "words", "_version"},
     {"types", "options", "processes"},
-    {"files", "reading", "registry", "source_code", "_process_main"},
+    {"files", "reading", "registry", "_process_main"},
+    {"source_code"},
     {"labels"},
     {"statistics"},
     {"cues", "metrics"},

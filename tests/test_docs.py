@@ -229,7 +229,7 @@ def every_option() -> set[str]:
     """Return the options of all verbs, without the hidden ones."""
     parsers = [parser_of(verb, sub) for verb in cli.verbs() for sub in (_sub_commands(verb) or [""])]
     shown = [p for parser in parsers for p in parser.params if not getattr(p, "hidden", False)]
-    return {name for p in shown for name in (*p.opts, *p.secondary_opts)}
+    return {cli.ALLOW_CODE, *(name for p in shown for name in (*p.opts, *p.secondary_opts))}
 
 
 @cache

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 import pytest
 
 from cuebench.errors import UserError
-from cuebench.options import Option, describe, parse, split
+from cuebench.options import Option, check_types, describe, parse, query_options, split
 
 DECLARED = {
     "flag": Option(True, "a switch"),
@@ -121,3 +125,49 @@ def test_every_option_is_listed_with_default_type_and_meaning():
         "layers= (a,b,c): any names",
         "kinds=a,b (a, b, c (several with commas)): some of a few",
     ]
+
+
+@dataclass(frozen=True)
+class _Declared:
+    count: int = 1
+    share: float = 0.5
+    name: str = ""
+    quick: bool = False
+    workers: int | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"count": "32"}, r"count: expected a whole number; got '32' \(str\)"),
+        ({"count": 1.5}, r"count: expected a whole number; got 1.5 \(float\)"),
+        ({"count": True}, "count: expected a whole number; got True"),
+        ({"count": 10**400}, "count: expected a whole number"),
+        ({"share": "a"}, "share: expected a number"),
+        ({"quick": 1}, "quick: expected True or False"),
+        ({"workers": "2"}, "workers: expected a whole number or None"),
+        ({"settings": ["a"]}, "settings: expected a mapping"),
+        ({"names": ["a", 3]}, r"names\[1\]: expected text; got 3"),
+        ({"names": "abc"}, "names: expected a list"),
+        ({"count": "1", "share": None}, "2 problems"),
+    ],
+)
+def test_values_of_another_type_are_refused(values: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        check_types(values, _Declared)
+
+
+def test_values_of_the_right_type_are_kept_and_numbers_of_numpy_become_pythons() -> None:
+    values = {"count": np.int64(3), "share": np.float32(0.5), "quick": np.True_, "workers": None, "other": object()}
+    checked = check_types(values, _Declared)
+    assert checked == {"count": 3, "share": 0.5, "quick": True, "workers": None}
+    assert [type(value) for value in checked.values()] == [int, float, bool, type(None)]
+    assert check_types({"share": 1, "names": ("a",)}, _Declared) == {"share": 1, "names": ["a"]}
+
+
+@pytest.mark.parametrize("text", ["a=", "a", "b=1&a=", "a=%20"])
+def test_an_option_without_a_value_is_an_error(text: str) -> None:
+    with pytest.raises(UserError, match="option 'a' has no value"):
+        query_options(text, "observer 'x'")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -210,6 +211,19 @@ def test_what_a_verb_prints_is_cleaned_and_json_is_escaped(capsys: pytest.Captur
     assert printable(text) == text
     assert text.count("�]0;owned") == 2
     assert "\\u202e" in text
+
+
+def test_warnings_are_cleaned() -> None:
+    from cuebench.cli._console import clean_output
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with clean_output():
+            warnings.warn(ESCAPE, RuntimeWarning, stacklevel=1)
+        warnings.warn(ESCAPE, RuntimeWarning, stacklevel=1)
+    cleaned, untouched = (str(warning.message) for warning in caught)
+    assert cleaned == printable(ESCAPE) != ESCAPE
+    assert untouched == ESCAPE
 
 
 def test_svg_and_png_of_control_characters() -> None:

@@ -18,6 +18,7 @@ _PUBLIC = {
     "evaluate": "cuebench.runs.evaluate",
     "estimate_cost": "cuebench.runs.estimate",
     "Scores": "cuebench.runs.scores",
+    "allow_code": "cuebench.registry",
     "load": "cuebench.runs.scores",
     "merge": "cuebench.runs.merge",
     "score": "cuebench.runs.score",
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from cuebench.observers.base import Batch, Observer
     from cuebench.observers.preprocess import Preprocess
     from cuebench.observers.wrap import wrap
+    from cuebench.registry import allow_code
     from cuebench.runs.estimate import estimate_cost
     from cuebench.runs.evaluate import evaluate
     from cuebench.runs.merge import merge
@@ -61,6 +63,7 @@ __all__ = [
     "StimulusSet",
     "UserError",
     "__version__",
+    "allow_code",
     "estimate_cost",
     "evaluate",
     "load",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 SEAL = b"cuebench"
 """What stands before the checksum of a Parquet file."""
+_ROW_GROUP = 1 << 20
 _SEALED = b"cuebench.checksum"
 """Key of the footer's metadata that says that the file has a checksum."""
 _DIGEST_SIZE = hashlib.sha256().digest_size
@@ -155,17 +156,29 @@ class CheckedParquet(NamedTuple):
 
 
 def parquet_bytes(table: pa.Table, **options: Any) -> bytes:
-    """Return a table as a Parquet file with a checksum; the same table gives the same bytes."""
+    """Return a table as a Parquet file with a checksum; the same table gives the same bytes.
+
+    Columns of texts may be dictionaries, which take less memory: they are written as texts, a part at a time.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     sink = pa.BufferOutputStream()
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), _SEALED: b"sha256"})
+    schema = pa.schema([_without_dictionary(column) for column in table.schema], table.schema.metadata)
     # The checksums of the pages are for other readers.
-    pq.write_table(table, sink, compression="zstd", write_page_checksum=True, **options)
+    with pq.ParquetWriter(sink, schema, compression="zstd", write_page_checksum=True, **options) as writer:
+        for start in range(0, max(len(table), 1), _ROW_GROUP):
+            writer.write_table(table.slice(start, _ROW_GROUP).cast(schema), row_group_size=_ROW_GROUP)
     data = bytes(sink.getvalue().to_pybytes())
     footer = _footer_start(data)
     return b"".join([data[:footer], SEAL, hashlib.sha256(data).digest(), data[footer:]])
+
+
+def _without_dictionary(column: pa.Field) -> pa.Field:
+    import pyarrow as pa
+
+    return column.with_type(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def open_parquet(data: bytes) -> CheckedParquet:

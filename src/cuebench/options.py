@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import difflib
 import math
+import numbers
 import re
+import types
+import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, is_dataclass
+from typing import Any, Literal, Union
 from urllib.parse import parse_qsl
 
 from cuebench.errors import UserError, all_problems, did_you_mean
@@ -182,7 +185,7 @@ def split(settings: Sequence[str], reserved: Mapping[str, str] | None = None) ->
 
 
 def query_options(query: str, part: str) -> dict[str, str]:
-    """Read ``a=1&b=2``, the options behind ``?``; one that is written twice is an error, not "the last one counts".
+    """Read ``a=1&b=2``, the options behind ``?``; one that is written twice, or without a value, is an error.
 
     Parameters
     ----------
@@ -193,10 +196,122 @@ def query_options(query: str, part: str) -> dict[str, str]:
     """
     pairs = parse_qsl(query, keep_blank_values=True)
     options = dict(pairs)
+    if empty := [key for key, value in pairs if not value.strip()]:
+        raise UserError(f"{part}: option {empty[0]!r} has no value", f"write {empty[0]}=VALUE, or leave it out")
     if len(options) < len(pairs):
         repeated = sorted(key for key in options if sum(key == other for other, _ in pairs) > 1)
         raise UserError(f"{part}: option {repeated[0]!r} is written twice", "keep one of them")
     return options
+
+
+def check_types(values: Mapping[str, Any], declared: type[Any], what: str = "") -> dict[str, Any]:
+    """Return values as the types that a dataclass declares for its fields; NumPy's numbers become Python's.
+
+    Parameters
+    ----------
+    values : mapping of str to value
+        Field → value, from Python or from JSON. Names that are no field are left out.
+    declared : type
+        The dataclass.
+    what : str
+        How the message begins: ``run.json``.
+
+    Raises
+    ------
+    UserError
+        For values of another type, all at once: ``batch_size="32"`` is not the number 32.
+    """
+    converted, problems = {}, []
+    for name, kind in typing.get_type_hints(declared).items():
+        if name in values:
+            try:
+                converted[name] = _typed(values[name], kind)
+            except _WrongType as error:
+                problems.append(f"{name}{error.where}: expected {error.expected}; got {_shown(error.value)}")
+    if len(problems) == 1:
+        raise UserError(f"{what}: {problems[0]}" if what else problems[0])
+    if problems:
+        raise all_problems(what or "options", problems)
+    return converted
+
+
+class _WrongType(Exception):
+    """A value that is not of its type: which, what was expected, and where in a larger value it stands."""
+
+    def __init__(self, value: Any, expected: str, where: str = "") -> None:
+        super().__init__(expected)
+        self.value, self.expected, self.where = value, expected, where
+
+
+_LARGEST = 2**63
+"""Whole numbers beyond this fit no array; JSON may hold numbers of any length."""
+_NOUNS: dict[Any, str] = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    type(None): "None",
+}
+
+
+def _typed(value: Any, kind: Any) -> Any:
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (Union, types.UnionType):
+        for member in inner:
+            try:
+                return _typed(value, member)
+            except _WrongType:
+                continue
+        raise _WrongType(value, " or ".join(_NOUNS.get(member, str(member)) for member in inner))
+    if origin is Literal:
+        return _typed(value, str)
+    if isinstance(origin or kind, type) and issubclass(origin or kind, Mapping):
+        if not isinstance(value, Mapping):
+            raise _WrongType(value, "a mapping, such as {name: value}")
+        of_key, of_value = inner or (Any, Any)
+        return {_inside(k, of_key, k): _inside(v, of_value, k) for k, v in value.items()}
+    if isinstance(origin or kind, type) and issubclass(origin or kind, (list, tuple)):
+        if not isinstance(value, (list, tuple)):
+            raise _WrongType(value, "a list")
+        return [_inside(item, inner[0] if inner else Any, i) for i, item in enumerate(value)]
+    if is_dataclass(kind):
+        if not isinstance(value, Mapping):
+            raise _WrongType(value, "a mapping, such as {name: value}")
+        hints = typing.get_type_hints(kind)
+        return {name: _inside(v, hints.get(name, Any), name) for name, v in value.items()}
+    return _plain(value, kind)
+
+
+def _inside(value: Any, kind: Any, key: object) -> Any:
+    try:
+        return _typed(value, kind)
+    except _WrongType as error:
+        raise _WrongType(error.value, error.expected, f"[{key!r}]{error.where}") from None
+
+
+def _plain(value: Any, kind: Any) -> Any:
+    """Return a value that holds no others; a truth value is no number, though Python thinks so."""
+    if kind not in _NOUNS:
+        return value
+    truth = isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")  # of Python, of NumPy
+    if kind is bool and truth:
+        return bool(value)
+    if kind is int and isinstance(value, numbers.Integral) and not truth and abs(int(value)) < _LARGEST:
+        return int(value)
+    if kind is float and isinstance(value, int) and not truth and abs(value) < _LARGEST:
+        return value
+    if kind is float and isinstance(value, numbers.Real) and not isinstance(value, int) and not truth:
+        return float(value)
+    if kind is str and isinstance(value, str):
+        return str(value)
+    if kind is type(None) and value is None:
+        return None
+    raise _WrongType(value, _NOUNS[kind])
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return f"{text if len(text) <= 60 else text[:57] + '…'} ({type(value).__name__})"
 
 
 def describe(declared: Mapping[str, Option]) -> list[str]:

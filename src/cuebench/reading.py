@@ -52,7 +52,8 @@ def is_regular(path: Path) -> bool:
 
 def path_problem(path: str) -> str:
     """Return why a path of a stimulus is refused: it must lie below the root of its set; empty where it does."""
-    if PurePosixPath(path).is_absolute() or PureWindowsPath(path).is_absolute():
+    # On Windows "C:x.png" is no absolute path, and yet not below the set; nor is "\\x.png".
+    if PurePosixPath(path).is_absolute() or PureWindowsPath(path).drive or PureWindowsPath(path).root:
         return "an absolute path; paths are relative to the set"
     if ".." in PurePosixPath(path).parts or ".." in PureWindowsPath(path).parts:
         return "a path that leads out of the set"
@@ -99,7 +100,10 @@ def read_bytes(path: Path, what: str = "", *, most: int = LARGEST, hint: str = "
         if facts.st_size > most:
             raise UserError(f"{name} has {facts.st_size:,} bytes; at most {most:,} are read", hint)
         try:
-            data = file.read(most + 1)
+            # Not most + 1 at once: Python takes that much memory first, whatever the file holds.
+            data = file.read(facts.st_size + 1)
+            while len(data) <= most and (more := file.read(1 << 20)):  # it grew meanwhile
+                data += more
         except OSError as error:
             raise UserError(f"{name} cannot be read: {error.strerror or error}", hint) from None
     if len(data) > most:

@@ -18,8 +18,11 @@ import ast
 import hashlib
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from importlib import metadata
@@ -209,6 +212,8 @@ class Registry:
             self._part(part)
             return part
         origin = part if isinstance(part, str) else OBJECT
+        if isinstance(part, str) and not _named_by.get():  # who names a file wants it to run
+            allow_code(_file_of(part))
         loaded = self._from_file(part) if isinstance(part, str) else part
         self._check(loaded, origin)
         name = _name(loaded) or (part.rpartition(":")[2] if isinstance(part, str) else "")
@@ -250,6 +255,7 @@ class Registry:
         file, _, name = spec.removeprefix(SCHEME).rpartition(":")
         if not file or not name:
             raise UserError(f"{self.kind} {spec!r} does not name a part of a file", f"write {SCHEME}FILE.py:NAME")
+        _check_allowed(file)
         module = load_file(file)
         if not hasattr(module, name):
             public = [n for n in vars(module) if not n.startswith("_")]
@@ -265,6 +271,103 @@ class Registry:
                 f"{origin} is not a {self.kind}: a {type(part).__name__} without {', '.join(missing)}",
                 f"docs/extending.md shows a {self.kind}",
             )
+
+
+# ------------------------------------------------------------------------------------------ whose code may run
+
+ALLOW_CODE = "CUEBENCH_ALLOW_CODE"
+"""Environment variable: Python files that recipes and records may name, as in ``PATH``. Workers inherit it."""
+_named_by: ContextVar[str] = ContextVar("named_by", default="")
+
+
+def allow_code(file: str | Path) -> None:
+    """Let recipes of stimuli and records of runs name a Python file, which is then run where they do.
+
+    A table of stimuli and a run folder are data, and may come from anybody: they run nothing that you have not named
+    yourself. A protocol, maker, figure or cue that you name as ``python:FILE.py:NAME`` is allowed by that.
+
+    Parameters
+    ----------
+    file : path
+        The file. The flag ``--allow-code FILE.py`` of every command does the same.
+    """
+    os.environ[ALLOW_CODE] = os.pathsep.join(sorted({*allowed_code(), _real(file)}))
+
+
+def allowed_code() -> set[str]:
+    """Return the Python files that recipes and records may name."""
+    return {_real(file) for file in os.environ.get(ALLOW_CODE, "").split(os.pathsep) if file}
+
+
+@contextmanager
+def named_by_data(what: str) -> Iterator[None]:
+    """Inside the block, ``python:FILE.py:NAME`` comes from data: only files that were allowed are run.
+
+    Parameters
+    ----------
+    what : str
+        What names them, as messages say it: ``the recipe of a stimulus``.
+    """
+    token = _named_by.set(what)
+    try:
+        yield
+    finally:
+        _named_by.reset(token)
+
+
+def _check_allowed(file: str) -> None:
+    what = _named_by.get()
+    if what and _real(file) not in allowed_code():
+        raise UserError(
+            f"{what} names the Python file {file}; data runs no code that you have not named yourself",
+            f"read that file; if you trust it, add --allow-code {file} (Python: cuebench.allow_code({file!r}))",
+        )
+
+
+def _real(file: str | Path) -> str:
+    return os.path.realpath(Path(file).expanduser())
+
+
+def _file_of(spec: str) -> str:
+    return spec.removeprefix(SCHEME).rpartition(":")[0]
+
+
+LOADED_BY_PATH = "cuebench_user_"
+"""How the names of modules begin that are imported from a path; a hash of the path ends them."""
+
+
+def name_of_file(path: str | Path) -> str:
+    """Return the name of the module that a Python file becomes: two files of one name in two folders are two modules.
+
+    A digest, not ``hash()``: the name is the same in every process, so what the module defines can travel between them.
+    """
+    file = Path(path).expanduser().absolute()
+    return f"{LOADED_BY_PATH}{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:12]}"
+
+
+def import_file(path: str | Path) -> ModuleType:
+    """Run a Python file as a module; whatever it raises is raised here.
+
+    Raises
+    ------
+    UserError
+        Where there is no such file.
+    """
+    file = Path(path).expanduser().absolute()
+    if not file.is_file():
+        raise UserError(f"there is no Python file {path}", f"write {SCHEME}FILE.py:NAME")
+    name = name_of_file(file)
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise UserError(f"{path} cannot be imported as a Python file", "its name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # so that classes defined there can be pickled
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
 
 
 def load_file(path: str | Path) -> ModuleType:
@@ -284,22 +387,13 @@ def load_file(path: str | Path) -> ModuleType:
 
 @lru_cache
 def _imported(path: str, modified: int, size: int) -> ModuleType:
-    # A digest, not hash(): the module has the same name in every process, so what it defines can travel between them.
-    name = f"_cuebench_file_{hashlib.sha256(path.encode()).hexdigest()[:12]}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise UserError(f"{path} cannot be imported as a Python file", "its name must end in .py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        return import_file(path)
+    except UserError:
+        raise
     except (Exception, SystemExit) as error:
-        del sys.modules[name]
-        if isinstance(error, UserError):
-            raise
         message = f"{path} cannot be imported: {type(error).__name__}: {error}"
         raise UserError(message, f"correct the file; python {path} shows the traceback") from error
-    return module
 
 
 def expose(package: str, parts: Registry) -> None:
@@ -347,7 +441,7 @@ def _name(part: Any) -> str:
 
 def _module_name(spec: str) -> str:
     """Return the name under which the file of ``python:FILE.py:NAME`` is imported."""
-    return load_file(spec.removeprefix(SCHEME).rpartition(":")[0]).__name__
+    return load_file(_file_of(spec)).__name__
 
 
 def _distribution(entry: metadata.EntryPoint) -> str:

@@ -27,9 +27,9 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from cuebench.registry import LOADED_BY_PATH
+
 Kind = Literal["standard", "cuebench", "installed", "user", "none"]
-LOADED_BY_PATH = ("cuebench_user_", "_cuebench_file_")
-"""How the names of modules begin that cuebench imports from a path; a hash of the path ends them."""
 MOST_FILES = 2000
 """Files that are hashed for one observer; whatever reaches more cannot be told apart and is not found again."""
 _INSTALLED_FOLDERS = frozenset({"site-packages", "dist-packages"})
@@ -106,8 +106,8 @@ def reachable_code(modules: Iterable[str], follow: Callable[[str], bool] | None 
 
 def _public_name(module: str) -> str:
     """Return the name of a module without what the path of its file adds: ``models.py`` is ``models`` anywhere."""
-    prefix = next((p for p in LOADED_BY_PATH if module.startswith(p)), "")
-    return module.removeprefix(prefix).rpartition("_")[0] if prefix else module
+    by_path = module.startswith(LOADED_BY_PATH)
+    return module.removeprefix(LOADED_BY_PATH).rpartition("_")[0] if by_path else module
 
 
 # ------------------------------------------------------------------------------------------ where a module lies

@@ -72,6 +72,8 @@ _CONDITIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         "first answer counts",
         _CONFLICT,
     ),
+    ("partial", "the earlier name of a decision among the classes of the stimuli: 16-way", _CONFLICT),
+    ("full", "the earlier name of a decision among all classes of the model: 1000-way", _CONFLICT),
     ("class=*", "only stimuli of this class", ()),
     ("mean_of_subjects", "mean over people of each person's own value, every person with the same weight", _CONFLICT),
     ("top1", "the first answer must be the correct class", ("imagenet_accuracy",)),
@@ -177,6 +179,8 @@ _NOTES = {
     "undecided": "the answer is neither the class of the shape nor the class of the texture",
     "aligned": "shape and texture are of the same class: such images never count",
     "conflict": "a trial is in conflict where shape and texture are of different classes",
+    "resampled": "drawn anew with replacement, 10,000 times unless --resamples says otherwise; an interval holds 95 % "
+    "of the results. What is drawn is in the column ci_kind",
     "unreadable": "files that could not be decoded; they are excluded and counted",
     "unanswered": "stimuli without any recorded answer",
     "headline": "the one number of a protocol, declared with its condition, its direction and the value of people",

@@ -67,7 +67,7 @@ def test_a_word_has_the_meaning_of_its_protocol() -> None:
 
 @pytest.mark.parametrize("name", ["16-wy", "clas=cat", "16-way/clas=cat", "shape_bais", "nothing at all"])
 def test_what_is_not_known_is_an_error(name: str) -> None:
-    with pytest.raises(UserError, match="unknown name"):
+    with pytest.raises(UserError, match=r"unknown (name|part of a condition:) '"):
         explain(name)
 
 
@@ -164,3 +164,36 @@ def test_a_broken_plug_in_is_explained_and_ends_nothing() -> None:
     assert "cannot be loaded" in explain("worse")["problem"]
     assert explain("eed")["origin"] == "cuebench"
     assert explain("upside_down")["origin"] == "cuebench-mine 1.2"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("triplets.draw", "protocol triplets: --set triplets.draw=28"),
+        ("draw", "protocol triplets: --set triplets.draw=28"),
+        ("batch_size", "--batch-size (Python: batch_size="),
+        ("--allow-unreadable", "Share of unreadable stimuli"),
+        ("partial/class=cat", "16-way"),
+        ("full", "1000-way"),
+        ("resampled", "with replacement"),
+        ("ideal:mixture?shape=0.4", "shape=0.4"),
+        ("timm:resnet50.a1_in1k", "resnet50.a1_in1k, from the source 'timm'"),
+    ],
+)
+def test_options_specs_and_earlier_conditions_are_explained(name: str, said: str) -> None:
+    facts = explain(name)
+    assert facts["name"] == name
+    assert said in json.dumps(facts, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("name", ["16-wy/class=cat", "cue_conflct", "patc", "nonsense/16-way"])
+def test_an_unknown_name_lists_names_not_patterns(name: str) -> None:
+    with pytest.raises(UserError) as unknown:
+        explain(name)
+    listed = unknown.value.hint.removeprefix("known: ").partition(" …")[0].split(", ")
+    assert not [word for word in listed if set(word) & set("*?[=/")]
+
+
+def test_a_wrong_option_of_a_spec_is_told() -> None:
+    with pytest.raises(UserError, match="unknown option of observer 'ideal': 'shpe'"):
+        explain("ideal:mixture?shpe=1")

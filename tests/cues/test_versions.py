@@ -13,7 +13,7 @@ from cuebench import source_code
 from cuebench.cues.base import CueInfo
 from cuebench.cues.versions import recipe_versions, version_of
 from cuebench.errors import UserError
-from cuebench.registry import cues, sources
+from cuebench.registry import ALLOW_CODE, cues, sources
 
 MINE = """
 from cuebench.cues.base import CueInfo
@@ -93,6 +93,7 @@ def test_a_file_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     (tmp_path / "dark_helper.py").write_text("SCALE = 1\n")
     (tmp_path / "mine.py").write_text(MINE.format(helper="dark_helper"))
     recipe = f"python:{tmp_path}/mine.py:darken?by=0.5"
+    monkeypatch.setenv(ALLOW_CODE, f"{tmp_path}/mine.py")
     before = recipe_versions([(recipe, False)])
     assert list(before) == ["darken"]
     assert recipe_versions([(recipe, False)]) == before

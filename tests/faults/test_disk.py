@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -54,12 +55,88 @@ def test_clocks_that_jump_change_nothing(
     assert found[0] == found[1]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="everything is allowed to root")
+NO_CAPABILITIES = sys.platform != "linux" and os.geteuid() == 0
+
+
+@pytest.mark.skipif(NO_CAPABILITIES, reason="everything is allowed to root, and this system cannot take that away")
 def test_a_read_only_folder(run_command: Callable[..., list[str]], commands: Any, tmp_path: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0o500)
-    result = commands(*run_command(tmp_path / "closed" / "run"))
+    result = commands(*run_command(tmp_path / "closed" / "run"), without_privileges=True)
     assert result["status"] == 2
     assert "permission denied" in result["output"]
+    assert "Traceback" not in result["output"]
+
+
+@pytest.mark.skipif(NO_CAPABILITIES, reason="everything is allowed to root, and this system cannot take that away")
+def test_a_run_folder_that_was_closed(run_command: Callable[..., list[str]], commands: Any, tmp_path: Path) -> None:
+    """What would change it is refused; it can still be read, and stays as it is."""
+    out = tmp_path / "run"
+    assert commands(*run_command(out))["status"] == 0
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    for path in (*out.rglob("*"), out):
+        path.chmod(0o500 if path.is_dir() else 0o400)
+    try:
+        for arguments in (run_command(out), run_command(out, "ideal:texture"), ["score", str(out)]):
+            result = commands(*arguments, without_privileges=True)
+            assert result["status"] == 2, result["output"]
+            assert "permission denied" in result["output"]
+            assert "Traceback" not in result["output"]
+        shown = commands("report", out, without_privileges=True)
+        assert shown["status"] == 0, shown["output"]
+        assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+    finally:
+        for path in (out, *out.rglob("*")):
+            path.chmod(0o700)
+
+
+def mounted(folder: Path, size: str, script: str, *words: str) -> str:
+    """Run a shell script with a small file system in the folder, in a name space of its own; skip where none may be."""
+    if shutil.which("unshare") is None:
+        pytest.skip("there is no unshare")
+    folder.mkdir(exist_ok=True)
+    probe = ["unshare", "--mount", "mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
+    allowed = subprocess.run(probe, capture_output=True, text=True, check=False)
+    if allowed.returncode:
+        pytest.skip(f"no file system may be mounted here: {allowed.stderr.strip()}")
+    mount = f'mount -t tmpfs -o size={size} none "$0"\n'
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", mount + script, str(folder), *words],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+def test_a_real_full_disk(run_command: Callable[..., list[str]], contents: Any, tmp_path: Path, commands: Any) -> None:
+    """A file system of 24 KiB: the run ends with what to do; with more room the same command ends in the same bytes."""
+    whole = tmp_path / "whole"
+    assert commands(*run_command(whole))["status"] == 0
+    disk, saved = tmp_path / "disk", tmp_path / "saved"
+    script = """
+    "$@" && echo "first 0" || echo "first $?"
+    mount -o remount,size=64m "$0"
+    "$@" && echo "second 0" || echo "second $?"
+    cp -r "$0/run" "$(dirname "$0")/saved"
+    """
+    command = [sys.executable, "-m", "cuebench", *run_command(disk / "run")]
+    text = mounted(disk, "24k", script, *command)
+    assert "first 2" in text, text
+    assert "the disk is full" in text
+    assert "Traceback" not in text
+    assert "second 0" in text, text
+    expected, found = contents(whole), contents(saved)
+    assert {name for name in expected if found.get(name) != expected[name]} <= {"run.json"}
+
+
+def test_a_real_read_only_file_system(run_command: Callable[..., list[str]], tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    script = 'mount -o remount,ro "$0"\n"$@" && echo "status 0" || echo "status $?"'
+    text = mounted(disk, "1m", script, sys.executable, "-m", "cuebench", *run_command(disk / "run"))
+    assert "status 2" in text, text
+    assert "the file system is read-only" in text
+    assert "Traceback" not in text
 
 
 def test_a_full_temporary_folder_is_said_before_the_system_kills(monkeypatch: pytest.MonkeyPatch) -> None:

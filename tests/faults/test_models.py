@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import cuebench as cb
+from cuebench.errors import UserError
 from cuebench.processes import ProcessPool, WorkerDied
 
 CLASSES = ("cat", "dog", "car", "clock")
@@ -93,6 +94,54 @@ def test_a_model_that_hangs_can_be_stopped_and_left_out(
     assert "Stopped" in text
     scores = measure("ideal:shape")
     assert scores.value("ideal:shape", "shape_bias") == 1
+
+
+DIES = """
+import ctypes, os
+from pathlib import Path
+import numpy as np
+import cuebench as cb
+
+asked = []
+
+def die(pixels):
+    asked.append(len(pixels))
+    switch = Path(__file__).with_name("dies")
+    if sum(asked) > 20 and switch.exists():
+        os._exit(3) if switch.read_text() == "exit" else ctypes.string_at(0)
+    return np.eye(4, dtype=np.float32)[[0] * len(pixels)]
+
+def make():
+    plain, labels = cb.Preprocess(size=32), ("cat", "dog", "car", "clock")
+    return cb.wrap(die, preprocess=plain, labels=labels, name="d", fingerprint="d")
+"""
+
+
+@pytest.mark.parametrize(("how", "end"), [("exit", {"exit": 3}), ("segfault", {"signal": signal.SIGSEGV})])
+def test_a_model_that_ends_the_process_is_told_and_the_same_command_goes_on(
+    run_command: Callable[..., list[str]], commands: Any, contents: Any, tmp_path: Path, how: str, end: dict[str, int]
+) -> None:
+    (tmp_path / "dies.py").write_text(DIES)
+    (tmp_path / "dies").write_text(how)
+
+    def run(name: str) -> dict[str, Any]:
+        result: dict[str, Any] = commands(*run_command(tmp_path / name, f"python:{tmp_path / 'dies.py'}:make"))
+        return result
+
+    assert run("run").items() >= end.items()
+    with pytest.raises(UserError, match=r"(?s)was not finished.*status: running.*it goes on where it stopped"):
+        cb.load(tmp_path / "run")
+    said = commands("report", tmp_path / "run")
+    assert said["status"] == 2
+    assert "was not finished" in said["output"]
+    with pytest.warns(RuntimeWarning, match=r"was not finished.*the same command again"):
+        cb.score(tmp_path / "run")
+    (tmp_path / "dies").unlink()
+    assert run("run")["status"] == 0
+    assert run("whole")["status"] == 0
+    assert cb.load(tmp_path / "run").record.status == "complete"
+    files = [{n: d for n, d in contents(tmp_path / name).items() if n != "run.json"} for name in ("run", "whole")]
+    assert files[0] == files[1]
 
 
 def test_a_model_that_changes_its_mind_is_told(measure: Any) -> None:

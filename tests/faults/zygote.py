@@ -3,12 +3,14 @@
 Reads one JSON object a line from standard input, writes one a line to standard output. The child counts its steps: each
 call that changes the file system is one step before and one after. At step ``kill_at`` it kills itself as ``kill -9``
 does; a file that is being synced is cut in half first. ``kill_after`` kills it from outside after so many seconds.
+``without_privileges`` takes from root what an ordinary user does not have: root is then refused as its owner would be.
 ``fail_at`` raises ``OSError(errno)`` instead, at this and all later steps of writing: a disk that is full.
 """
 
 from __future__ import annotations
 
 import builtins
+import ctypes
 import importlib
 import io
 import json
@@ -109,6 +111,14 @@ def work(request: dict[str, Any]) -> int:
     return invoke(request["arguments"])
 
 
+def drop_privileges() -> None:
+    """Give up the capabilities of Linux, in this process: permissions of files then hold for root too."""
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # version 3, this process
+    nothing = (ctypes.c_uint32 * 6)()
+    if ctypes.CDLL(None, use_errno=True).capset(header, nothing):
+        raise OSError(ctypes.get_errno(), "capset")
+
+
 def child(request: dict[str, Any], report: int) -> None:
     signal.alarm(PATIENCE)
     errors = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -117,6 +127,8 @@ def child(request: dict[str, Any], report: int) -> None:
     if request.get("clock"):  # the clock of the machine jumps back by a year each time it is asked
         start, asked = time.time(), iter(range(10**9))
         time.time = lambda: start - 31e6 * next(asked)  # type: ignore[assignment]
+    if request.get("without_privileges") and os.geteuid() == 0:
+        drop_privileges()
     steps = Steps(request.get("kill_at", 0), request.get("fail_at", 0), request.get("errno", 0))
     steps.install()
     try:
@@ -143,7 +155,8 @@ def serve(request: dict[str, Any]) -> dict[str, Any]:
     _, status = os.waitpid(pid, 0)
     with os.fdopen(read, "rb") as pipe:
         report = json.loads(pipe.read() or b'{"status": null, "steps": null}')
-    return {**report, "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0}
+    ended = {"signal": os.WTERMSIG(status)} if os.WIFSIGNALED(status) else {"signal": 0, "exit": os.WEXITSTATUS(status)}
+    return {**report, **ended}
 
 
 def main() -> None:

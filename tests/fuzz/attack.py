@@ -1,36 +1,48 @@
-"""Attack readers for a stated time: ``python tests/fuzz/attack.py --seconds 60 [READER …]``.
+"""Attack readers for a stated time: ``python tests/fuzz/attack.py --seconds 60 [-j 2] [READER …]``.
 
-Every input that ends in anything but success or a ``UserError``, or takes longer than ``LONGEST`` seconds, is written
-to ``tests/fuzz/corpus/READER/`` and replayed by ``make test`` from then on. Changes are made by ``mutate.py``; where
-atheris is installed, ``--atheris READER`` guides them by coverage. ``test_fuzz.py`` changes the structure of files.
+Seconds are CPU seconds of each reader, so that an hour is an hour on a busy machine too. Every reader is attacked in a
+process of its own. An input that ends in anything but success or a ``UserError``, takes too long, needs too much memory
+or ends the process is written to ``tests/fuzz/corpus/READER/`` and replayed by ``make test`` from then on.
+
+Changes are made by ``mutate.py``; with ``--atheris`` they are guided by the coverage of cuebench's own code.
+``--until 01:05`` goes round over the readers in slices of ``--seconds`` until that time (UTC). ``--tally FILE`` adds
+what was done to a table; ``--table`` prints it.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import hashlib
+import json
+import os
 import random
+import resource
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 import warnings
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))
-
-from mutate import mutated  # type: ignore[import-not-found]
-from readers import READERS, Reader  # type: ignore[import-not-found]
-
-from cuebench.errors import UserError
-
 CORPUS = Path(__file__).parent / "corpus"
-MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+TALLY = Path(__file__).parent / "tally.csv"
+FOLDERS = "/dev/shm" if Path("/dev/shm").is_dir() else None
 """Where the attacked files are written: in memory where that is possible."""
 LONGEST = 10
-"""Seconds after which a reader counts as hanging."""
+"""CPU seconds after which a reader counts as hanging."""
+BLOCKED = 120
+"""Seconds of waiting, without work, after which it counts as hanging."""
+MEMORY = 6 << 30
+"""Bytes of address space of a process under attack: a small file that needs more is a failure."""
+LAST_INPUT, REPORT = "last input", "report.json"
 
 
 class Hangs(BaseException):
@@ -38,25 +50,31 @@ class Hangs(BaseException):
 
 
 @contextmanager
-def time_limit(seconds: int) -> Iterator[None]:
-    """Raise where the block takes too long."""
+def time_limit() -> Iterator[None]:
+    """Raise where the block works or waits too long."""
 
-    def stop(*_: object) -> None:
-        raise Hangs(f"more than {seconds} s")
+    def stop(number: int, _: object) -> None:
+        worked = number == signal.SIGPROF
+        raise Hangs(f"more than {LONGEST} s of work" if worked else f"more than {BLOCKED} s of waiting")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    timers = {signal.SIGPROF: (signal.ITIMER_PROF, LONGEST), signal.SIGALRM: (signal.ITIMER_REAL, BLOCKED)}
+    before = {number: signal.signal(number, stop) for number in timers}
+    for timer, seconds in timers.values():
+        signal.setitimer(timer, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for number, (timer, _) in timers.items():
+            signal.setitimer(timer, 0)
+            signal.signal(number, before[number])
 
 
-def survives(reader: Reader, data: bytes, folder: Path) -> BaseException | None:
+def survives(reader: Any, data: bytes, folder: Path) -> BaseException | None:
     """Return what a reader raised that is no user error; None where all is well."""
+    from cuebench.errors import UserError
+
     try:
-        with time_limit(LONGEST), warnings.catch_warnings():
+        with time_limit(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             reader.read(data, folder)
     except UserError:
@@ -66,69 +84,261 @@ def survives(reader: Reader, data: bytes, folder: Path) -> BaseException | None:
     return None
 
 
-def attack(name: str, seconds: float, seed: int, folder: Path) -> tuple[int, dict[str, bytes]]:
-    """Attack one reader; return how many inputs it got, and for each distinct failure the smallest input."""
-    reader, generator = READERS[name], random.Random(f"{name} {seed}")
-    pool = [*reader.seeds, *(path.read_bytes() for path in sorted((CORPUS / name).glob("*")))]
-    failures: dict[str, bytes] = {}
-    count, end = 0, time.monotonic() + seconds
-    while time.monotonic() < end:
-        data = mutated(generator.choice(pool), reader.kind, generator)
-        if len(pool) < 400 and generator.random() < 0.02 and len(data) < 20_000:
-            pool.append(data)  # changes add up
-        error = survives(reader, data, folder)
-        count += 1
+# ------------------------------------------------------------------------------------------ one reader, in its process
+
+
+class Attack:
+    """What was done to one reader."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        from readers import READERS  # type: ignore[import-not-found]
+
+        self.reader, self.folder = READERS[name], folder / "attacked"
+        self.last_input = folder / LAST_INPUT
+        self.folder.mkdir(exist_ok=True)
+        self.examples = [*self.reader.seeds, *(path.read_bytes() for path in sorted((CORPUS / name).glob("*")))]
+        self.started = time.process_time()
+        self.inputs, self.failures = 0, dict[str, tuple[str, bytes]]()
+
+    def one(self, data: bytes) -> None:
+        """Read one input; keep the smallest of each kind of failure."""
+        self.last_input.write_bytes(data)  # should the process die of it
+        self.inputs += 1
+        error = survives(self.reader, data, self.folder)
         if error is not None:
             place = error.__traceback__
             while place is not None and place.tb_next is not None:
                 place = place.tb_next
             where = f"{Path(place.tb_frame.f_code.co_filename).name}:{place.tb_lineno}" if place else ""
-            key = f"{type(error).__name__}: {str(error)[:120]} at {where}"
-            if key not in failures or len(data) < len(failures[key]):
-                failures[key] = data
-    return count, failures
+            key = f"{type(error).__name__} at {where}"
+            if key not in self.failures or len(data) < len(self.failures[key][1]):
+                self.failures[key] = str(error)[:120], data
+
+    def report(self) -> None:
+        """Write what was done, for the parent."""
+        failures = {f"{key}: {message}": data.hex() for key, (message, data) in self.failures.items()}
+        done = {"cpu": time.process_time() - self.started, "inputs": self.inputs, "failures": failures}
+        (self.last_input.parent / REPORT).write_text(json.dumps(done))
+
+
+def attack(name: str, seconds: float, seed: str, folder: Path, stop_at: float = float("inf")) -> Attack:
+    """Attack one reader by random changes, for so many CPU seconds."""
+    from mutate import changed  # type: ignore[import-not-found]
+
+    done, generator = Attack(name, folder), random.Random(f"{name} {seed}")
+    pool, end = list(done.examples), done.started + seconds
+    while time.process_time() < end and time.time() < stop_at:
+        data = changed(generator.choice(pool), done.reader, generator)
+        if len(pool) < 400 and generator.random() < 0.02 and len(data) < 20_000:
+            pool.append(data)  # changes add up
+        done.one(data)
+    return done
+
+
+def guided(name: str, seconds: float, seed: str, folder: Path, stop_at: float) -> None:
+    """Attack one reader with atheris, which keeps the inputs that reach new lines of cuebench; never returns."""
+    import atheris  # type: ignore[import-not-found]
+
+    with atheris.instrument_imports(include=["cuebench"]):
+        done = Attack(name, folder)
+    from mutate import changed
+
+    examples = folder / "examples"
+    examples.mkdir()
+    for number, data in enumerate(done.examples):
+        (examples / str(number)).write_bytes(data)
+
+    def one(data: bytes) -> None:
+        if time.process_time() - done.started > seconds or time.time() > stop_at:
+            done.report()
+            os._exit(0)
+        done.one(data)
+
+    def change(data: bytes, most: int, number: int) -> bytes:
+        generator = random.Random(number)
+        if generator.random() < 0.3:
+            data = atheris.Mutate(data, most)
+            data = done.reader.seal(data) if done.reader.seal is not None else data
+        else:
+            data = changed(data, done.reader, generator)
+        return data[:most]
+
+    number = int(hashlib.sha256(f"{name} {seed}".encode()).hexdigest()[:7], 16) + 1
+    flags = ["-verbosity=0", f"-seed={number}", "-max_len=100000", "-timeout=0", "-rss_limit_mb=0", "-detect_leaks=0"]
+    atheris.Setup([sys.argv[0], *flags, str(examples)], one, custom_mutator=change)
+    atheris.Fuzz()
+
+
+def child(arguments: argparse.Namespace) -> None:
+    """Be the process of one reader."""
+    (name,), folder = arguments.readers, Path(arguments.folder)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    if arguments.atheris:
+        guided(name, arguments.seconds, arguments.seed, folder, arguments.stop_at)
+    attack(name, arguments.seconds, arguments.seed, folder, arguments.stop_at).report()
+
+
+# ------------------------------------------------------------------------------------------ all readers, the parent
+
+
+class Running(NamedTuple):
+    """A reader under attack, in a process of its own."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    folder: tempfile.TemporaryDirectory[str]
+
+    @property
+    def last_input(self) -> Path:
+        """The input that it reads at the moment."""
+        return Path(self.folder.name) / LAST_INPUT
+
+
+def start(name: str, seconds: float, seed: str, stop_at: float, with_atheris: bool) -> Running:
+    """Start to attack a reader."""
+    folder = tempfile.TemporaryDirectory(dir=FOLDERS)
+    command = [sys.executable, __file__, name, "--folder", folder.name, "--seconds", str(seconds), "--seed", seed]
+    command += ["--stop-at", str(stop_at), *["--atheris"] * with_atheris]
+    with (Path(folder.name) / "log").open("w") as log:
+        return Running(name, subprocess.Popen(command, stdout=log, stderr=log), folder)
+
+
+def finished(running: Running) -> dict[str, Any] | None:
+    """Return what a process reports; None while it works. One that died or hangs has failed with its last input."""
+    data = running.last_input
+    waits = time.time() - data.stat().st_mtime if data.is_file() else 0.0
+    if running.process.poll() is None and waits < 3 * BLOCKED:
+        return None
+    if running.process.returncode is None:
+        running.process.kill()
+    status, folder = running.process.wait(), Path(running.folder.name)
+    if status == 0 and (folder / REPORT).is_file():
+        return dict(json.loads((folder / REPORT).read_text()))
+    log = (folder / "log").read_text(errors="replace")[-2_000:]
+    if not data.is_file():
+        print(f"{running.name} could not be attacked: status {status}\n{log}", flush=True)
+        return {"cpu": 0.0, "inputs": 0, "failures": {}}
+    why = f"hangs in native code: {waits:.0f} s" if waits >= 3 * BLOCKED else f"ends the process with status {status}"
+    return {"cpu": 0.0, "inputs": 0, "failures": {f"{why}\n{log}": data.read_bytes().hex()}}
+
+
+def keep(name: str, failures: dict[str, str], corpus: Path) -> None:
+    """Write the inputs that failed."""
+    for key, data in failures.items():
+        path = corpus / name / hashlib.sha256(bytes.fromhex(data)).hexdigest()[:12]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(bytes.fromhex(data))
+        print(f"  {key}\n  kept as {path} ({len(data) // 2} bytes)", flush=True)
+
+
+def read_tally(path: Path) -> dict[str, dict[str, float]]:
+    """Return reader → what was done so far."""
+    if not path.is_file():
+        return {}
+    with path.open(newline="") as file:
+        return {row.pop("reader"): {key: float(value) for key, value in row.items()} for row in csv.DictReader(file)}
+
+
+def add_to_tally(path: Path, name: str, report: dict[str, Any]) -> None:
+    """Add a slice to the table; failures are counted as they were found, also where they are fixed since."""
+    tally = read_tally(path)
+    row = tally.setdefault(name, dict.fromkeys(("cpu_seconds", "inputs", "failures", "slices"), 0.0))
+    for key, more in zip(row, (report["cpu"], report["inputs"], len(report["failures"]), 1), strict=True):
+        row[key] += more
+    lines = ["reader,cpu_seconds,inputs,failures,slices"]
+    lines += [f"{n},{','.join(f'{value:.0f}' for value in row.values())}" for n, row in sorted(tally.items())]
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text("\n".join(lines) + "\n")
+    temporary.replace(path)
+
+
+def table(path: Path) -> str:
+    """Return the tally as Markdown."""
+    tally = read_tally(path)
+    tally["all"] = {key: sum(row[key] for row in tally.values()) for key in ("cpu_seconds", "inputs", "failures")}
+    lines = ["| reader | CPU minutes | inputs | failures found |", "|---|---:|---:|---:|"]
+    for name, row in tally.items():
+        lines.append(f"| {name} | {row['cpu_seconds'] / 60:.1f} | {row['inputs']:,.0f} | {row['failures']:.0f} |")
+    return "\n".join(lines)
+
+
+def end_of(clock: str) -> float:
+    """Return the next moment at which the clock shows that time, in UTC."""
+    if not clock:
+        return float("inf")
+    now = datetime.now(UTC)
+    hour, minute = map(int, clock.split(":"))
+    end = now.replace(hour=hour, minute=minute, second=0, microsecond=0)
+    return (end if end > now else end + timedelta(days=1)).timestamp()
 
 
 def main() -> int:
-    """Attack the readers one after the other and report; the exit status is 1 where something failed."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("readers", nargs="*", choices=[[], *READERS])
-    parser.add_argument("--seconds", type=float, default=60, help="for each reader")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--atheris", action="store_true", help="guided by coverage; needs atheris and one reader")
+    """Attack the readers and report; the exit status is 1 where something failed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("readers", nargs="*")
+    parser.add_argument("--seconds", type=float, default=60, help="CPU seconds for each reader, or for each slice")
+    parser.add_argument("--seed", default="0")
+    parser.add_argument("-j", "--jobs", type=int, default=1, help="processes at a time")
+    parser.add_argument("--until", default="", metavar="HH:MM", help="go round in slices until this time, UTC")
+    parser.add_argument("--atheris", action="store_true", help="guided by coverage; needs atheris")
+    parser.add_argument("--tally", type=Path, metavar="FILE", help="add what was done to this table")
+    parser.add_argument("--table", action="store_true", help="print the table, attack nothing")
+    parser.add_argument("--corpus", type=Path, default=CORPUS, help="where inputs that failed are kept")
+    parser.add_argument("--folder", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--stop-at", type=float, default=float("inf"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    names = arguments.readers or list(READERS)
-    if arguments.atheris:
-        return guided(names[0], arguments.seconds)
-    failed = False
-    for name in names:
-        with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
-            count, failures = attack(name, arguments.seconds, arguments.seed, Path(folder))
-        print(f"{name:18s} {count:9,d} inputs in {arguments.seconds:g} s, {len(failures)} failures", flush=True)
-        for key, data in failures.items():
-            failed = True
-            path = CORPUS / name / hashlib.sha256(data).hexdigest()[:12]
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-            print(f"  {key}\n  kept as {path} ({len(data)} bytes)", flush=True)
+    if arguments.folder:
+        child(arguments)
+        return 0
+    if arguments.table:
+        print(table(arguments.tally or TALLY))
+        return 0
+    from readers import READERS
+
+    unknown = [name for name in arguments.readers if name not in READERS]
+    if unknown:
+        parser.error(f"unknown readers {', '.join(unknown)}; known: {', '.join(READERS)}")
+    return attack_all(arguments.readers or list(READERS), arguments)
+
+
+def attack_all(names: list[str], arguments: argparse.Namespace) -> int:
+    """Attack readers, some at a time, once or round and round."""
+    failed, stop_at = False, end_of(arguments.until)
+    before = read_tally(arguments.tally) if arguments.tally else {}
+    slices = {name: row["slices"] for name, row in before.items()}
+    # Those with the least time so far come first.
+    waiting = deque(sorted(names, key=lambda name: before.get(name, {}).get("cpu_seconds", 0)))
+    running: list[Running] = []
+    try:
+        while waiting or running:
+            while waiting and len(running) < max(arguments.jobs, 1) and time.time() < stop_at:
+                name = waiting.popleft()
+                slices[name] = slices.get(name, 0) + 1
+                seed = f"{arguments.seed} {slices[name]:.0f}"
+                running.append(start(name, arguments.seconds, seed, stop_at, arguments.atheris))
+            if not running:
+                break
+            time.sleep(0.2)
+            for one in list(running):
+                if (report := finished(one)) is None:
+                    continue
+                running.remove(one)
+                one.folder.cleanup()
+                failures, inputs = report["failures"], report["inputs"]
+                line = f"{one.name:18s} {inputs:9,d} inputs in {report['cpu']:.0f} CPU s, {len(failures)} failures"
+                print(line, flush=True)
+                keep(one.name, failures, arguments.corpus)
+                failed |= bool(failures)
+                if arguments.tally:
+                    add_to_tally(arguments.tally, one.name, report)
+                if arguments.until:
+                    waiting.append(one.name)
+    finally:
+        for one in running:
+            one.process.kill()
+            one.process.wait()
+            one.folder.cleanup()
     return int(failed)
-
-
-def guided(name: str, seconds: float) -> int:
-    """Attack one reader with atheris."""
-    import atheris  # type: ignore[import-not-found]
-
-    reader = READERS[name]
-    with tempfile.TemporaryDirectory() as folder:
-
-        def one(data: bytes) -> None:
-            if (error := survives(reader, data, Path(folder))) is not None:
-                raise error
-
-        atheris.instrument_all()
-        atheris.Setup([sys.argv[0], f"-max_total_time={int(seconds)}", str(CORPUS / name)], one)
-        atheris.Fuzz()
-    return 0
 
 
 if __name__ == "__main__":

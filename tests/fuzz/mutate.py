@@ -1,8 +1,22 @@
-"""Change bytes at random, by a seed: bits, cuts, repeats, insertions, words that readers know."""
+"""Change files at random, by a seed: their bytes, or their structure; then repair the checksums that would hide it.
+
+Bytes: bits, cuts, repeats, insertions, words that readers know. Structure: values, keys, columns and rows of a file
+that stays valid JSON, CSV or Parquet. A reader that compares a checksum first would refuse nearly all of it at its
+door, so ``checksums.py`` computes them anew for three of four inputs.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cuebench.files import parquet_bytes
 
 WORDS = {
     "csv": (b",", b'"', b"\n", b"\r", b";", b"\t", b"\0", b"\xff", b"\xef\xbb\xbf", b"\xc3\xa9", b"nan", b"inf",
@@ -19,6 +33,21 @@ WORDS = {
               b"%!PS", b"\x01", b"\0\0\0\x01", b"GIF89a", b"../", b"\xff\xd8\xff\xe0"),
 }  # fmt: skip
 """Kind of reader → words that are inserted."""
+WORDS["parquet"] = WORDS["bytes"]
+TEXTS = ("", "cat", "Cat", "dog", "a", "nan", "inf", "-1", "0", "1e999", "../x", "/x", "C:\\x", "\x1b[2J", "na", "1_0",
+         "\ud800", "\0", "é" * 300)  # fmt: skip
+NUMBERS = (0, 1, -1, 2, 0.5, -0.0, 1e308, float("nan"), float("inf"), 2**31, 2**63, 2**64, -(2**63), 10**400)
+_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789 _-./:?&=;,\"'\\\n\t\u202e\u2028é漢🐱\x7f"
+
+
+def changed(data: bytes, reader: Any, generator: random.Random) -> bytes:
+    """Return a changed input for a reader: by bytes or by structure, mostly with checksums that fit."""
+    change = restructured if generator.random() < 0.4 else mutated
+    result = change(data, reader.kind, generator)
+    return reader.seal(result) if reader.seal is not None and generator.random() < 0.75 else result
+
+
+# ----------------------------------------------------------------------------------------------------------- by bytes
 
 
 def mutated(data: bytes, kind: str, generator: random.Random) -> bytes:
@@ -47,3 +76,173 @@ def mutated(data: bytes, kind: str, generator: random.Random) -> bytes:
             end = at + (len(word) if generator.random() < 0.5 else 0)
             changed[at:end] = word
     return bytes(changed)
+
+
+# ------------------------------------------------------------------------------------------------------- by structure
+
+
+def restructured(data: bytes, kind: str, generator: random.Random) -> bytes:
+    """Return a file of the same format with another content; changed bytes where the format is lost or has no form."""
+    try:
+        return _STRUCTURES[kind](data, generator)
+    except (KeyError, ValueError, RecursionError, csv.Error, pa.ArrowException, OSError, OverflowError, MemoryError):
+        return mutated(data, kind, generator)
+
+
+def any_text(generator: random.Random) -> str:
+    """Return a text that a reader may not expect."""
+    if generator.random() < 0.7:
+        return generator.choice(TEXTS)
+    return "".join(generator.choice(_LETTERS) for _ in range(generator.randrange(9)))
+
+
+def any_value(generator: random.Random, depth: int = 2) -> Any:
+    """Return a value of JSON that a reader may not expect."""
+    choice = generator.randrange(8 if depth else 5)
+    if choice < 2:
+        return generator.choice((None, True, False, {}, []))
+    if choice < 4:
+        return any_text(generator)
+    if choice == 4:
+        return generator.choice(NUMBERS)
+    count = generator.randrange(1, 4)
+    if choice == 5:
+        return {any_text(generator): any_value(generator, depth - 1) for _ in range(count)}
+    return [any_value(generator, depth - 1) for _ in range(count)]
+
+
+def _paths(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inner = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    return [path, *(deeper for key, value in inner for deeper in _paths(value, (*path, key)))]
+
+
+def _at(data: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        data = data[key]
+    return data
+
+
+def _changed_document(data: Any, generator: random.Random) -> Any:
+    """Replace, remove, rename, exchange or repeat values of a document, one to three times."""
+    for _ in range(generator.choice((1, 1, 2, 3))):
+        paths = _paths(data)
+        path = generator.choice(paths)
+        if not path:
+            data = any_value(generator) if generator.random() < 0.3 else data
+            continue
+        parent, key = _at(data, path[:-1]), path[-1]
+        choice = generator.randrange(6)
+        if choice == 0:
+            del parent[key]
+        elif choice == 1 and isinstance(parent, dict):
+            parent[any_text(generator)] = parent.pop(key) if generator.random() < 0.5 else any_value(generator)
+        elif choice == 2:  # a copy: what is shared could contain itself
+            parent[key] = json.loads(json.dumps(_at(data, generator.choice(paths))))
+        elif choice == 3 and isinstance(parent, list):
+            parent.insert(key, json.loads(json.dumps(parent[key])))
+        else:
+            parent[key] = any_value(generator)
+    return data
+
+
+def _document(data: bytes, generator: random.Random) -> bytes:
+    text = json.dumps(_changed_document(json.loads(data), generator))
+    if generator.random() < 0.1 and text.startswith("{") and len(text) > 2:
+        text = text[:-1] + "," + text[1:]  # every key twice
+    return text.encode("utf-8", "replace")
+
+
+def _table(data: bytes, generator: random.Random) -> bytes:
+    """Drop, repeat, rename and add columns and rows, and change cells; sometimes another separator or encoding."""
+    rows = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline="")))
+    for _ in range(generator.choice((1, 1, 2, 3))):
+        choice, row = generator.randrange(7), generator.randrange(len(rows))
+        column = generator.randrange(len(rows[row]) or 1)
+        if choice == 0:
+            rows.insert(row, list(rows[generator.randrange(len(rows))]))
+        elif choice == 1 and len(rows) > 1:
+            del rows[row]
+        elif choice == 2:  # a column, in all rows
+            rows = [cells[:column] + cells[column + 1 :] for cells in rows]
+        elif choice == 3:
+            rows = [cells[: column + 1] + cells[column:] for cells in rows]
+        elif choice == 4:
+            name = generator.choice(("extra", "logit_00", "Cat", "id", "recipe", "path", "seed", any_text(generator)))
+            rows = [[*cells, any_text(generator) if i else name] for i, cells in enumerate(rows)]
+        elif rows[row]:
+            rows[row][column] = any_text(generator)
+    text = io.StringIO()
+    ends = generator.choice(("\n", "\r\n"))
+    csv.writer(text, delimiter=generator.choice(",,,,,,,;\t"), lineterminator=ends).writerows(rows)
+    return text.getvalue().encode(generator.choice(("utf-8",) * 6 + ("utf-8-sig", "latin-1", "utf-16")), "replace")
+
+
+def _words(data: bytes, generator: random.Random) -> bytes:
+    """Mix the parts of a text of the command line with others."""
+    text = data.decode()
+    for sign in "?=&;:":
+        text = text.replace(sign, f"\0{sign}\0")
+    parts = text.split("\0")
+    for _ in range(generator.choice((1, 1, 2, 3))):
+        at = generator.randrange(len(parts) + 1)
+        choice = generator.randrange(3)
+        if choice == 0:
+            parts.insert(at, generator.choice(parts))
+        elif choice == 1 and len(parts) > 1:
+            del parts[at % len(parts)]
+        else:
+            parts.insert(at, generator.choice((*"?&=;:@", any_text(generator))))
+    return "".join(parts).encode("utf-8", "replace")
+
+
+_TYPES = (pa.string(), pa.int64(), pa.float64(), pa.bool_(), pa.list_(pa.float64()), pa.binary(), pa.null(),
+          pa.large_string(), pa.int8(), pa.timestamp("us"), pa.dictionary(pa.int32(), pa.string()),
+          pa.struct([("a", pa.int64())]), pa.float32(), pa.uint64(), pa.list_(pa.float32(), 3))  # fmt: skip
+
+
+def _column(length: int, generator: random.Random) -> pa.Array:
+    """Return a column of a type that nobody expects: empty values, or zeros."""
+    kind = generator.choice(_TYPES)
+    empty = pa.nulls(length, kind)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        number = generator.choice((0, 1, 100, None) if pa.types.is_integer(kind) else (0.0, float("nan"), 1e30, None))
+        return pa.array([number] * length, kind)
+    if pa.types.is_string(kind):
+        return pa.array([any_text(generator).encode("utf-8", "replace").decode() for _ in range(length)])
+    return empty
+
+
+def _parquet(data: bytes, generator: random.Random) -> bytes:
+    """Drop, rename, repeat, retype and reorder columns, rows and metadata of a Parquet file."""
+    table = pq.read_table(pa.BufferReader(data), use_threads=False)
+    for _ in range(generator.choice((1, 1, 2, 3))):
+        choice = generator.randrange(8)
+        names = table.column_names
+        at = generator.randrange(len(names) or 1)
+        metadata = dict(table.schema.metadata or {})
+        keys = [key for key, value in metadata.items() if value[:1] in (b"{", b"[")]
+        if choice == 0 and keys:
+            key = generator.choice(keys)
+            metadata[key] = mutated(metadata[key], "json", generator)
+            table = table.replace_schema_metadata(metadata)
+        elif choice in (1, 2) and keys:
+            key = generator.choice(keys)
+            metadata[key] = _document(metadata[key], generator)
+            table = table.replace_schema_metadata(metadata)
+        elif choice == 3 and names:
+            table = table.remove_column(at)
+        elif choice == 4 and names:
+            new = any_text(generator).encode("utf-8", "replace").decode()
+            table = table.rename_columns([new if i == at else name for i, name in enumerate(names)])
+        elif choice == 5:
+            table = table.slice(0, generator.randrange(table.num_rows + 1))
+        elif choice == 6 and table.num_rows:
+            table = pa.concat_tables([table, table.slice(generator.randrange(table.num_rows))])
+        elif names:
+            table = table.set_column(at, names[at], _column(table.num_rows, generator))
+    return parquet_bytes(table, use_dictionary=generator.random() < 0.5)
+
+
+_STRUCTURES = {"json": _document, "csv": _table, "text": _words, "parquet": _parquet}
+STRUCTURED = frozenset(_STRUCTURES)
+"""Kinds of reader whose files have a structure that can be changed."""

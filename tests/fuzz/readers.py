@@ -7,14 +7,20 @@ an independent reading is possible, both must agree.
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
+import shutil
 import tarfile
+import tempfile
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import checksums  # type: ignore[import-not-found]
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,6 +28,7 @@ from PIL import Image
 
 from cuebench.analyses.families import read_families
 from cuebench.errors import UserError
+from cuebench.files import SEAL
 from cuebench.labels import LabelSpace, label_map, label_space
 from cuebench.observers.adapters import suite
 from cuebench.observers.adapters._zero_shot import read_templates
@@ -30,29 +37,38 @@ from cuebench.observers.base import Spec
 from cuebench.observers.recorded_files import Recording, read_recording
 from cuebench.options import parse, split
 from cuebench.protocols.cue_decomposition.populations import check_population
+from cuebench.reports.figures.bias_over_training import bias_over_training
+from cuebench.responses.job import JobRecord
+from cuebench.responses.store import Shards, gather
 from cuebench.runs.record import RunRecord
+from cuebench.runs.results import read_scores
+from cuebench.runs.score import score
+from cuebench.runs.scores import load
 from cuebench.stimuli._archive import unpack
 from cuebench.stimuli.apply_cue import _check_claim
 from cuebench.stimuli.decomposition.classes import read_classes
 from cuebench.stimuli.fetch import _read_record
+from cuebench.stimuli.input_log import LOG, InputLog
 from cuebench.stimuli.made import made_count, read_made
-from cuebench.stimuli.manifest import read_manifest, to_bytes
+from cuebench.stimuli.manifest import read_manifest, to_bytes, write_manifest
 from cuebench.stimuli.readers import csv_manifest, image_folder
 from cuebench.stimuli.refined_bias import sources
 from cuebench.stimuli.refined_bias.masks import coco_mask, open_image
 from cuebench.stimuli.refined_bias.verdicts import read_verdicts
 from cuebench.stimuli.render import check_recipe, decode
-from cuebench.types import Stimulus, StimulusSet
+from cuebench.types import Failure, Stimulus, StimulusSet
 
 SPACE = LabelSpace("fuzz", ("cat", "dog"))
 
 
 class Reader(NamedTuple):
-    """A reader under attack: what it does with bytes, valid examples, and the kind of text it reads."""
+    """A reader under attack: what it does with bytes, valid examples, the kind of text it reads, its checksums."""
 
     read: Callable[[bytes, Path], object]
     seeds: tuple[bytes, ...]
     kind: str = "bytes"
+    seal: Callable[[bytes], bytes] | None = None
+    """Computes the checksums of changed bytes anew (``checksums.py``)."""
 
 
 def file(name: str, read: Callable[[Path], object]) -> Callable[[bytes, Path], object]:
@@ -104,7 +120,11 @@ def parquet(**columns: list[Any]) -> bytes:
 def rows_of(path: Path) -> list[list[str]] | None:
     """Return the cells of a CSV as Python's own reader sees them; None where it does not agree with itself."""
     try:
-        rows = [row for row in csv.reader(io.StringIO(path.read_text("utf-8-sig"), newline=""), strict=True) if row]
+        rows = [
+            row
+            for row in csv.reader(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline=""), strict=True)
+            if row
+        ]
     except (csv.Error, UnicodeDecodeError):
         return None
     return rows if rows and len({len(row) for row in rows}) == 1 else None
@@ -151,8 +171,6 @@ def read_labels_csv(path: Path) -> None:
 
 def read_archive(path: Path) -> None:
     """Everything must lie in the target, and nothing may be left of what is refused."""
-    import shutil
-
     target = path.parent / "out" / "in"
     shutil.rmtree(target.parent, ignore_errors=True)
     try:
@@ -199,6 +217,118 @@ def read_run(path: Path) -> None:
     """Read a run's record, as ``score`` and ``report`` do."""
     record = RunRecord.read(path.parent)
     assert record.options is not None
+    for name in record.protocol_names():
+        record.headline(name)
+
+
+# ------------------------------------------------------------------------------------------ a run folder of somebody's
+
+_SHOWN = StimulusSet(
+    "cue_conflict",
+    tuple(
+        Stimulus(f"{shape}1-{texture}2.png", shape=shape, texture=texture, shape_source=f"{shape}1",
+                 texture_source=f"{texture}2", condition="conflict" if shape != texture else "same")
+        for shape in ("cat", "dog") for texture in ("cat", "dog")
+    ),
+    targets="targets",
+)  # fmt: skip
+_LABELS = {"name": "targets", "names": ["cat", "dog"], "ids": []}
+
+
+def run_folder(folder: Path) -> Path:
+    """Write a small finished run: a record, a manifest, the answers of one observer, and scores."""
+    shards = Shards(folder / "responses" / "red--0")
+    logits = np.array([[2, 1], [1, 2], [2, 1], [0, 1]], np.float32)
+    shards.write(_SHOWN.stimuli, {"logits": logits, "stimulus": np.arange(4, dtype=np.int32)}, {})
+    targets = b'{"targets": {"cat": ["cat"], "dog": ["dog"]}}'
+    labels = f"labels-{hashlib.sha256(targets).hexdigest()[:12]}.json"
+    manifest = f"cue_conflict-{_SHOWN.fingerprint[:12]}.parquet"
+    write_manifest(replace(_SHOWN, targets=labels), folder / "stimuli" / manifest)
+    (folder / "stimuli" / labels).write_bytes(targets)
+    job = JobRecord("cue_conflict", "native", "red", "model", "ideal:random", ("logits",), manifest, "red--0",
+                    _LABELS, {"layout": 1})  # fmt: skip
+    record = RunRecord(
+        arguments={"observers": ["red"], "protocols": ["cue_conflict"], "data_root": None, "resamples": 100},
+        status="complete",
+        protocols={"cue_conflict": {"version": 1, "origin": "cuebench", "headline": _HEADLINE}},
+        jobs=[job],
+        stimuli={manifest: {"set": "cue_conflict", "count": 4, "expected": 0, "partial": [], "root": ""}},
+        failures=[Failure("blue", "no such model", "cue_conflict", {"hint": "try another"})],
+        skipped=[Failure("green", "gives no logits", "cue_conflict")],
+        unreadable={"x.png": "cut"},
+        notices=["a notice"],
+    )
+    record.write(folder)
+    score(folder)
+    return folder
+
+
+_HEADLINE = {
+    "metric": "shape_bias",
+    "conditions": ["16-way", "*-way"],
+    "direction": "shape",
+    "human": 0.95869,
+    "human_source": "people",
+}
+
+
+@lru_cache
+def run_files() -> dict[str, bytes]:
+    """Return the files of the small run; of its record, nothing that depends on the machine."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = run_folder(Path(name))
+        files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    body = json.loads(files["run.json"])
+    body = {**body, "cuebench": "", "environment": {}, "started": "", "finished": ""}
+    return {**files, "run.json": checksums.record(json.dumps(body).encode())}
+
+
+def of_run(name: str, data: bytes, folder: Path) -> Path:
+    """Write the small run with one file changed; the last part of the name is enough."""
+    run = folder / "run"
+    shutil.rmtree(run, ignore_errors=True)
+    for path, content in run_files().items():
+        (run / path).parent.mkdir(parents=True, exist_ok=True)
+        (run / path).write_bytes(data if path.startswith(name) and path.endswith((".json", ".parquet")) else content)
+    return run
+
+
+def read_run_folder(data: bytes, folder: Path) -> None:
+    """Show and score a run whose record was changed: the whole way of ``load`` and ``score``."""
+    run = of_run("run.json", data, folder)
+    outside = {p.name for p in folder.iterdir()}
+    try:
+        load(run).headline()
+    except UserError:
+        score(run)
+    else:
+        score(run)
+    assert {p.name for p in folder.iterdir()} == outside, "something was written outside of the folder"
+
+
+def read_answers(data: bytes, folder: Path) -> None:
+    """Score a run whose answers were changed."""
+    score(of_run("responses/red--0/", data, folder) if data else of_run("run.json", data, folder))
+
+
+def read_shard(data: bytes, folder: Path) -> None:
+    """Read one file of answers in every way that there is; what is refused by one is refused by all."""
+    shards = Shards(folder)
+    shards.path(_SHOWN.stimuli).write_bytes(data)
+    stored = shards.stored(_SHOWN.stimuli)
+    _, errors = shards.read(_SHOWN.stimuli)
+    assert stored == errors, "two readings of one file differ"
+    gather(shards, _SHOWN.stimuli, 32)
+
+
+def unchecked(data: bytes) -> bytes:
+    """Return the Parquet file without checksums of its pages and packing, which hide what decoders do with changes."""
+    table = pq.read_table(pa.BufferReader(data))
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="none", use_dictionary=False)
+    plain = bytes(sink.getvalue().to_pybytes())
+    footer = len(plain) - 8 - int.from_bytes(plain[-8:-4], "little")
+    return bytes(checksums.parquet(plain[:footer] + SEAL + bytes(32) + plain[footer:]))
 
 
 PNG = picture("PNG")
@@ -223,6 +353,11 @@ _PICTURES = (
 )  # fmt: skip
 _STIMULI = StimulusSet("s", (Stimulus("a", "a.png", "0" * 64, label="cat"), Stimulus("b", seed=3)), "x")
 
+_ANSWER_FILE = next(data for name, data in run_files().items() if name.startswith("responses/red--0/"))
+_ANSWERS = (_ANSWER_FILE, unchecked(_ANSWER_FILE))
+_SCORES = (run_files()["scores.parquet"], unchecked(run_files()["scores.parquet"]))
+_TRAINING = [{"epoch": 1, "values": {"a/b": 0.5}, "low": {"a/b": 0.4}, "high": {"a/b": 0.6}, "headline": {"p": "a/b"}}]
+
 READERS: dict[str, Reader] = {
     "csv_manifest": Reader(file("m.csv", read_csv_manifest), (_CSV,), "csv"),
     "image_folder": Reader(file("labels.csv", read_labels_csv), (b"file,label,index\na.png,cat,3\n",), "csv"),
@@ -241,6 +376,7 @@ READERS: dict[str, Reader] = {
     "recorded_parquet": Reader(
         file("r.parquet", lambda path: check_recording(read_recording(path, SPACE))),
         (parquet(stimulus=["a", "b"], logits=[[1.0, 2.0], [3.0, 4.0]]), parquet(id=["a"], decision=["cat"], rt=[0.5])),
+        "parquet",
     ),
     "label_space_json": Reader(
         file("s.json", label_space), (b'["cat", "dog"]', b'{"names": ["cat"], "ids": ["n1"]}'), "json"
@@ -273,18 +409,35 @@ READERS: dict[str, Reader] = {
         (b"model,observer,weights,file,address,sha256,keep,sure,note\nm,timm:m,w,,,,,yes,\n",),
         "csv",
     ),
-    "image": Reader(file("a.png", read_picture), _PICTURES),
-    "source_image": Reader(file("a.png", open_image), _PICTURES),
-    "archive": Reader(file("a", read_archive), tuple(archive(form) for form in ("zip", "", "gz", "bz2", "xz"))),
-    "manifest": Reader(file("manifest.parquet", read_manifest), (to_bytes(_STIMULI),)),
+    "image": Reader(file("a.png", read_picture), _PICTURES, seal=checksums.picture),
+    "source_image": Reader(file("a.png", open_image), _PICTURES, seal=checksums.picture),
+    "archive": Reader(
+        file("a", read_archive),
+        tuple(archive(form) for form in ("zip", "", "gz", "bz2", "xz")),
+        seal=checksums.archive,
+    ),
+    "manifest": Reader(
+        file("manifest.parquet", read_manifest),
+        (to_bytes(_STIMULI), unchecked(to_bytes(_STIMULI))),
+        "parquet",
+        checksums.parquet,
+    ),
     "run_json": Reader(
         file("run.json", read_run),
         (
+            run_files()["run.json"],
             b'{"format": 1, "seed": 0, "batch_size": 8, "arguments": {"protocols": ["cue_conflict"]}, "jobs": [], '
-            b'"failures": [], "environment": {}, "created": "", "status": "done"}',
-            b'{"format": 2, "arguments": {}, "jobs": [], "protocols": {}, "failures": []}',
+            b'"failures": [], "skipped": [], "environment": {}, "created": "", "status": "done"}',
+            b'{"format": 2, "arguments": {}, "jobs": [], "protocols": {}, "failures": [], "skipped": []}',
         ),
         "json",
+        checksums.record,
+    ),
+    "run_folder": Reader(read_run_folder, (run_files()["run.json"],), "json", checksums.record),
+    "shard": Reader(read_shard, _ANSWERS, "parquet", checksums.parquet),
+    "answers": Reader(read_answers, _ANSWERS, "parquet", checksums.parquet),
+    "scores": Reader(
+        file("scores.parquet", lambda path: read_scores(path.parent)), _SCORES, "parquet", checksums.parquet
     ),
     "made_json": Reader(
         file("made.json", lambda path: (made_count(path.parent), read_made(path.parent))),
@@ -295,6 +448,10 @@ READERS: dict[str, Reader] = {
     "cue_json": Reader(
         file("cue.json", lambda path: _check_claim(path, {"cue": "contrast"}, [])), (b'{"cue": "contrast"}',), "json"
     ),
+    "training_json": Reader(
+        file("t.json", lambda path: bias_over_training(path).svg()), (json.dumps(_TRAINING).encode(),), "json"
+    ),
+    "input_log": Reader(file(LOG, lambda path: InputLog(path.parent)), (b'["a.png", "00"]\n',), "json"),
     "templates": Reader(
         file("t.txt", lambda path: read_templates(str(path))), (b"a photo of a {class}\n# no\n",), "text"
     ),

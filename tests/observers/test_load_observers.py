@@ -69,7 +69,7 @@ def test_require_names_the_extra():
         ("lite:efficientnet_lite7", "Did you mean 'efficientnet_lite"),
         ("python:no_such_module_here:f", "no Python module 'no_such_module_here'"),
         ("python:nothing", "does not name a factory"),
-        ("python:nowhere.py:f", "nowhere.py does not exist"),
+        ("python:nowhere.py:f", "there is no Python file nowhere.py"),
     ],
 )
 def test_mistakes_are_named(spec, message):

@@ -132,7 +132,7 @@ def test_the_record_names_all_excluded_stimuli_however_often_it_runs(measure: An
 def test_a_run_that_cannot_be_scored_says_how_far_it_came(
     measure: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def wrong(*arguments: Any) -> None:
+    def wrong(*arguments: Any, **options: Any) -> None:
         raise UserError("no such option")
 
     monkeypatch.setattr("cuebench.runs.evaluate.score_run", wrong)

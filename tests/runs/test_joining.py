@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from PIL import Image
 
 import cuebench as cb
 from cuebench.errors import UserError
+from cuebench.protocols.cue_conflict import PROTOCOL
 from cuebench.responses.events import Event
 
 CLASSES = ("cat", "dog", "car", "clock")
@@ -60,6 +62,21 @@ def test_observers_and_protocols_are_added(measure: Any) -> None:
     assert cb.load(out).observers == ["a", "b", "ideal:shape"]
     cb.score(out)
     assert contents(out) == contents(whole)
+
+
+def test_answers_of_a_changed_model_that_were_not_asked_for_are_named(measure: Any, data_root: Path) -> None:
+    """What is set aside with the answers that differ, and what is left of the model before."""
+    twin = replace(PROTOCOL, name="twin")  # its answers lie in the same folder as those of cue_conflict
+    measure(model("a"), ["cue_conflict", twin, "imagenet_accuracy"])
+    events: list[Event] = []
+    scores = measure(model("a", winner=1), "cue_conflict", on_event=events.append)
+    told = [e.message for e in events if e.kind == "notice" and e.message.startswith("a answers differently now")]
+    assert [text.partition("; ")[0].partition(": ")[2] for text in told] == [
+        "its answers to twin are set aside too",
+        "its answers to imagenet_accuracy are those from before",
+    ]
+    assert told[1].endswith("-o a -p imagenet_accuracy")
+    assert set(told) <= set(scores.record.notices)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from cuebench.runs.record import RunRecord
 MINE = replace(PROTOCOL, name="my_conflict", version=3)
 FILE = """
 from dataclasses import replace
+from functools import partial
 from cuebench.protocols.cue_conflict import PROTOCOL
 MINE = replace(PROTOCOL, name="conflict_in_a_file")
 """
@@ -77,7 +79,12 @@ def test_a_file_is_found_again_from_any_folder(
     assert RunRecord.read(scores.out).protocols["conflict_in_a_file"]["origin"] == f"python:{tmp_path}/mine.py:MINE"
     command = [sys.executable, "-m", "cuebench", "score", str(scores.out), "--json"]
     environment = {**os.environ, "PYTHONPATH": str(Path(cb.__file__).parents[1])}
-    done = subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, timeout=120)
+    environment.pop(registry.ALLOW_CODE)
+    run = partial(subprocess.run, cwd="/", env=environment, capture_output=True, text=True, timeout=120)
+    refused = run(command)
+    assert refused.returncode == 2
+    assert f"--allow-code {tmp_path}/mine.py" in json.loads(refused.stderr)["hint"]
+    done = run([*command, "--allow-code", f"{tmp_path}/mine.py"])
     assert done.returncode == 0, done.stderr
     assert {row["protocol"] for row in json.loads(done.stdout)["scores"]} == {"conflict_in_a_file"}
 

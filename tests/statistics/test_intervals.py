@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from cuebench.statistics.intervals import (
     percentile,
     ratio_intervals,
     resampled_sums,
+    weight_parts,
     weights,
 )
 from cuebench.statistics.ratios import Terms
@@ -110,7 +112,7 @@ def test_several_answers_to_one_image_are_resampled_together():
 def test_same_seed_same_bytes_in_any_order_and_another_seed_differs():
     terms, clusters = made()
     first = {k: ratio_intervals([terms], clusters, k, seed=1, resamples=500) for k in KINDS}
-    weights.cache_clear()
+    intervals._kept.clear()
     again = {k: ratio_intervals([terms, terms], clusters, k, seed=1, resamples=500)[1:] for k in reversed(KINDS)}
     assert first == again
     assert all(ratio_intervals([terms], clusters, k, seed=2, resamples=500) != first[k] for k in KINDS)
@@ -223,3 +225,25 @@ def test_percentile_of_a_level():
     draws = np.arange(101.0)
     found = percentile(draws, "images", 0.9)
     assert (found.low, found.high, found.level) == (pytest.approx(5), pytest.approx(95), 0.9)
+
+
+@pytest.mark.parametrize("clusters", [7, 1000, 2500])
+def test_weights_drawn_in_parts_are_the_same_weights(clusters, monkeypatch):
+    whole = weights("images", clusters, 3, 50)
+    kept = np.concatenate(list(weight_parts("images", clusters, 3, 50, 20)))
+    monkeypatch.setattr(intervals, "KEPT", 0)
+    drawn = np.concatenate([part.copy() for part in weight_parts("images", clusters, 3, 50, 20)])
+    np.testing.assert_array_equal(kept, whole)
+    np.testing.assert_array_equal(drawn, whole)
+    assert (whole.sum(axis=1) == clusters).all()
+
+
+def test_weights_are_kept_within_bounds(monkeypatch):
+    monkeypatch.setattr(intervals, "KEPT", 10_000)
+    monkeypatch.setattr(intervals, "_kept", OrderedDict())
+    for clusters in range(10, 21):
+        weights("images", clusters, 0, 100)
+    assert sum(kept.nbytes for kept in intervals._kept.values()) <= 10_000
+    assert weights("images", 20, 0, 100) is weights("images", 20, 0, 100)
+    weights("images", 51, 0, 100)  # more than half
+    assert ("images", 51, 0, 100) not in intervals._kept

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cuebench.errors import UserError
-from cuebench.files import hash_file, write_atomic
+from cuebench.files import hash_file, parquet_bytes, read_parquet, write_atomic
 from cuebench.stimuli.hashing import hash_files
 from cuebench.stimuli.manifest import read_manifest, to_bytes, write_manifest
 from cuebench.types import Stimulus, StimulusSet
@@ -116,3 +116,25 @@ def test_what_a_killed_make_left_behind_is_no_other_set(tmp_path):
     assert claim(tmp_path, {"seed": 0}, [temporary]) == {}
     with pytest.raises(UserError, match=r"no made\.json"):
         claim(tmp_path, {"seed": 0}, [temporary, tmp_path / "cat.png"])
+
+
+@pytest.mark.parametrize(
+    "path", ["../a.png", "x/../../a.png", "/etc/a.png", "C:\\a.png", "C:a.png", "\\\\host\\a.png", "..\\a.png"]
+)
+@pytest.mark.parametrize("field", ["path", "mask"])
+def test_a_path_that_leads_out_of_the_set_is_refused(tmp_path, path, field):
+    write_manifest(replace(SET, stimuli=(replace(SET.stimuli[0], **{field: path}),)), tmp_path / "m.parquet")
+    with pytest.raises(UserError, match=f"{field} .* of 'a': (an absolute path|a path that leads out)"):
+        read_manifest(tmp_path / "m.parquet")
+
+
+def test_a_repeated_id_or_another_type_is_refused(tmp_path):
+    twice = replace(SET, stimuli=(Stimulus("b"), Stimulus("b")))
+    (tmp_path / "twice").write_bytes(to_bytes(twice))
+    with pytest.raises(UserError, match="duplicated id 'b'"):
+        read_manifest(tmp_path / "twice")
+    table = read_parquet(to_bytes(SET))
+    seeds = table.set_column(table.column_names.index("seed"), "seed", [["7", "0"]])
+    (tmp_path / "type").write_bytes(parquet_bytes(seeds))
+    with pytest.raises(UserError, match="column 'seed' holds string"):
+        read_manifest(tmp_path / "type")

@@ -13,9 +13,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import cuebench as cb
+from cuebench import registry
 from cuebench.cues import blend, contrast, patch_shuffle
 from cuebench.errors import UserError
 from cuebench.processes import ProcessPool
+from cuebench.registry import readers
 from cuebench.stimuli.render import Unreadable, check_recipe, decode, render
 from cuebench.types import Stimulus
 
@@ -296,6 +299,7 @@ def test_cues_of_a_file_and_of_a_plugin_are_followed_in_worker_processes(
     (folder / "their_cues.py").write_text(CUE)
     (folder / "their_work.py").write_text(WORK)
     monkeypatch.syspath_prepend(folder)
+    monkeypatch.setenv(registry.ALLOW_CODE, str(folder / "mine.py"))
     import their_work  # type: ignore[import-not-found]
 
     expected = np.rint((noise(8, 8, 3) / 255 + 0.25 * (1 - noise(8, 8, 3) / 255)) * 255)
@@ -308,3 +312,30 @@ def test_cues_of_a_file_and_of_a_plugin_are_followed_in_worker_processes(
             broken = pool.submit(their_work.shown, (folder, replace(stimulus, recipe=f"{name}?by=2")))
             with pytest.raises(UserError, match=r"stimulus 'a': cue '\S*lighten' failed: ArithmeticError: too light"):
                 broken.result(60)
+
+
+def test_a_recipe_runs_no_file_that_the_user_has_not_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(registry.ALLOW_CODE, raising=False)
+    file, ran = folder / "theirs.py", folder / "ran"
+    file.write_text(f"import pathlib\npathlib.Path({str(ran)!r}).touch()\n{CUE}")
+    image = decode(folder, Stimulus("a", "a.png"))
+    recipes = (
+        f"python:{file}:lighten?by=0.25",
+        f"chain?cues=python%3A{file}:lighten",
+        f'chain?cues=["\\u0070ython:{file}:lighten"]',
+        f"contrast?level=0.5;python:{file}:lighten?by=0.25",
+    )
+    for recipe in recipes:
+        with pytest.raises(UserError) as refused:
+            render(folder, image, Stimulus("a", "a.png", recipe=recipe))
+        assert f"names the Python file {file}" in str(refused.value)
+        assert f"--allow-code {file}" in refused.value.hint
+    (folder / "table.csv").write_text(f"path,recipe\na.png,python:{file}:lighten?by=0.25\n")
+    with pytest.raises(UserError, match="data runs no code"):
+        readers.get("csv_manifest").read(folder / "table.csv")
+    assert not ran.exists()
+    cb.allow_code(file)
+    for recipe in recipes[::3]:
+        render(folder, image, Stimulus("a", "a.png", recipe=recipe))
+    assert len(readers.get("csv_manifest").read(folder / "table.csv")) == 1
+    assert ran.exists()

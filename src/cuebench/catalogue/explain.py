@@ -9,7 +9,9 @@ from typing import Any
 
 from cuebench import registry
 from cuebench.errors import UserError, did_you_mean
+from cuebench.observers.base import Spec
 from cuebench.options import describe
+from cuebench.runs.record import RunOptions
 from cuebench.types import Axis, Headline
 from cuebench.words import WORDS, Word, read_condition, words_for
 
@@ -23,7 +25,8 @@ def explain(name: str) -> Facts:
     ----------
     name : str
         A part (metric, protocol, cue, kind of observer, maker, reader, dataset, source of pictures, figure), also as
-        ``python:FILE.py:NAME``; a column or another printed word; or a condition such as ``16-way/class=cat``.
+        ``python:FILE.py:NAME``; a column or another printed word; a condition such as ``16-way/class=cat``; an option
+        (``triplets.draw``, ``draw``, ``batch_size``, ``--batch-size``); or an observer such as ``timm:resnet50``.
 
     Returns
     -------
@@ -41,13 +44,31 @@ def explain(name: str) -> Facts:
     condition = _condition_facts(name)
     if condition:
         sections["condition"] = {"name": name, **condition}
+    if options := _option_facts(name):
+        sections["option"] = {"name": name, **options}
+    scheme, colon, _ = name.partition(":")
+    if colon and scheme in registry.adapters:
+        sections["observer"] = _spec_facts(name)
     if not sections:
-        patterns = [word.pattern.removeprefix("*/").rstrip("*") for word in WORDS]
-        known = {n for kind in _DESCRIBE for n in registry.KINDS[kind]} | {p for p in patterns if "*" not in p}
-        raise did_you_mean("name", name, known)
+        raise _unknown(name)
     (_, first), *others = sections.items()
     more = {f"{_SINGULAR.get(kind, kind)}: {k}": v for kind, facts in others for k, v in facts.items() if k != "name"}
     return {**first, **more}
+
+
+def _unknown(name: str) -> UserError:
+    """Return the error for a name that nothing has; of a condition, for the part that is not known."""
+    first, slash, _ = name.partition("/")
+    if slash:
+        parts = [text for text, words in read_condition(name) if not words and text not in registry.cues]
+        conditions = [word.pattern for word in WORDS if word.kind == "condition" and not _is_pattern(word.pattern)]
+        return did_you_mean("part of a condition:", (parts or [first])[0], {*conditions, "16-way", "1000-way"})
+    words = {word.pattern for word in WORDS if not _is_pattern(word.pattern)}
+    return did_you_mean("name", name, {n for kind in _DESCRIBE for n in registry.KINDS[kind]} | words)
+
+
+def _is_pattern(text: str) -> bool:
+    return any(sign in text for sign in "*?[=/")
 
 
 def _kind_of(spec: str) -> str:
@@ -198,6 +219,68 @@ def _package(parts: registry.Registry, name: str) -> str:
 def _options(part: Any, prefix: str) -> list[str]:
     """Return a line for each option that a part declares, as it is written by a user."""
     return [f"{prefix}{line}" for line in describe(part.options)]
+
+
+# ------------------------------------------------------------------------------------------------------ options
+
+
+def _option_facts(name: str) -> Facts:
+    """Return where an option can be set and what it changes: ``triplets.draw``, ``draw``, ``batch_size``."""
+    part, dot, option = name.partition(".")
+    facts: Facts = {}
+    run = name.removeprefix("--").replace("-", "_")
+    if (about := _parameters_of(RunOptions).get(run)) is not None and run in RunOptions.__dataclass_fields__:
+        default = RunOptions.__dataclass_fields__[run].default
+        facts["option of a run"] = f"--{run.replace('_', '-')} (Python: {run}={default!r}): {about}"
+        if run == "settings":
+            facts["option of a run"] = f"--set PROTOCOL.OPTION=VALUE: {about}"
+    lines = []
+    for kind, prefix in _SET_BY.items():
+        for owner, loaded in registry.KINDS[kind].usable():
+            wanted = option if dot and part == owner else name if not dot else ""
+            if wanted in loaded.options:
+                (line,) = describe({wanted: loaded.options[wanted]})
+                lines.append(f"{registry.KINDS[kind].kind} {owner}: {prefix.format(owner)}{line}")
+    return {**facts, **({"option of": lines} if lines else {})}
+
+
+_SET_BY = {"protocols": "--set {}.", "makers": "--set ", "figures": "--set ", "observers": "{}:…?"}
+"""Kind of part → how its options are written."""
+
+
+def _parameters_of(part: Any) -> dict[str, str]:
+    """Return parameter → what the docstring says of it."""
+    lines = (inspect.getdoc(part) or "").partition("----------\n")[2].splitlines()
+    found: dict[str, list[str]] = {}
+    for line in lines:
+        if line and not line.startswith(" "):
+            names = line.partition(" : ")[0]
+            if " " in names.replace(", ", ","):
+                break
+            found.update({name: [] for name in names.split(", ")})
+            last = names.split(", ")
+        elif found and line:
+            for name in last:
+                found[name].append(line.strip())
+    return {name: " ".join(texts) for name, texts in found.items()}
+
+
+def _spec_facts(text: str) -> Facts:
+    """Return what an observer's spec stands for, without loading it; wrong options are errors here too."""
+    spec = Spec.parse(text)
+    declared = registry.adapters.get(spec.scheme).options
+    unknown = [key for key in spec.options if key not in declared and "." not in key]
+    if unknown:
+        raise did_you_mean(f"option of observer {spec.scheme!r}:", unknown[0], declared)
+    given = {key: declared[key] for key in spec.options if key in declared}
+    return {
+        "name": text,
+        "kind": "observer",
+        "what is loaded": f"{spec.body}, from the source {spec.scheme!r}",
+        "called": spec.options.get("name", spec.name),
+        "options given": [f"{key}={spec.options[key]}: {option.about}" for key, option in given.items()],
+        **{f"{spec.scheme}: {fact}": value for fact, value in _observer(spec.scheme).items()},
+    }
 
 
 _DESCRIBE: dict[str, Callable[[str], Facts]] = {

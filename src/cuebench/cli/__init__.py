@@ -27,6 +27,8 @@ GROUPS = {
 """Heading of ``cuebench --help`` → its verbs."""
 ALIASES = {"comparison": ("compare",), "check-data": ("data", "check"), "balance": ("data", "balance")}
 """Earlier names of verbs: they still work and are not listed."""
+ALLOW_CODE = "--allow-code"
+"""The flag that every verb has: ``--allow-code FILE.py``, again for more."""
 
 
 def verbs() -> list[str]:
@@ -55,7 +57,7 @@ def invoke(arguments: list[str]) -> int:
             if not is_utf8(word):
                 raise UserError(f"the argument {word!r} is not UTF-8", "rename the file or folder")
         with clean_output():
-            _call(_with_current_names(arguments))
+            _call(_with_current_names(_without_allowed(arguments)))
     except UserError as error:
         _print_error(error, as_json="--json" in arguments)
         return 2
@@ -71,6 +73,24 @@ def is_utf8(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _without_allowed(arguments: Sequence[str]) -> list[str]:
+    """Take ``--allow-code FILE`` out of the arguments of any verb, and allow these files."""
+    from cuebench.errors import UserError
+    from cuebench.registry import allow_code
+
+    rest, words = [], iter(arguments)
+    for word in words:
+        flag, equals, file = word.partition("=")
+        if flag != ALLOW_CODE:
+            rest.append(word)
+            continue
+        file = file if equals else next(words, "")
+        if not file or not Path(file).expanduser().is_file():
+            raise UserError(f"{ALLOW_CODE}: there is no file {file!r}", "name a Python file that you trust")
+        allow_code(file)
+    return rest
 
 
 def _with_current_names(arguments: Sequence[str]) -> list[str]:
@@ -143,7 +163,10 @@ def _guarded(command: Callable[..., int | None], *, as_json: bool) -> Callable[.
 
 
 def _root() -> None:
-    """Measure what a vision model sees with: shape or texture."""
+    """Measure what a vision model sees with: shape or texture.
+
+    --allow-code FILE.py, with any command: run this file where a table of stimuli or a run folder names it.
+    """
 
 
 def _print_error(error: Exception, *, as_json: bool) -> None:

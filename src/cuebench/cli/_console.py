@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
-from cuebench.errors import printable
+from cuebench.errors import is_printable, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,10 +54,23 @@ class _CleanStream:
 
 @contextmanager
 def clean_output() -> Iterator[None]:
-    """Replace control characters in everything that is printed to standard output."""
-    before = sys.stdout
-    sys.stdout = _CleanStream(before)
+    """Replace control characters in everything that is printed to standard output, and in warnings."""
+    before, show = sys.stdout, warnings.showwarning
+
+    def show_clean(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        # A name from a file may stand in the text of a warning, ours or of a library.
+        clean = message if is_printable(str(message)) else printable(str(message))
+        show(clean, category, printable(filename), lineno, file, line)
+
+    sys.stdout, warnings.showwarning = _CleanStream(before), show_clean
     try:
         yield
     finally:
-        sys.stdout = before
+        sys.stdout, warnings.showwarning = before, show

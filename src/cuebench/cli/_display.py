@@ -19,6 +19,7 @@ class Display:
         self._quiet, self._json = quiet, as_json
         self._bar: Any = None
         self._task: Any = None
+        self._scoring = False
 
     def __enter__(self) -> Self:
         if not (self._quiet or self._json):
@@ -47,7 +48,10 @@ class Display:
             colour = {"failed": "red", "excluded": "yellow", "notice": "cyan"}[event.kind]
             self._bar.console.print(Text.assemble((event.kind, colour), f": {event.message}"))
         elif event.total:
-            name = event.message if event.kind == "batch" else event.kind
+            name = event.message if event.kind in {"batch", "scored"} else event.kind
+            if event.kind == "scored" and not self._scoring:  # its own bar: the pace of answers says nothing of it
+                self._bar.remove_task(self._task)
+                self._task, self._scoring = self._bar.add_task("scoring", total=event.total), True
             self._bar.update(self._task, completed=event.done, total=event.total, description=name[:36])
 
 

@@ -10,7 +10,9 @@ from cuebench.cli._json import print_json
 
 
 def command(
-    name: Annotated[str, typer.Argument(help="A part, a column, a condition such as 16-way/class=cat, or a word.")],
+    name: Annotated[
+        str, typer.Argument(help="A part, a column, an option, a condition such as 16-way/class=cat, or a word.")
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Explain a metric, a protocol, a cue, or any printed word."""

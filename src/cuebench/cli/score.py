@@ -18,12 +18,25 @@ def command(
         bool | None, typer.Option("--common/--all", help="Only the stimuli that all observers saw, or all.")
     ] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="PROTOCOL.OPTION=VALUE; repeat for more.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No table.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
+    workers: Annotated[
+        int | None, typer.Option(help="Scoring processes; default one for each core where it pays, 0: none.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No bar, no table.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Events on stderr, result on stdout, as JSON.")] = False,
 ) -> int:
     """Score a run again from its stored answers, without the model."""
+    from cuebench.cli._display import Display
     from cuebench.cli.run import report
     from cuebench.runs.score import score
 
-    scores = score(run, seed=seed, resamples=resamples, common=common, settings=split(settings or []))
+    with Display(quiet=quiet, as_json=as_json) as display:
+        scores = score(
+            run,
+            seed=seed,
+            resamples=resamples,
+            common=common,
+            settings=split(settings or []),
+            workers=workers,
+            on_event=display,
+        )
     return report(scores.rows, scores.out, scores.failures, quiet=quiet, as_json=as_json)

@@ -16,7 +16,7 @@ import secrets
 from collections.abc import Iterable
 from urllib.parse import parse_qsl
 
-from cuebench.registry import ROOT, SCHEME, Registry, cues, sources
+from cuebench.registry import ROOT, SCHEME, Registry, cues, named_by_data, sources
 from cuebench.source_code import place_of, reachable_code
 
 _PICTURE_CODE = tuple(
@@ -47,7 +47,8 @@ def recipe_versions(recipes: Iterable[tuple[str, bool]]) -> dict[str, str]:
     for name, is_source in sorted(names):
         if name.startswith(SCHEME) or name in known[is_source]:
             public = name.rpartition(":")[2]
-            versions[public] = versions.get(public, "") + version_of(name, sources if is_source else cues)
+            with named_by_data("the recipe of a stimulus"):
+                versions[public] = versions.get(public, "") + version_of(name, sources if is_source else cues)
     return versions
 
 

@@ -233,6 +233,8 @@ def _in_order(file: Path, columns: list[str]) -> list[str]:
         raise UserError(f"{file}: both {' and '.join(sorted(kinds))} columns", "keep the logits or the probabilities")
     kind, numbered = kinds.pop(), dict[int, str]()
     for column in columns:
+        if len(column.rpartition("_")[2]) > 9:
+            raise UserError(f"{file}: column {column[:40]}… has no number of a class", f"write {kind}_0, {kind}_1, …")
         other = numbered.setdefault(int(column.rpartition("_")[2]), column)
         if other != column:
             raise UserError(f"{file}: columns {other} and {column} have the same number", "keep one of them")
@@ -350,7 +352,7 @@ def _numbers(file: Path, table: pa.Table, column: str) -> Floats:
     values = table[column]
     try:
         return np.asarray(values.cast(pa.float64()).to_numpy(), np.float64)
-    except pa.ArrowInvalid:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         numbers = np.array([_number(v) for v in values.to_pylist()], dtype=object)
     # Empty cells and 'na' are missing values, as in the public raw data; anything else that is no number is a mistake.
     bad = [i for i, n in enumerate(numbers) if n is None]

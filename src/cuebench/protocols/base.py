@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelSpace
@@ -90,12 +90,65 @@ class Result:
             The reasons why the stimuli behind this number are incomplete, where they are not those of the whole set.
         """
         reasons = responses.stimuli.partial if partial is None else tuple(partial)
-        self.measurements.append(Measurement(responses, condition, metric, estimate, reasons))
+        # The draws of thousands of numbers would fill the memory, and nothing is derived from a finished number.
+        self.measurements.append(Measurement(responses, condition, metric, replace(estimate, draws={}), reasons))
 
     def extend(self, other: Result) -> None:
         """Add the numbers and tables of another result."""
         self.measurements += other.measurements
         self.tables |= other.tables
+
+
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True)
+class ByObserver(Generic[Part]):
+    """A ``score`` in two steps, for any number of observers in bounded memory and in several processes.
+
+    What ``measure`` returns of an observer is all that is kept of it: small, and without its answers. Results do not
+    depend on the number of processes. Called like any other ``score``, it does both steps here and now.
+
+    Parameters
+    ----------
+    measure : callable
+        ``measure(responses of one observer, options) -> Part``: what that observer's answers alone can tell. A function
+        of a module; what it returns can be pickled. The responses themselves may be part of it: they come back without
+        their rows (``columns`` and ``stimulus`` are empty), with everything else.
+    together : callable
+        ``together(parts of all observers, options) -> Result``: what needs all of them. `joined` where nothing does and
+        ``measure`` returns results.
+    condense : callable, optional
+        ``condense(stimuli, label space) -> Reduce``: turns the stored columns of one file of answers into those that
+        ``measure`` sees, with as many rows: a decision instead of a thousand logits. It sees whole stimuli, with their
+        truth.
+    """
+
+    measure: Callable[[Responses, ScoreOptions], Part]
+    together: Callable[[Sequence[Part], ScoreOptions], Result]
+    condense: Callable[[StimulusSet, LabelSpace | None], Reduce] | None = None
+
+    def __call__(self, responses: Sequence[Responses], options: ScoreOptions) -> Result:
+        return self.together([self.measure(self._condensed(r), options) for r in responses], options)
+
+    def _condensed(self, responses: Responses) -> Responses:
+        if self.condense is None:
+            return responses
+        return responses.condensed(self.condense(responses.stimuli, responses.labels))
+
+
+def joined(results: Sequence[Result], options: ScoreOptions) -> Result:
+    """Return the numbers of all observers in order; tables of the same name become one."""
+    import pyarrow as pa
+
+    whole = Result()
+    tables: dict[str, list[pa.Table]] = {}
+    for result in results:
+        whole.measurements += result.measurements
+        for name, table in result.tables.items():
+            tables.setdefault(name, []).append(table)
+    whole.tables = {name: pa.concat_tables(parts) for name, parts in tables.items()}
+    return whole
 
 
 @dataclass(frozen=True)
@@ -114,6 +167,7 @@ class Protocol:
         How the stimuli are shown.
     score : callable
         ``score(responses of all observers, options) -> Result``; sees all observers because some metrics compare them.
+        A `ByObserver` does the same in two steps, for runs with many observers or stimuli.
     headline : Headline
         The one number of the protocol, and what a larger value means.
     citation : Citation

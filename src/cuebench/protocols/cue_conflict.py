@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cuebench.arrays import Bools
+from cuebench.arrays import Array, Bools
 from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelMap, LabelSpace, coverage_problems, label_map
 from cuebench.labels.decisions import NONE, Codes, full_space, named, named_full, partial_space
@@ -31,12 +31,12 @@ from cuebench.metrics.cue_conflict import (
 from cuebench.metrics.error_consistency import mean_over_pairs
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.recorded_files import stimulus_key
-from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
-from cuebench.responses.table import Responses
+from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.responses.table import Reduce, Responses
 from cuebench.statistics.estimates import mean_of_subjects, missing, ratio_estimates
 from cuebench.statistics.intervals import KINDS, Clusters
 from cuebench.stimuli.readers import cue_conflict as folder_reader
-from cuebench.types import Axis, Citation, Estimate, Headline, IntervalKind, Reference, StimulusSet
+from cuebench.types import Axis, Citation, Estimate, Headline, IntervalKind, Reference, Stimulus, StimulusSet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,6 +46,8 @@ EXPECTED = 1280
 TARGETS = "in16"
 FULL = 1000
 """Classes of the label space that the published networks answer in."""
+AMONG_ALL, AMONG_TARGETS = "decision_among_all", "decision_among_targets"
+"""What is kept of logits: the position of the class that was decided for, in either label space."""
 RATIOS = (shape_bias, shape_accuracy, texture_accuracy, decided_fraction)
 BY_CLASS = {"shape_bias": "shape", "shape_accuracy": "shape", "texture_accuracy": "texture"}
 
@@ -128,8 +130,8 @@ class Trials:
     @cached_property
     def clusters(self) -> Clusters:
         """What each row shares with others."""
-        truth = self.responses.truth
-        return Clusters(truth("id"), truth("shape_source"), truth("texture_source"), self.subjects)
+        shared = self.responses.clusters
+        return Clusters(shared("id"), shared("shape_source"), shared("texture_source"), self.subjects)
 
     def outcomes(self, condition: str) -> Outcomes:
         """Compare the answers of a condition with the truth."""
@@ -139,6 +141,21 @@ class Trials:
 def way(classes: int) -> str:
     """Name a condition by the number of classes that the observer decided among: ``16-way``."""
     return f"{classes}-way"
+
+
+def condense(stimuli: StimulusSet, labels: LabelSpace | None) -> Reduce:
+    """Keep of the logits the decisions in both label spaces."""
+    resolved = None if labels is None else _targets(stimuli).resolve(labels)
+
+    def decided(columns: Mapping[str, Array], shown: Sequence[Stimulus]) -> dict[str, Array]:
+        kept = {name: values for name, values in columns.items() if name != "logits"}
+        if "logits" in columns and resolved is not None:
+            logits = columns["logits"]
+            kept[AMONG_ALL] = full_space(logits, resolved).astype(np.int32)
+            kept[AMONG_TARGETS] = partial_space(logits, resolved).astype(np.int32)
+        return kept
+
+    return decided
 
 
 def _trials(responses: Responses) -> Trials:
@@ -154,9 +171,8 @@ def _decided(responses: Responses, targets: LabelMap) -> tuple[dict[str, Codes],
     """Return the decisions in the label spaces that the answers allow, and why the others are missing."""
     space, columns = responses.labels, responses.columns
     restricted, full = way(len(targets.names)), way(len(space) if space else FULL)
-    if "logits" in columns and space is not None:
-        logits, resolved = columns["logits"], targets.resolve(space)
-        codes = {full: full_space(logits, resolved), restricted: partial_space(logits, resolved)}
+    if AMONG_TARGETS in columns:
+        codes = {full: columns[AMONG_ALL].astype(np.intp), restricted: columns[AMONG_TARGETS].astype(np.intp)}
         return {name: codes[name] for name in dict.fromkeys((restricted, full))}, {}
     recorded = columns.get("decisions", np.zeros(len(responses), np.str_))
     if space is None:
@@ -171,7 +187,7 @@ def _decided(responses: Responses, targets: LabelMap) -> tuple[dict[str, Codes],
 def _excluded(trials: Trials, outcome: Outcomes, rows: Bools, shown: Bools, metric: str) -> dict[str, int]:
     """Count what is outside the denominator of a metric, among the rows and stimuli that a score is about."""
     total, excluded = int(shown.sum()) * trials.per_stimulus, trials.responses.excluded
-    unreadable = sum(s.id in excluded for s, here in zip(trials.responses.stimuli, shown) if here and excluded)
+    unreadable = sum(s.id in excluded for s, here in zip(trials.responses.stimuli, shown) if here) if excluded else 0
     undecided = int((rows & outcome.conflict & ~outcome.decided).sum())
     return {
         "aligned": int((rows & ~outcome.conflict).sum()),
@@ -184,18 +200,50 @@ def _excluded(trials: Trials, outcome: Outcomes, rows: Bools, shown: Bools, metr
 # ---------------------------------------------------------------------------------------------------- scores
 
 
-def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
-    """Score all observers; rows come in the order of the observers, then metric, condition and kind of interval."""
-    everyone = [_trials(r) for r in responses]
-    people = [t for t in everyone if t.responses.kind == "person" and t.restricted in t.codes]
-    result = Result(tables={"confusion": _confusion_table(everyone)})
-    for trials in everyone:
-        _add_ratios(result, trials, options)
-        if trials.restricted in trials.codes:
-            _add_classes(result, trials, options)
-            _add_subjects(result, trials, options)
-            _add_consistency(result, trials, people, options)
-    return result
+class Measured(NamedTuple):
+    """What is kept of one observer.
+
+    ``own`` holds its numbers, except the agreement with people, and its rows of the table of confusions. ``stimulus``
+    and ``correct`` are its answers to conflict stimuli among the set's classes: position, and whether the shape was
+    answered; None where it did not decide among these classes.
+    """
+
+    responses: Responses
+    restricted: str
+    own: Result
+    stimulus: Array | None
+    correct: Bools | None
+
+
+def measure(responses: Responses, options: ScoreOptions) -> Measured:
+    """Score one observer; rows come in the order metric, condition and kind of interval."""
+    trials = _trials(responses)
+    own = Result(tables={"confusion": _confusion_table(trials)})
+    _add_ratios(own, trials, options)
+    if trials.restricted not in trials.codes:
+        return Measured(responses, trials.restricted, own, None, None)
+    _add_classes(own, trials, options)
+    _add_subjects(own, trials, options)
+    outcome = trials.outcomes(trials.restricted)
+    stimulus = responses.stimulus[outcome.conflict].astype(np.int32)
+    return Measured(responses, trials.restricted, own, stimulus, outcome.shape[outcome.conflict])
+
+
+def together(everyone: Sequence[Measured], options: ScoreOptions) -> Result:
+    """Join the observers' own numbers, each followed by the agreement with people."""
+    deciding = [m for m in everyone if m.stimulus is not None]
+    people = [m for m in deciding if m.responses.kind == "person"]
+    answers = _Answers(deciding) if people else None
+    results = []
+    for measured in everyone:
+        with_people = Result()
+        if answers is not None and measured.stimulus is not None:
+            _add_consistency(with_people, measured, people, answers, options)
+        results += [measured.own, with_people]
+    return joined(results, options)
+
+
+score = ByObserver(measure, together, condense)
 
 
 def _estimates(
@@ -259,51 +307,65 @@ def _add_subjects(result: Result, trials: Trials, options: ScoreOptions) -> None
         result.add(trials.responses, f"{trials.restricted}/mean_of_subjects", metric.name, estimate.noting(note))
 
 
-def _add_consistency(result: Result, trials: Trials, people: Sequence[Trials], options: ScoreOptions) -> None:
+class _Answers:
+    """The answers of observers to conflict stimuli, by the id of the stimulus: observers may have seen other sets."""
+
+    def __init__(self, observers: Sequence[Measured]) -> None:
+        self._ids = {id(m.responses.stimuli): _ids(m.responses.stimuli) for m in observers}
+        self._known = np.unique(np.concatenate(list(self._ids.values())))
+        self._place = {key: np.searchsorted(self._known, ids) for key, ids in self._ids.items()}
+
+    def of(self, group: Sequence[Measured]) -> tuple[Bools, Bools]:
+        """Return observers × stimuli that any of them answered: was the shape class answered, and was anything."""
+        seen = np.zeros((len(group), len(self._known)), bool)
+        correct = np.zeros_like(seen)
+        for row, measured in enumerate(group):
+            assert measured.stimulus is not None
+            place = self._place[id(measured.responses.stimuli)][measured.stimulus]
+            seen[row, place] = True
+            correct[row, place] = measured.correct
+        anyone = seen.any(axis=0)
+        return correct[:, anyone], seen[:, anyone]
+
+
+def _ids(stimuli: StimulusSet) -> Array:
+    return np.array([s.id for s in stimuli], dtype=np.str_)
+
+
+def _add_consistency(
+    result: Result, measured: Measured, people: Sequence[Measured], answers: _Answers, options: ScoreOptions
+) -> None:
     """Add the mean κ against people: of a person against the others, of the pool over all pairs."""
-    pooled = trials.responses.kind == "people"
-    others = [p for p in people if p is not trials]
-    group = others if pooled else [trials, *others]
+    pooled = measured.responses.kind == "people"
+    others = [p for p in people if p is not measured]
+    group = others if pooled else [measured, *others]
     pairs = list(combinations(range(len(group)), 2)) if pooled else [(0, i) for i in range(1, len(group))]
     if not pairs:
         return
-    correct, seen = _correctness(group)
-    estimate = mean_over_pairs(correct, seen, pairs, seed=options.seed, resamples=options.resamples)
-    stimuli = trials.responses.stimuli
+    estimate = mean_over_pairs(*answers.of(group), pairs, seed=options.seed, resamples=options.resamples)
+    stimuli = measured.responses.stimuli
     aligned = sum(s.shape == s.texture for s in stimuli)
     excluded = {"aligned": aligned, "not seen by both": len(stimuli) - aligned - estimate.n}
     note = f"mean of κ over {len(pairs)} {'pairs of people' if pooled else 'people'}"
-    result.add(trials.responses, trials.restricted, "error_consistency", estimate.excluding(excluded).noting(note))
+    estimate = estimate.excluding(excluded).noting(note)
+    result.add(measured.responses, measured.restricted, "error_consistency", estimate)
 
 
-def _correctness(group: Sequence[Trials]) -> tuple[Bools, Bools]:
-    """Return observers × conflict stimuli: was the shape class answered, and was there an answer at all."""
-    answers = []
-    for trials in group:
-        outcome, ids = trials.outcomes(trials.restricted), trials.responses.truth("id")
-        answers.append(dict(zip(ids[outcome.conflict].tolist(), outcome.shape[outcome.conflict].tolist())))
-    stimuli = sorted(set().union(*answers))
-    seen = np.array([[s in a for s in stimuli] for a in answers], bool)
-    correct = np.array([[a.get(s, False) for s in stimuli] for a in answers], bool)
-    return correct, seen
-
-
-def _confusion_table(everyone: Sequence[Trials]) -> pa.Table:
+def _confusion_table(trials: Trials) -> pa.Table:
     """Return how often each response was given to each pair of classes; ``none`` is an answer outside all classes."""
     import pyarrow as pa
 
     names = ("observer", "condition", "shape", "texture", "response", "count")
     columns: dict[str, list[Any]] = {name: [] for name in names}
-    for trials in everyone:
-        answers = np.array([*trials.names, "none"])
-        for condition, codes in trials.codes.items():
-            counts = count_confusions(codes, trials.shape, trials.texture, len(trials.names))
-            where = np.nonzero(counts)
-            columns["observer"] += [trials.responses.observer] * len(where[0])
-            columns["condition"] += [condition] * len(where[0])
-            for name, positions in zip(("shape", "texture", "response"), where):
-                columns[name] += answers[positions].tolist()
-            columns["count"] += counts[where].tolist()
+    answers = np.array([*trials.names, "none"])
+    for condition, codes in trials.codes.items():
+        counts = count_confusions(codes, trials.shape, trials.texture, len(trials.names))
+        where = np.nonzero(counts)
+        columns["observer"] += [trials.responses.observer] * len(where[0])
+        columns["condition"] += [condition] * len(where[0])
+        for name, positions in zip(("shape", "texture", "response"), where):
+            columns[name] += answers[positions].tolist()
+        columns["count"] += counts[where].tolist()
     types = [pa.string()] * 5 + [pa.int64()]
     return pa.table({n: pa.array(columns[n], t) for n, t in zip(names, types)})
 

@@ -8,17 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cuebench.errors import UserError
 from cuebench.labels import label_map
 from cuebench.metrics.cue_decomposition import METRICS
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols import masks
-from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
+from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View
 from cuebench.protocols.correctness import Qualities, table
 from cuebench.protocols.cue_decomposition import CITATION
-from cuebench.protocols.cue_decomposition.scores import HEADLINE, OPTIONS, add_decomposition, configured, correlations
+from cuebench.protocols.cue_decomposition.scores import (
+    HEADLINE,
+    OPTIONS,
+    add_decomposition,
+    configured,
+    correlations,
+    needed,
+)
 from cuebench.responses.table import Responses
 from cuebench.stimuli.decomposition.folder import SEGMENTATION, read_set
 from cuebench.types import Reference, StimulusSet
@@ -32,25 +39,41 @@ def read(data_root: Path) -> StimulusSet:
     return read_set(data_root / NAME, MAKE)
 
 
-def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
+class Measured(NamedTuple):
+    """What is kept of one observer: its mIoU by condition with their draws, and the IoU of every class."""
+
+    qualities: Qualities
+    classes: Result
+
+
+def measure(responses: Responses, options: ScoreOptions) -> Measured:
+    """Measure the mIoU of one observer in every condition, and the IoU of every class."""
+    areas = table(responses, masks.areas(responses), list(dict.fromkeys(s.condition for s in responses.stimuli)))
+    ious = masks.mean_ious(areas, options)
+    observer = Qualities(responses, needed(ious), f"mIoU on {len(areas.images):,} images")
+    classes = Result()
+    names = label_map(responses.stimuli.targets).names
+    for condition in areas.conditions:
+        for name, iou in zip(names, masks.class_ious(areas, condition, options)):
+            absent = "" if iou.value == iou.value else "the class occurs in neither truth nor answers"
+            observer.add(classes, f"{condition}/{name}", "mean_iou", iou, {condition}, "IoU of one class", absent)
+    return Measured(observer, classes)
+
+
+def together(everyone: Sequence[Measured], options: ScoreOptions) -> Result:
     """Return mIoU on originals and cues, S_cd and R_cd of every observer, and the IoU of every class."""
-    if not responses:
+    if not everyone:
         raise UserError(f"no answers to score for {NAME}")
-    tables = [table(r, masks.areas(r), list(dict.fromkeys(s.condition for s in r.stimuli))) for r in responses]
-    observers = [
-        Qualities(r, masks.mean_ious(areas, options), f"mIoU on {len(areas.images):,} images")
-        for r, areas in zip(responses, tables)
-    ]
     result = Result()
-    add_decomposition(result, observers, responses[0].stimuli.name, options.values)
+    observers = [m.qualities for m in everyone]
+    add_decomposition(result, observers, observers[0].responses.stimuli.name, options.values)
     result.tables["correlations"] = correlations(result, options)
-    for observer, areas in zip(observers, tables):
-        classes = label_map(observer.responses.stimuli.targets).names
-        for condition in areas.conditions:
-            for name, iou in zip(classes, masks.class_ious(areas, condition, options)):
-                absent = "" if iou.value == iou.value else "the class occurs in neither truth nor answers"
-                observer.add(result, f"{condition}/{name}", "mean_iou", iou, {condition}, "IoU of one class", absent)
+    for measured in everyone:
+        result.extend(measured.classes)
     return result
+
+
+score = ByObserver(measure, together)
 
 
 _TABLE = "Heinert et al. 2025, Table III"

@@ -6,20 +6,21 @@ with the preprocessing of its own weights (resize, centre crop), unlike the cue-
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
 from cuebench.metrics.accuracy import rank, terms
-from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
-from cuebench.responses.table import Responses
+from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.responses.table import Reduce, Responses
 from cuebench.statistics.estimates import ratio_estimates
 from cuebench.statistics.intervals import Clusters
 from cuebench.stimuli.readers import image_folder
-from cuebench.types import Citation, Headline, Reference, StimulusSet
+from cuebench.types import Citation, Headline, Reference, Stimulus, StimulusSet
 
 NAME, VERSION = "imagenet_accuracy", 1
 FOLDER = "imagenet_val"
@@ -41,23 +42,35 @@ def check(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
     return [f"{len(names):,} labels are not in it ({', '.join(names[:3])} …; {len(missing):,} stimuli)"]
 
 
-def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
-    """Return top-1 and top-5 of every observer with an interval over images."""
+def condense(stimuli: StimulusSet, labels: LabelSpace | None) -> Reduce:
+    """Keep of the logits the rank of the right class."""
+
+    def ranked(columns: Mapping[str, Array], shown: Sequence[Stimulus]) -> dict[str, Array]:
+        if labels is None:
+            return dict(columns)
+        target = np.array([labels.find(s.label) for s in shown], dtype=np.intp)
+        return {"rank": rank(columns["logits"], target).astype(np.int32)}
+
+    return ranked
+
+
+def measure(answers: Responses, options: ScoreOptions) -> Result:
+    """Return top-1 and top-5 of one observer with an interval over images."""
+    if answers.labels is None:
+        raise UserError(f"{answers.observer} has no label space")
     result = Result()
-    for answers in responses:
-        if answers.labels is None:
-            raise UserError(f"{answers.observer} has no label space")
-        target = np.array([answers.labels.find(label) for label in answers.truth("label")], dtype=np.intp)
-        ranks = rank(answers.columns["logits"], target)
-        ids = answers.truth("id")
-        hits = [terms(ranks <= k) for k in TOP]
-        estimates = ratio_estimates(
-            hits, Clusters(ids, ids, ids), ("images",), seed=options.seed, resamples=options.resamples
-        )
-        for k, estimate in zip(TOP, estimates):
-            excluded = {"unreadable": len(answers.stimuli) - estimate.n}
-            result.add(answers, f"top{k}", "accuracy", estimate.excluding(excluded))
+    images = answers.clusters("id")
+    hits = [terms(answers.columns["rank"] <= k) for k in TOP]
+    estimates = ratio_estimates(
+        hits, Clusters(images, images, images), ("images",), seed=options.seed, resamples=options.resamples
+    )
+    for k, estimate in zip(TOP, estimates):
+        excluded = {"unreadable": len(answers.stimuli) - estimate.n}
+        result.add(answers, f"top{k}", "accuracy", estimate.excluding(excluded))
     return result
+
+
+score = ByObserver(measure, joined, condense)
 
 
 _MANIFEST = "measured on 1,000 validation photographs, shorter side 256, centre crop 224"

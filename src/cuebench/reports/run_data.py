@@ -9,6 +9,7 @@ from typing import Any
 from cuebench.errors import UserError, did_you_mean
 from cuebench.options import Option
 from cuebench.protocols.headline import one_row_each
+from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_scores, read_table
 from cuebench.types import Score
 
@@ -29,7 +30,7 @@ def rows(run: str | Path, table: str, protocol: str = PROTOCOL) -> list[dict[str
     """
     path = Path(run).expanduser() / "tables" / f"{protocol}.{table}.parquet"
     if not path.is_file():
-        raise UserError(f"{run} has no table {path.name}", f"make it with: cuebench run -p {protocol} … --out {run}")
+        raise UserError(f"{run} has no table {path.name}", _how_to_get(run, protocol))
     records: list[dict[str, Any]] = read_table(run, protocol, table).to_pylist()
     return records
 
@@ -57,12 +58,25 @@ def scores(run: str | Path, protocol: str, *metrics: str, kind: str = "widest", 
     """
     matches = [s for s in read_scores(Path(run).expanduser()) if s.protocol == protocol and s.metric in metrics]
     if not matches:
-        hint = hint or f"make it with: cuebench run -p {protocol} … --out {run}"
-        raise UserError(f"{run} has no {' or '.join(metrics)} of protocol {protocol}", hint)
+        raise UserError(
+            f"{run} has no {' or '.join(metrics)} of protocol {protocol}", hint or _how_to_get(run, protocol)
+        )
     of_kind = [s for s in matches if s.ci_kind == kind]
     # Later rows of a number replace earlier ones: the row of the chosen kind, where there is one.
     numbers = {(s.observer, s.condition, s.metric): s for s in (*one_row_each(matches), *of_kind)}
     return list(numbers.values())
+
+
+def _how_to_get(run: str | Path, protocol: str) -> str:
+    """Say how a run gets the results of a protocol; the same options again would change nothing where it has them."""
+    folder = Path(run).expanduser()
+    if not (folder / "run.json").is_file():
+        return f"make a run: cuebench run -p {protocol} … --out DIR"
+    if protocol in RunRecord.read(folder).protocol_names():
+        return (
+            f"score it again (cuebench score {run}); its notes say what could not be measured (cuebench report {run})"
+        )
+    return f"add the protocol to the run: cuebench run -p {protocol} … --out {run}"
 
 
 def choose_observer(names: Iterable[str], observer: str) -> str:

@@ -12,8 +12,9 @@ disagree with the files. Shards are written to a temporary file and renamed.
 A shard carries its own checksum (``files.parquet_bytes``), which every reading compares. Shards of earlier versions
 have none; they are read and counted (``Shards.unchecked``).
 
-`gather` reads the shards of an observer as whole columns, without two copies of them in memory: the number of rows is
-read from the files first, then each shard is copied to its place. All columns that are scored together share
+`gather_condensed` reads one shard at a time and keeps what a function makes of it: the decision instead of a thousand
+logits. `gather` reads the shards of an observer as whole columns, without two copies of them in memory: the number of
+rows is read from the files first, then each shard is copied to its place. All columns that are scored together share
 ``IN_MEMORY`` bytes; what does not fit goes to a temporary memory-mapped file: a million answers with a thousand logits
 are 4 GB on disk, and take as much memory as is read of them at once.
 """
@@ -40,6 +41,8 @@ import pyarrow.parquet as pq
 from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.files import open_parquet, parquet_bytes, write_atomic, write_json
+from cuebench.responses.shard_form import check_columns
+from cuebench.responses.table import Reduce
 from cuebench.types import Stimulus
 
 Columns = dict[str, Array]
@@ -149,6 +152,7 @@ class Shards:
         with _damage(path), self._open(path) as file:
             table = file.read(use_threads=False)
             columns = {name: _from_arrow(table.column(name).combine_chunks()) for name in table.column_names}
+            check_columns(columns, len(batch))
             return columns, _errors(table.schema)
 
     def count_rows(self, batch: Sequence[Stimulus]) -> int:
@@ -277,7 +281,7 @@ def _reserve(descriptor: int, size: int) -> None:
 
 
 def gather(
-    shards: Shards, stimuli: Sequence[Stimulus], batch_size: int, memory: Memory | None = None
+    shards: Shards, stimuli: Sequence[Stimulus], shard_size: int, memory: Memory | None = None
 ) -> tuple[Columns, dict[str, str]]:
     """Return the columns of all batches, ``stimulus`` counted over the whole set, and what was excluded and why.
 
@@ -286,7 +290,7 @@ def gather(
     UserError
         Where a shard is missing or damaged, where shards do not have the same columns, or where nothing was shown.
     """
-    all_batches = list(batches(stimuli, batch_size))
+    all_batches = list(batches(stimuli, shard_size))
     total = sum(shards.count_rows(batch) for _, batch in all_batches)
     memory = memory or Memory()
     columns: Columns = {}
@@ -306,6 +310,40 @@ def gather(
                     columns[name] = columns[name].astype(values.dtype)  # a longer word than those before
                 columns[name][filled : filled + rows] = values
             filled += rows
+    _check_answered(columns, excluded, stimuli)
+    return columns, excluded
+
+
+def gather_condensed(
+    shards: Shards, stimuli: Sequence[Stimulus], shard_size: int, condense: Reduce
+) -> tuple[Columns, dict[str, str]]:
+    """Return the same as ``gather``, with the columns that ``condense`` keeps of every shard.
+
+    One shard is in memory at a time, and what is kept of all.
+    """
+    parts: list[Columns] = []
+    nothing: Columns | None = None  # a batch of which nothing could be shown
+    stored: Columns = {}
+    excluded: dict[str, str] = {}
+    for start, batch in batches(stimuli, shard_size):
+        part, errors = shards.read(batch)
+        excluded.update({batch[i].id: why for i, why in errors.items()})
+        rows = part.pop("stimulus").astype(np.intp)
+        if not len(rows):
+            nothing = part if nothing is None or len(part) > len(nothing) else nothing
+            continue
+        stored = stored or {name: values[:0] for name, values in part.items()}
+        _check_same_columns(stored, part, shards)
+        parts.append({**condense(part, [batch[i] for i in rows]), "stimulus": rows + start})
+    if not parts and nothing is not None:
+        parts = [{**(condense(nothing, []) if nothing else {}), "stimulus": np.zeros(0, np.intp)}]
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else ())}
+    _check_answered(columns, excluded, stimuli)
+    return columns, excluded
+
+
+def _check_answered(columns: Columns, excluded: Mapping[str, str], stimuli: Sequence[Stimulus]) -> None:
+    """Refuse to score nothing."""
     if stimuli and len(excluded) == len(stimuli):
         reason = next(iter(excluded.values()))
         raise UserError(
@@ -314,7 +352,6 @@ def gather(
         )
     if not columns:
         raise UserError("the run has no answers to score", "run the same command again")
-    return columns, excluded
 
 
 def _check_same_columns(columns: Columns, part: Columns, shards: Shards) -> None:

@@ -28,7 +28,7 @@ import numpy as np
 
 from cuebench.arrays import Pixels
 from cuebench.errors import UserError
-from cuebench.observers.base import Observer, is_observer
+from cuebench.observers.base import Observer
 from cuebench.observers.preprocess import Geometry
 from cuebench.processes import ProcessPool
 from cuebench.protocols.base import Protocol, ScoreOptions
@@ -42,7 +42,6 @@ from cuebench.responses.pictures import (
     Picture,
     Task,
     available_cores,
-    check_workers,
     image_bytes,
     pictures,
 )
@@ -50,9 +49,11 @@ from cuebench.responses.pixel_cache import PixelCache
 from cuebench.responses.store import SHARD, Columns, ShardFolder, batches
 from cuebench.responses.table import Responses
 from cuebench.runs.cost import ObserverCost, RunCost, advice, on_nodes
+from cuebench.runs.evaluate import listed_observers, protocol_names, start_decoders
 from cuebench.runs.joining import OTHER_FOLDER, check_conditions
 from cuebench.runs.plan import Plan, plan_run
 from cuebench.runs.record import DamagedRecord, RunOptions, RunRecord, parse_settings
+from cuebench.stimuli.hashing import hashing_in
 from cuebench.types import Failure, Stimulus, StimulusSet
 
 FILES = 64
@@ -110,21 +111,19 @@ def estimate_cost(
     if not nodes or min(nodes) < 1:
         raise UserError(f"numbers of machines must be 1 or more; got {', '.join(map(str, nodes)) or 'none'}")
     tell = on_event or ignore
-    wanted = cast(
-        "list[str | Observer]",
-        [observers] if isinstance(observers, str) or is_observer(observers) else list(cast(Iterable[Any], observers)),
-    )
-    several = list(protocols) if isinstance(protocols, Iterable) and not isinstance(protocols, str) else [protocols]
-    names = list(dict.fromkeys(registered.resolve(part) for part in several))
+    wanted, names = listed_observers(observers), protocol_names(protocols)
     given_root = data_root or os.environ.get("CUEBENCH_DATA")
     root = Path(given_root).expanduser().absolute() if given_root else None
     with tempfile.TemporaryDirectory(prefix="cuebench-plan-") as temporary:
         folder = Path(out).expanduser().absolute() if out else Path(temporary, "run")
         chosen = _as_in_folder(RunOptions(**options), folder, names)
         start = time.perf_counter()
-        plan = plan_run(wanted, names, root, folder, chosen, tell)
-        probe = _Probe(plan, chosen, Path(temporary, "answers"), tell)
-        probe.measure()
+        with start_decoders(wanted, chosen, lambda text: tell(Event("notice", text))) as pool:
+            with hashing_in(pool if pool.workers else None):
+                plan = plan_run(wanted, names, root, folder, chosen, tell)
+            probe = _Probe(plan, chosen, Path(temporary, "answers"), tell, pool.workers)
+            probe.decode(pool)
+        probe.ask()
         return probe.cost(probe.started - start, nodes, price)
 
 
@@ -161,6 +160,8 @@ class _Probe:
     options: RunOptions
     folder: Path
     tell: OnEvent
+    workers: int
+    """Processes that decode."""
     started: float = 0.0
     """When everything that comes before the first answer was done."""
     sets: list[_Set] = field(default_factory=list)
@@ -171,30 +172,21 @@ class _Probe:
     worker_bytes: int = 0
     own_bytes: int = 0
 
-    def measure(self) -> None:
-        """Look what is stored, decode, ask, write and score a little."""
+    def decode(self, pool: DecodePool) -> None:
+        """Look what is stored, and decode a little of the rest."""
         self.failures = list(self.plan.failures)
         for _, group in groupby(sorted(self.plan.jobs, key=_set_of), key=_set_of):
             jobs = list(group)
             shards = [s for _, s in batches(jobs[0].stimuli.stimuli, self.options.shard_size)]
             missing = {job: [s for s in shards if not self._is_stored(job, s)] for job in jobs}
             self.sets.append(_Set(jobs[0].stimuli, jobs, missing))
-        with DecodePool(self.workers, tell=lambda text: self.tell(Event("notice", text))) as pool:
-            for of_set in self.sets:
-                self._decode(of_set, pool)
-            self.started = self.started or time.perf_counter()
-            self.worker_bytes = _worker_memory(pool) if self.workers else 0
-        self._ask_all()
-        self.own_bytes = _most_memory()
+        for of_set in self.sets:
+            self._decode(of_set, pool)
+        self.started = self.started or time.perf_counter()
+        self.worker_bytes = _worker_memory(pool) if self.workers else 0
 
     def _is_stored(self, job: Job, shard: Sequence[Stimulus]) -> bool:
         return not self.options.fresh and job.shards.stored(shard) is not None
-
-    @property
-    def workers(self) -> int:
-        """Processes that decode, as the run would start them."""
-        needed = any(job.geometry for job in self.plan.jobs)
-        return check_workers(self.options.workers) if needed else 0
 
     # ------------------------------------------------------------------------------------------ decoding
 
@@ -247,8 +239,8 @@ class _Probe:
 
     # ------------------------------------------------------------------------------------------ answering
 
-    def _ask_all(self) -> None:
-        """Let every observer answer, write what it answered, and score it."""
+    def ask(self) -> None:
+        """Let every observer answer a little, write what it answered, and score it."""
         waiting = [(of_set, job) for of_set in self.sets for job in of_set.jobs if of_set.missing[job]]
         seconds = min(SECONDS, SECONDS_IN_ALL / max(1, len(waiting)))
         pieces = Pieces(self.options.batch_size)
@@ -264,6 +256,7 @@ class _Probe:
                     self.failures.append(failure_of(job.observer.name, error, job.protocol))
                     continue
                 self.tell(Event("probe", f"{job.observer.name} answers", fields={"observer": job.observer.name}))
+        self.own_bytes = _most_memory()
 
     def _ask(self, of_set: _Set, job: Job, pieces: Pieces, seconds: float, scored: set[tuple[str, str]]) -> None:
         stimuli = of_set.shown if job.geometry else [s for shard in of_set.missing[job] for s in shard]

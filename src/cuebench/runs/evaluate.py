@@ -25,7 +25,7 @@ from cuebench.responses.pictures import DecodePool, check_workers
 from cuebench.responses.pixel_cache import PixelCache
 from cuebench.responses.store import SHARD
 from cuebench.runs.forget import check_forgettable, forget
-from cuebench.runs.joining import OTHER_FOLDER, check_conditions, join
+from cuebench.runs.joining import OTHER_FOLDER, check_conditions, join, set_aside_besides
 from cuebench.runs.loading import OBJECT
 from cuebench.runs.plan import Plan, plan_run
 from cuebench.runs.record import DamagedRecord, RunOptions, RunRecord, locked, now
@@ -87,7 +87,7 @@ def evaluate(
     shard_size : int
         Stimuli in a stored file; 0: 256, or those of the run folder.
     workers : int, optional
-        Decoding processes; default: one for each core.
+        Decoding processes; default: one for each core. Also the most processes that score.
     cache : path, optional
         Folder in which decoded pixels are kept: other models and later runs on the same stimuli decode nothing.
     cache_size : float
@@ -140,7 +140,9 @@ def evaluate(
         fresh=fresh,
         settings=dict(settings or {}),
     )
-    scores = _run(_observers(observers), _protocols(protocols), data_root, Path(out), options, on_event or ignore)
+    scores = _run(
+        listed_observers(observers), protocol_names(protocols), data_root, Path(out), options, on_event or ignore
+    )
     if scores.failures and on_event is None:  # without a listener a gap in a table would be silent
         warnings.warn("not measured: " + "; ".join(scores.failures), RuntimeWarning, stacklevel=2)
     return scores
@@ -164,7 +166,7 @@ def _run(
         notices.append(text)
         tell(Event("notice", text))
 
-    with locked(folder, notice), _decoders(wanted, options, notice) as pool:
+    with locked(folder, notice), start_decoders(wanted, options, notice) as pool:
         if options.fresh:
             check_forgettable(folder)
         before = None if options.fresh else _earlier_run(folder, notice)
@@ -190,7 +192,9 @@ def _run(
             pieces.update({job.observer: job.batch_size for job in before.jobs if job.batch_size})
         _collect(plan, record, folder, options, pieces, pool, tell)
         _notice_damage(plan, notice)
-        rows = score_run(folder, record, record.options)
+        for text in set_aside_besides(record, [job.record for job in plan.jobs]):
+            notice(text)
+        rows = score_run(folder, record, record.options, most_workers=options.workers, on_event=tell)
         record.notices = list(dict.fromkeys([*record.notices, *notices]))
         record.status, record.finished = "complete", now()
         record.write(folder)
@@ -198,7 +202,7 @@ def _run(
     return Scores(tuple(rows), folder, record)
 
 
-def _observers(observers: str | Observer | Iterable[str | Observer]) -> list[str | Observer]:
+def listed_observers(observers: str | Observer | Iterable[str | Observer]) -> list[str | Observer]:
     """Return a list of specs and objects; anything else is refused with what it lacks."""
     if isinstance(observers, str) or is_observer(observers):
         return [cast("str | Observer", observers)]
@@ -213,7 +217,7 @@ def _observers(observers: str | Observer | Iterable[str | Observer]) -> list[str
     return wanted
 
 
-def _protocols(wanted: str | Protocol | Iterable[str | Protocol]) -> list[str]:
+def protocol_names(wanted: str | Protocol | Iterable[str | Protocol]) -> list[str]:
     """Return the names of protocols; files and objects are added to the registry of this process."""
     several = list(wanted) if isinstance(wanted, Iterable) and not isinstance(wanted, str) else [wanted]
     by_name: dict[str, Any] = {}
@@ -225,7 +229,7 @@ def _protocols(wanted: str | Protocol | Iterable[str | Protocol]) -> list[str]:
     return list(by_name)
 
 
-def _decoders(wanted: Sequence[str | Observer], options: RunOptions, tell: Callable[[str], None]) -> DecodePool:
+def start_decoders(wanted: Sequence[str | Observer], options: RunOptions, tell: Callable[[str], None]) -> DecodePool:
     """Start the decoding processes, and to import torch: both go on while stimuli are read and models are loaded."""
     workers = check_workers(options.workers)
     schemes = {o.partition(":")[0] for o in wanted if isinstance(o, str)}

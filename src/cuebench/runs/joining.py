@@ -52,6 +52,34 @@ def _settings_of(protocol: str, settings: Any) -> dict[str, Any]:
     return parse_settings([protocol], chosen)[protocol]
 
 
+def set_aside_besides(record: RunRecord, asked: Collection[JobRecord]) -> list[str]:
+    """Say which answers of the run are touched by a changed observer although this command did not ask for them.
+
+    A folder of answers is set aside as a whole where the observer answers differently now (``responses/again.py``),
+    with what it holds of protocols that are not measured now. Answers in other folders stay: those from before.
+
+    Parameters
+    ----------
+    record : RunRecord
+        All of the run.
+    asked : collection of JobRecord
+        The jobs of this command.
+    """
+    aside = {job.folder for job in asked if "set_aside" in job.asked_again}
+    changed = {job.observer for job in asked if "set_aside" in job.asked_again}
+    measured = {(job.observer, job.protocol) for job in asked}
+    touched: dict[tuple[str, bool], dict[str, None]] = {}
+    for job in record.jobs:
+        if job.observer in changed and (job.observer, job.protocol) not in measured:
+            touched.setdefault((job.observer, job.folder in aside), {})[job.protocol] = None
+    return [
+        f"{observer} answers differently now: its answers to {', '.join(names)} "
+        f"{'are set aside too' if lost else 'are those from before'}; ask for them again: -o {observer} "
+        + " ".join(f"-p {name}" for name in names)
+        for (observer, lost), names in touched.items()
+    ]
+
+
 def join(before: RunRecord, record: RunRecord, place: str, hint: str) -> list[str]:
     """Add to a new record what an earlier one of the same conditions holds besides; return the observers that stay.
 

@@ -27,11 +27,12 @@ from typing import Any
 from cuebench._version import __version__
 from cuebench.errors import UserError
 from cuebench.files import disk_errors, json_bytes, write_json
-from cuebench.options import parse
+from cuebench.options import check_types, parse
 from cuebench.processes import warn
 from cuebench.protocols.headline import remember_headline
 from cuebench.registry import BUILT_IN, protocols
 from cuebench.responses.job import JobRecord
+from cuebench.runs.record_form import check_record
 from cuebench.types import Failure, Headline
 
 __all__ = ["DamagedRecord", "JobRecord", "RunOptions", "RunRecord", "locked", "note_scored", "now", "parse_settings"]
@@ -105,6 +106,8 @@ class RunOptions:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for name, value in check_types(vars(self), RunOptions).items():
+            object.__setattr__(self, name, value)
         for name in ("batch_size", "shard_size"):
             if getattr(self, name) < 0:
                 raise UserError(f"{name.replace('_', ' ')} must be 1 or more, or 0 (chosen); got {getattr(self, name)}")
@@ -149,7 +152,7 @@ def parse_settings(names: Sequence[str], settings: Mapping[str, Any]) -> dict[st
         if name not in by_protocol:
             known = ", ".join(f"{n}.{o}" for n in names for o in protocols.get(n).options) or "none"
             raise UserError(
-                f"--set {key}: no protocol of this run is called {name!r}", f"PROTOCOL.OPTION=VALUE; here: {known}"
+                f"setting {key!r}: no protocol of this run is called {name!r}", f"PROTOCOL.OPTION=VALUE; here: {known}"
             )
         by_protocol[name][option] = value
     return {n: parse(protocols.get(n).options, texts, f"protocol {n!r}") for n, texts in by_protocol.items()}
@@ -213,6 +216,7 @@ class RunRecord:
             if body["format"] < 4:
                 body["arguments"] = {**body["arguments"], "shard_size": body["arguments"]["batch_size"]}
             known = {name: body[name] for name in cls.__dataclass_fields__ if name in body}
+            check_record(known, cls, RunOptions)
             known["jobs"] = [JobRecord.parse(job) for job in known["jobs"]]
             for name in ("failures", "skipped"):
                 known[name] = [Failure(**f) for f in known[name]]
@@ -221,8 +225,9 @@ class RunRecord:
                 if headline := record.headline(name):
                     remember_headline(name, headline)
             return record
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise DamagedRecord(f"{out / 'run.json'} is damaged or incomplete: {error!r}", _RUN_AGAIN) from None
+        except (KeyError, TypeError, AttributeError, ValueError, UserError) as error:
+            why = error.message if isinstance(error, UserError) else repr(error)
+            raise DamagedRecord(f"{out / 'run.json'} is damaged or incomplete: {why}", _RUN_AGAIN) from None
 
 
 class DamagedRecord(UserError):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from cuebench.errors import UserError
+from cuebench.errors import UserError, printable
 from cuebench.files import (
     DamagedFile,
     disk_errors,
@@ -24,19 +24,27 @@ from cuebench.files import (
     write_atomic,
 )
 from cuebench.labels import label_map
+from cuebench.options import check_types
 from cuebench.runs.record import RunRecord
+from cuebench.runs.record_form import is_plain_name
 from cuebench.stimuli.manifest import read_manifest
 from cuebench.types import Score, StimulusSet
 
 _RUN_AGAIN = "run the same command again: the answers are kept"
+_COLUMNS = frozenset(Score.columns())
 _ARROW = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
 
 
 def scores_table(scores: Sequence[Score]) -> pa.Table:
     """Return the tidy table: one row for each score, columns in the order of ``Score``."""
-    rows = [asdict(s) for s in scores]
+    rows = [{k: _encodable(v) if isinstance(v, str) else v for k, v in asdict(s).items()} for s in scores]
     schema = pa.schema([(f.name, _ARROW[str(f.type)]) for f in fields(Score)])
     return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _encodable(text: str) -> str:
+    """Return a text as JSON writes it where it is not Unicode, as in some file names."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def write_scores(out: Path, scores: Sequence[Score], tables: Mapping[str, pa.Table]) -> dict[str, str]:
@@ -67,7 +75,13 @@ def read_scores(out: Path) -> list[Score]:
         Where the run has none yet, or where the file is not what the scoring of this run wrote.
     """
     table = _read(out, "scores.parquet")
-    return _with_way_conditions(out, [Score.from_row(row) for row in table.to_pylist()])
+    try:
+        rows = [Score.from_row(check_types(row, Score) if set(row) <= _COLUMNS else row) for row in table.to_pylist()]
+    except (TypeError, ValueError, UserError) as error:
+        why = error.message if isinstance(error, UserError) else str(error)
+        hint = f"score it again: cuebench score {out}"
+        raise UserError(f"{out / 'scores.parquet'} holds no scores: {printable(why)}", hint) from None
+    return _with_way_conditions(out, rows)
 
 
 def read_table(run: str | Path, protocol: str, name: str) -> pa.Table:
@@ -82,8 +96,8 @@ def _read(out: Path, name: str) -> pa.Table:
     record = RunRecord.read(out) if (out / "run.json").is_file() else RunRecord({}, status="complete")
     if record.status != "complete" and not record.scored:
         raise UserError(
-            f"{out} has no scores that belong to its answers: its run was not finished (status: {record.status})",
-            f"run the same command to its end, or {score_again}",
+            f"{unfinished(out, record)}; it has no scores that belong to its answers",
+            f"run the same command again: it goes on where it stopped; or score what there is: cuebench score {out}",
         )
     path = out / name
     if not path.is_file():
@@ -95,6 +109,16 @@ def _read(out: Path, name: str) -> pa.Table:
         return read_parquet(data)
     except DamagedFile as error:
         raise UserError(f"{path} is damaged: {error}", score_again) from None
+
+
+def unfinished(out: Path, record: RunRecord) -> str:
+    """Say that a run did not come to its end, and why, as far as its record knows; empty where it did."""
+    if record.status in ("complete", "collected"):
+        return ""
+    ended = (
+        "its process was killed or ended by itself, or still works" if record.status == "running" else "it was stopped"
+    )
+    return f"the run in {out} was not finished: {ended} (status: {record.status})"
 
 
 def _unknown(data: bytes, record: RunRecord) -> str:
@@ -129,6 +153,8 @@ def read_stimuli(out: Path, name: str, record: RunRecord | None = None) -> Stimu
     if not Path(stimuli.targets).suffix:
         return stimuli
     targets = out / "stimuli" / stimuli.targets
+    if not is_plain_name(stimuli.targets):
+        raise UserError(f"{path} names a label map outside of the run: {printable(stimuli.targets)}", _RUN_AGAIN)
     if not targets.is_file() or hash_file(targets).sha256[:12] != targets.stem.rpartition("-")[2]:
         raise UserError(f"{targets} is missing, or is not what this run wrote", _RUN_AGAIN)
     return replace(stimuli, targets=str(targets))

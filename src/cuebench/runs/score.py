@@ -7,19 +7,29 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from cuebench.errors import UserError
-from cuebench.labels import LabelSpace
-from cuebench.protocols.base import Protocol, Result, ScoreOptions, score_rows, unmeasured_row
-from cuebench.registry import BUILT_IN, OBJECT, SCHEME, protocols
+from cuebench.processes import warn
+from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, score_rows, unmeasured_row
+from cuebench.registry import BUILT_IN, OBJECT, SCHEME, named_by_data, protocols
+from cuebench.responses.events import Event, OnEvent, ignore
 from cuebench.responses.job import failure_of
-from cuebench.responses.store import Memory, Shards, gather
-from cuebench.responses.table import Responses
+from cuebench.responses.store import Memory, Shards
+from cuebench.runs.measuring import (
+    Manifests,
+    Unreadable,
+    Work,
+    choose_workers,
+    forget_manifests,
+    measure_all,
+    one_thread,
+    read_responses,
+    shared_manifests,
+    unpack,
+)
 from cuebench.runs.record import JobRecord, RunOptions, RunRecord, locked, note_scored, parse_settings
-from cuebench.runs.results import read_stimuli, remove_other_tables, write_scores
+from cuebench.runs.results import remove_other_tables, unfinished, write_scores
 from cuebench.runs.scores import Scores
-from cuebench.types import Failure, Score, StimulusSet
+from cuebench.types import Failure, Score
 
 MY_PROTOCOL = "cuebench.score(RUN, protocols=[MY_PROTOCOL])"
 
@@ -32,6 +42,8 @@ def score(
     common: bool | None = None,
     settings: Mapping[str, Any] | None = None,
     protocols: Iterable[str | Protocol] = (),
+    workers: int | None = None,
+    on_event: OnEvent | None = None,
 ) -> Scores:
     """Score a run folder again and write ``scores.parquet``, ``scores.json`` and ``tables/``.
 
@@ -45,6 +57,11 @@ def score(
         Options of single protocols: ``{"cue_decomposition.leave_out": "some model"}``.
     protocols : sequence of Protocol, optional
         Protocols of the run that were objects of another Python session; all others are found again by themselves.
+    workers : int, optional
+        Processes, each of which scores one observer at a time; 0: none but this one. Default: one for each core, where
+        there is enough to do. The scores do not depend on it.
+    on_event : callable, optional
+        Told of progress (``responses.events.Event``).
 
     Returns
     -------
@@ -64,7 +81,9 @@ def score(
             common=options.common if common is None else common,
             settings={**options.settings, **(settings or {})},
         )
-        rows = score_run(folder, record, options)
+        if why := unfinished(folder, record):
+            warn(f"{why}; only what it has is scored. Run the same command again: it goes on where it stopped")
+        rows = score_run(folder, record, options, workers=workers, on_event=on_event)
         note_scored(folder, record)
     return Scores(tuple(rows), folder, record)
 
@@ -84,7 +103,8 @@ def find_protocols(record: RunRecord, objects: Iterable[str | Protocol] = ()) ->
         if name in names or (name in protocols and not origin.startswith(SCHEME)):
             continue
         if origin.startswith(SCHEME):
-            protocols.resolve(origin)
+            with named_by_data(f"the record of this run, for its protocol {name!r},"):
+                protocols.resolve(origin)
         elif origin == BUILT_IN:
             protocols.get(name)  # raises, with the names that there are
         elif origin in (OBJECT, "an object of this session"):
@@ -96,114 +116,155 @@ def find_protocols(record: RunRecord, objects: Iterable[str | Protocol] = ()) ->
             )
 
 
-def score_run(folder: Path, record: RunRecord, options: RunOptions) -> list[Score]:
+def score_run(
+    folder: Path,
+    record: RunRecord,
+    options: RunOptions,
+    *,
+    workers: int | None = None,
+    most_workers: int | None = None,
+    on_event: OnEvent | None = None,
+) -> list[Score]:
     """Score a run folder that is locked, and return the rows; the record then says what was scored and what failed.
 
     An observer whose answers cannot be read is a failure of its own; the others are scored.
+
+    Parameters
+    ----------
+    folder : Path
+        The run folder.
+    record, options
+        What was run, and how it is scored.
+    workers : int, optional
+        Processes, each of which scores one observer at a time; 0: none but this one. Default: one for each core, where
+        there is enough to do.
+    most_workers : int, optional
+        Never more processes than this, whatever there is to do.
+    on_event : callable, optional
+        Told of progress.
     """
     values = parse_settings(record.protocol_names(), options.settings)
-    # What failed at an earlier scoring may have been repaired.
-    failures = [f for f in record.failures if not f.details.get("scoring")]
+    scoring = _Scoring(folder, record, options, workers=workers, most=most_workers, tell=on_event or ignore)
     rows: list[Score] = []
     tables: dict[str, Any] = {}
-    unchecked = 0
-    for name in dict.fromkeys(job.protocol for job in record.jobs):
-        protocol: Protocol = protocols.get(name)
-        responses, without_checksum = _read_all(folder, record, name, options.shard_size, failures)
-        unchecked += without_checksum
-        if options.common and responses:
-            responses = _restricted(responses)
-        score_options = ScoreOptions(options.seed, options.resamples, values[name])
-        try:
-            result = protocol.score(responses, score_options) if responses else Result()
-            rows += score_rows(protocol, result)
-            tables |= {f"{name}.{key}": table for key, table in result.tables.items()}
-        except Exception as error:
-            if protocols.origin(name) == BUILT_IN:
-                raise
-            # A protocol of somebody else's may raise anything; the other protocols are scored.
-            for answers in responses:
-                failure = failure_of(answers.observer, error, name)
-                failures.append(replace(failure, details={**failure.details, "scoring": True}))
+    with one_thread():
+        for name in dict.fromkeys(job.protocol for job in record.jobs):
+            found, tables_of = scoring.of(name, ScoreOptions(options.seed, options.resamples, values[name]))
+            rows += found
+            tables |= {f"{name}.{key}": table for key, table in tables_of.items()}
     rows += [_unmeasured(f, "not_applicable") for f in record.skipped]
-    rows += [_unmeasured(f, "failed") for f in failures]
+    rows += [_unmeasured(f, "failed") for f in scoring.failures]
     scores = write_scores(folder, rows, tables)
     remove_other_tables(folder, tables, [*protocols, *record.protocol_names()])
     manifests = {name: digest for name, digest in record.files.items() if name.startswith("stimuli/")}
-    record.files, record.scored, record.failures = {**manifests, **scores}, options.scoring(), failures
-    if unchecked:
+    record.files, record.scored, record.failures = {**manifests, **scores}, options.scoring(), scoring.failures
+    if scoring.unchecked:
         notice = (
-            f"{unchecked} files of answers have no checksum, as an earlier cuebench wrote them: damage may go unseen"
+            f"{scoring.unchecked} files of answers have no checksum, as an earlier cuebench wrote them: "
+            "damage may go unseen"
         )
         record.notices = [n for n in record.notices if not n.endswith("damage may go unseen")] + [notice]
     return rows
 
 
-def _read_all(
-    folder: Path, record: RunRecord, protocol: str, shard_size: int, failures: list[Failure]
-) -> tuple[list[Responses], int]:
-    """Read the answers of all observers of a protocol; those that cannot be read are added to the failures.
+class _Scoring:
+    """The scoring of one run, protocol by protocol: what failed on the way, and how far it is."""
 
-    Also return how many files have no checksum.
-    """
-    jobs = [job for job in record.jobs if job.protocol == protocol]
-    manifests = {name: read_stimuli(folder, name, record) for name in dict.fromkeys(job.stimuli for job in jobs)}
-    memory = Memory()  # one for all observers: they are scored together
-    responses, unchecked = [], 0
-    for job in jobs:
-        shards = Shards.of_key(folder / "responses" / job.folder, job.key)
+    def __init__(
+        self,
+        folder: Path,
+        record: RunRecord,
+        options: RunOptions,
+        *,
+        workers: int | None,
+        most: int | None,
+        tell: OnEvent,
+    ) -> None:
+        forget_manifests()  # of an earlier scoring in this process
+        self._record, self._options, self._tell = record, options, tell
+        self._workers, self._most = workers, most
+        self._manifests = Manifests.of(folder, record)
+        self._done = 0
+        self._without_answers: set[int] = set()
+        # What failed at an earlier scoring may have been repaired.
+        self.failures = [f for f in record.failures if not f.details.get("scoring")]
+        self.unchecked = 0
+
+    def of(self, name: str, options: ScoreOptions) -> tuple[list[Score], Mapping[str, Any]]:
+        """Return the rows and tables of a protocol; who has no readable answers is added to the failures."""
+        jobs = [job for job in self._record.jobs if job.protocol == name]
+        protocol: Protocol = protocols.get(name)
+        score = self._by_observer if isinstance(protocol.score, ByObserver) else self._all_at_once
         try:
-            responses.append(_read_responses(shards, job, manifests[job.stimuli], shard_size, memory))
-        except UserError as error:
-            details = {"hint": error.hint, "scoring": True}
-            failures.append(Failure(job.observer, error.message, job.protocol, details))
-        unchecked += len(shards.unchecked)
-    return responses, unchecked
+            result = score(protocol, jobs, options)
+            return score_rows(protocol, result), result.tables
+        except Exception as error:
+            if protocols.origin(name) == BUILT_IN:
+                raise
+            # A protocol of somebody else's may raise anything; the other protocols are scored.
+            for job in jobs:
+                if id(job) not in self._without_answers:
+                    failure = failure_of(job.observer, error, name)
+                    self.failures.append(replace(failure, details={**failure.details, "scoring": True}))
+            return [], {}
 
+    def _works(self, jobs: Sequence[JobRecord], options: ScoreOptions) -> list[Work]:
+        shared = shared_manifests(self._manifests, jobs) if self._options.common else ()
+        return [Work(self._manifests, job, self._options.shard_size, options, shared) for job in jobs]
 
-def _read_responses(shards: Shards, job: JobRecord, stimuli: StimulusSet, shard_size: int, memory: Memory) -> Responses:
-    """Read the stored answers of one observer."""
-    columns, excluded = gather(shards, stimuli.stimuli, shard_size, memory)
-    labels = job.labels
-    return Responses(
-        observer=job.observer,
-        kind=job.kind,  # type: ignore[arg-type]
-        stimuli=stimuli,
-        stimulus=columns.pop("stimulus"),
-        columns=columns,
-        labels=LabelSpace(labels["name"], tuple(labels["names"]), tuple(labels["ids"])) if labels else None,
-        view=job.view,
-        excluded=excluded,
-        notes=job.notes,
-        baseline_of=job.baseline_of,
-    )
+    def _by_observer(self, protocol: Protocol, jobs: Sequence[JobRecord], options: ScoreOptions) -> Result:
+        """Measure one observer after the other, or several at once; then what needs all of them."""
+        assert isinstance(protocol.score, ByObserver)
+        works = self._works(jobs, options)
+        answers = sum(len(self._manifests.read(job.stimuli)) for job in jobs)
+        workers = choose_workers(self._workers, answers, len(jobs))
+        workers = workers if self._most is None else min(workers, self._most)
+        # A protocol of this session or of a file is not known to another process.
+        known = not protocols.origin(protocol.name).startswith((OBJECT, SCHEME))
+        parts: list[Any] = []
+        read: list[JobRecord] = []
+        for work, outcome in zip(works, measure_all(works, workers if known else 0, self._notice)):
+            self.unchecked += outcome.unchecked
+            self._progress(work.job)
+            if outcome.packed is None:
+                self._unreadable(work.job, outcome.problem, outcome.hint)
+            else:
+                parts.append(unpack(outcome, work.selection.stimuli))
+                read.append(work.job)
+        if self._options.common and read and {j.stimuli for j in read} != {j.stimuli for j in jobs}:
+            self._done -= len(read)
+            return self._by_observer(protocol, read, options)  # those who could not be read do not count
+        return protocol.score.together(parts, options) if parts else Result()
 
+    def _all_at_once(self, protocol: Protocol, jobs: Sequence[JobRecord], options: ScoreOptions) -> Result:
+        """Read the answers of all observers and score them: what is asked of a protocol at the least."""
+        memory = Memory()  # one for all observers: they are scored together
+        responses, read = [], []
+        for work in self._works(jobs, options):
+            shards = Shards.of_key(self._manifests.folder / "responses" / work.job.folder, work.job.key)
+            try:
+                responses.append(read_responses(work, shards, memory))
+                read.append(work.job)
+            except Unreadable as error:
+                self._unreadable(work.job, *error.args)
+            self.unchecked += len(shards.unchecked)
+            self._progress(work.job)
+        if self._options.common and read and {j.stimuli for j in read} != {j.stimuli for j in jobs}:
+            self._done -= len(read)
+            return self._all_at_once(protocol, read, options)
+        return protocol.score(responses, options) if responses else Result()
 
-def _restricted(responses: Sequence[Responses]) -> list[Responses]:
-    """Keep the stimuli that every observer was asked about, so that all scores are about the same images."""
-    shared = set.intersection(*({s.id for s in r.stimuli} for r in responses))
-    if not shared:
-        observers = ", ".join(r.observer for r in responses)
-        raise UserError(f"no stimulus was shown to all of {observers}", "score without --common (--all)")
-    return [_only(r, shared) for r in responses]
+    def _unreadable(self, job: JobRecord, problem: str, hint: str) -> None:
+        self._without_answers.add(id(job))
+        self.failures.append(Failure(job.observer, problem, job.protocol, {"hint": hint, "scoring": True}))
 
+    def _progress(self, job: JobRecord) -> None:
+        self._done += 1
+        total = len(self._record.jobs)
+        self._tell(Event("scored", f"scoring {job.protocol}: {job.observer}", self._done, total))
 
-def _only(responses: Responses, ids: set[str]) -> Responses:
-    """Return the answers to some of the stimuli."""
-    keep = [i for i, s in enumerate(responses.stimuli) if s.id in ids]
-    if len(keep) == len(responses.stimuli):
-        return responses
-    position = np.full(len(responses.stimuli), -1, dtype=np.intp)
-    position[keep] = np.arange(len(keep))
-    rows = position[responses.stimulus] >= 0
-    why = f"only the {len(keep):,} of {len(responses.stimuli):,} stimuli that all observers saw"
-    return replace(
-        responses,
-        stimuli=responses.stimuli.only([responses.stimuli.stimuli[i] for i in keep], why),
-        stimulus=position[responses.stimulus[rows]],
-        columns={name: values[rows] for name, values in responses.columns.items()},
-        excluded={i: why for i, why in responses.excluded.items() if i in ids},
-    )
+    def _notice(self, text: str) -> None:
+        self._tell(Event("notice", text))
 
 
 def _unmeasured(failure: Failure, metric: str) -> Score:

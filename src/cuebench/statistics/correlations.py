@@ -14,8 +14,9 @@ Biometrika 44 (Kendall's); Kendall 1945 (τ_b).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import permutations
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -211,8 +212,14 @@ def _exact_p(a: Floats, b: Floats) -> float:
     from scipy.stats import rankdata
 
     x, y = (rankdata(v) - (len(v) + 1) / 2 for v in (a, b))
-    products = np.array(list(permutations(y))) @ x
+    products = y[_orders(len(y))] @ x
     return float((np.abs(products) >= abs(x @ y) - 1e-9).mean())
+
+
+@lru_cache(maxsize=_EXACT)
+def _orders(n: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Return all orders of n items, n! × n: listed once for all pairs of columns."""
+    return np.array(list(permutations(range(n))), np.uint8)
 
 
 def _check(method: str, how: str) -> None:

@@ -24,9 +24,9 @@ Owen 2007, The pigeonhole bootstrap, Ann. Appl. Stat. 1(2); Efron & Tibshirani 1
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -40,9 +40,14 @@ KINDS: tuple[IntervalKind, ...] = ("images", "shape_sources", "texture_sources",
 """The four kinds that every cue-conflict score has."""
 
 _FEW = 128  # up to this many distinct outcomes, drawing their numbers is faster than drawing every image
+_IN_CACHE = 1 << 16  # draws made at once: they and their counts stay in the processor's cache
 _CHUNK = (
     4_000_000  # float64 numbers in memory at once (32 MB): bounds the memory, and few big matrix products are fastest
 )
+
+
+KEPT = 256 * 2**20
+"""Bytes of weights that are kept for the next observer; those that are larger than half of it are drawn again."""
 
 
 @dataclass(frozen=True)
@@ -218,13 +223,14 @@ def _two_way(columns: Floats, clusters: Clusters, seed: int, resamples: int) -> 
     cell = i.ravel() * size[1] + j.ravel()
     # The tables of all columns side by side: one matrix product serves them all.
     tables = np.concatenate([np.bincount(cell, c, size[0] * size[1]).reshape(size) for c in columns.T], axis=1)
-    u = weights("shape_sources", size[0], seed, resamples)
-    v = weights("texture_sources", size[1], seed, resamples)
-    out = np.empty((resamples, columns.shape[1]))
-    for part in _chunks(resamples, max(tables.shape)):
-        by_texture = (u[part].astype(np.float64) @ tables).reshape(-1, columns.shape[1], size[1])
-        out[part] = np.einsum("bkj,bj->bk", by_texture, v[part].astype(np.float64))
-    return out
+    rows = max(1, _CHUNK // max(tables.shape))
+    shape_weights = weight_parts("shape_sources", size[0], seed, resamples, rows)
+    texture_weights = weight_parts("texture_sources", size[1], seed, resamples, rows)
+    parts = []
+    for u, v in zip(shape_weights, texture_weights):
+        by_texture = (u.astype(np.float64) @ tables).reshape(-1, columns.shape[1], size[1])
+        parts.append(np.einsum("bkj,bj->bk", by_texture, v.astype(np.float64)))
+    return np.concatenate(parts)
 
 
 def _cluster_totals(columns: Floats, cluster: Array) -> Floats:
@@ -243,30 +249,63 @@ def _few_outcomes(totals: Floats, seed: int, resamples: int) -> Floats | None:
 
 
 def _weighted(totals: Floats, kind: IntervalKind, seed: int, resamples: int) -> Floats:
-    drawn = weights(kind, len(totals), seed, resamples)
-    return np.concatenate([drawn[part].astype(np.float64) @ totals for part in _chunks(resamples, len(totals))])
+    return weighted_sums(kind, totals, seed, resamples, max(1, _CHUNK // len(totals)))
 
 
-@lru_cache(maxsize=16)
-def weights(stream: str, clusters: int, seed: int, resamples: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+def weighted_sums(stream: str, totals: Floats, seed: int, resamples: int, rows: int) -> Floats:
+    """Return the sums of each column in each resample of the rows of ``totals``, ``rows`` resamples at a time."""
+    parts = weight_parts(stream, len(totals), seed, resamples, rows)
+    return np.concatenate([part.astype(np.float64) @ totals for part in parts])
+
+
+Weights = np.ndarray[Any, np.dtype[np.uint8]]
+_kept: OrderedDict[tuple[str, int, int, int], Weights] = OrderedDict()
+"""The weights that were used last, ``KEPT`` bytes at most."""
+
+
+def weights(stream: str, clusters: int, seed: int, resamples: int) -> Weights:
     """Return multinomial weights, resamples × clusters: how often each cluster is drawn.
 
     They depend on nothing but the arguments, so every observer of a run is resampled in the same way. A weight is at
     most a few tens (it is close to Poisson with mean 1), so one byte holds it.
     """
-    rng = child_generator(seed, stream)
+    key = (stream, clusters, seed, resamples)
+    if key in _kept:
+        _kept.move_to_end(key)
+        return _kept[key]
     out = np.empty((resamples, clusters), np.uint8)
-    for part in _chunks(resamples, clusters):
-        rows = part.stop - part.start
-        draws = rng.integers(clusters, size=(rows, clusters)) + np.arange(rows)[:, None] * clusters
-        out[part] = np.bincount(draws.ravel(), minlength=rows * clusters).reshape(rows, clusters)
+    _draw(child_generator(seed, stream), out)
     out.flags.writeable = False
+    if out.nbytes <= KEPT // 2:
+        _kept[key] = out
+        while sum(kept.nbytes for kept in _kept.values()) > KEPT:
+            _kept.popitem(last=False)
     return out
 
 
-def _chunks(resamples: int, width: int) -> list[slice]:
-    rows = max(1, _CHUNK // width)
-    return [slice(start, min(start + rows, resamples)) for start in range(0, resamples, rows)]
+def weight_parts(stream: str, clusters: int, seed: int, resamples: int, rows: int) -> Iterator[Weights]:
+    """Yield the same weights, ``rows`` resamples at a time: those of 100,000 images would take a gigabyte."""
+    rows = min(rows, resamples)
+    if resamples * clusters <= KEPT // 2:
+        whole = weights(stream, clusters, seed, resamples)
+        yield from (whole[start : start + rows] for start in range(0, resamples, rows))
+        return
+    rng, room = child_generator(seed, stream), np.empty((rows, clusters), np.uint8)
+    for start in range(0, resamples, rows):
+        part = room[: min(rows, resamples - start)]
+        _draw(rng, part)
+        yield part
+
+
+def _draw(rng: np.random.Generator, out: Weights) -> None:
+    """Draw the next rows of weights; the stream of random numbers does not depend on how many rows there are."""
+    rows, clusters = out.shape
+    step = max(1, _IN_CACHE // clusters)
+    for start in range(0, rows, step):
+        part = out[start : start + step]
+        draws = rng.integers(clusters, size=part.shape, dtype=np.uint32)
+        draws += np.arange(0, part.size, clusters, dtype=np.uint32)[:, None]
+        part[:] = np.bincount(draws.ravel(), minlength=part.size).reshape(part.shape)
 
 
 def _divide(numerator: Floats, denominator: Floats) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 
 from cuebench.arrays import Array, Floats
 from cuebench.statistics.estimates import from_draws
-from cuebench.statistics.intervals import weights
+from cuebench.statistics.intervals import weighted_sums
 from cuebench.types import Estimate, IntervalKind
 
 _CHUNK = 4_000_000  # float64 numbers made at once (32 MB)
@@ -45,11 +45,8 @@ def resampled_means(columns: Array, clusters: Array, stream: str, *, seed: int =
     if len(names) < 2:
         return Draws(np.empty((0, columns.shape[1])), f"{len(names)} cluster: nothing to resample")
     ones = np.ones(len(columns))
-    totals = np.column_stack([np.bincount(code.ravel(), c, len(names)) for c in (*columns.T, ones)])
-    drawn = weights(stream, len(names), seed, resamples)
-    step = max(1, _CHUNK // len(names))
-    parts = [drawn[i : i + step].astype(np.float64) @ totals for i in range(0, resamples, step)]
-    sums = np.concatenate(parts)
+    totals: Floats = np.column_stack([np.bincount(code.ravel(), c, len(names)) for c in (*columns.T, ones)])
+    sums = weighted_sums(stream, totals, seed, resamples, max(1, _CHUNK // len(names)))
     return Draws(sums[:, :-1] / sums[:, -1:])
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from cuebench.arrays import Array, Floats
 from cuebench.statistics.estimates import derived, from_draws
-from cuebench.statistics.intervals import weights
+from cuebench.statistics.intervals import weight_parts
 from cuebench.types import Estimate
 
 _CHUNK = 4_000_000  # float64 numbers made at once (32 MB)
@@ -47,9 +47,8 @@ def estimates_of_sums(
     sample = np.asarray(statistic(flat.sum(axis=0).reshape(1, *shape)))[0]
     draws = np.empty((0, len(sample)))
     if len(values) >= 2:
-        drawn = weights("images", len(values), seed, resamples)
-        step = max(1, _CHUNK // max(flat.shape))
-        sums = (drawn[i : i + step].astype(np.float64) @ flat for i in range(0, resamples, step))
+        drawn = weight_parts("images", len(values), seed, resamples, max(1, _CHUNK // max(flat.shape)))
+        sums = (part.astype(np.float64) @ flat for part in drawn)
         draws = np.concatenate([np.asarray(statistic(part.reshape(-1, *shape))) for part in sums])
     return [from_draws(value, int(n[k]), {"images": draws[:, k]}) for k, value in enumerate(sample.tolist())]
 

@@ -10,15 +10,21 @@ from __future__ import annotations
 import json
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from cuebench.errors import UserError, all_problems
+from cuebench.errors import UserError, all_problems, printable
 from cuebench.files import DamagedFile, parquet_bytes, read_parquet, write_atomic
+from cuebench.options import check_types
+from cuebench.reading import decoded, parse_json, path_problem
 from cuebench.types import Stimulus, StimulusSet
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 KEY = b"cuebench.stimulus_set"
 SCHEMA_VERSION = 1
 COLUMNS = tuple(f.name for f in fields(Stimulus))
+_FACTS = ("name", "root", "expected", "partial", "targets", "notes")
 _INTEGERS = frozenset(f.name for f in fields(Stimulus) if isinstance(f.default, int))
 
 
@@ -40,7 +46,7 @@ def to_bytes(stimuli: StimulusSet) -> bytes:
     """Return the Parquet bytes of a set; equal sets give equal bytes."""
     import pyarrow as pa
 
-    facts = {f: getattr(stimuli, f) for f in ("name", "root", "expected", "partial", "targets", "notes")}
+    facts = {f: getattr(stimuli, f) for f in _FACTS}
     metadata = {KEY: json.dumps({"version": SCHEMA_VERSION, **facts}, sort_keys=True).encode()}
     columns = {c: [getattr(s, c) for s in stimuli] for c in COLUMNS}
     schema = pa.schema([(c, pa.int64() if c in _INTEGERS else pa.string()) for c in COLUMNS], metadata)
@@ -56,26 +62,61 @@ def read_manifest(path: Path, root: Path | None = None) -> StimulusSet:
         The manifest.
     root : Path, optional
         Where the files lie now, if they have been moved since the manifest was written.
+
+    Raises
+    ------
+    UserError
+        Where it is damaged, was not written by cuebench, repeats an id, or names a file outside of the set.
     """
     table = _load(path)
-    facts = json.loads((table.schema.metadata or {}).get(KEY, b"{}"))
+    hint = "write it again with this version of cuebench"
+    facts = parse_json(decoded((table.schema.metadata or {}).get(KEY, b"{}"), f"manifest {path}"), f"manifest {path}")
     problems = [f"missing column {c!r}" for c in COLUMNS if c not in table.column_names]
     problems += [] if facts else [f"no metadata {KEY.decode()!r}: not written by cuebench"]
-    if facts.get("version", SCHEMA_VERSION) > SCHEMA_VERSION:
-        problems.append(f"schema version {facts['version']} is newer than this cuebench reads ({SCHEMA_VERSION})")
+    if isinstance(facts, dict) and isinstance(version := facts.get("version", 1), int) and version > SCHEMA_VERSION:
+        problems.append(f"schema version {version} is newer than this cuebench reads ({SCHEMA_VERSION})")
     if problems:
-        raise all_problems(f"manifest {path}", problems, "write it again with this version of cuebench")
-    rows = table.select(list(COLUMNS)).to_pylist()
+        raise all_problems(f"manifest {path}", problems, hint)
+    if not isinstance(facts, dict) or not set(_FACTS) - {"notes"} <= set(facts):
+        raise UserError(f"manifest {path} does not say what it holds", hint)
+    checked = check_types(facts, StimulusSet, f"manifest {path}")
     stimuli = StimulusSet(
-        name=facts["name"],
-        stimuli=tuple(Stimulus(**row) for row in rows),
-        root=facts["root"],
-        expected=facts["expected"],
-        partial=tuple(facts["partial"]),
-        targets=facts["targets"],
-        notes=tuple(facts.get("notes", ())),
+        name=checked["name"],
+        stimuli=_stimuli(table, path),
+        root=checked["root"],
+        expected=checked["expected"],
+        partial=tuple(checked["partial"]),
+        targets=checked["targets"],
+        notes=tuple(checked.get("notes", ())),
     )
     return replace(stimuli, root=str(root)) if root is not None else stimuli
+
+
+def _stimuli(table: pa.Table, path: Path) -> tuple[Stimulus, ...]:
+    """Return the rows; their ids are unique, and no path leads out of the set."""
+    import pyarrow as pa
+
+    problems = []
+    for name in COLUMNS:
+        kind, column = table.schema.field(name).type, table.column(name)
+        fits = pa.types.is_integer(kind) if name in _INTEGERS else pa.types.is_string(kind)
+        if not fits or column.null_count:
+            problems.append(f"column {name!r} holds {kind}{' with gaps' * bool(column.null_count)}")
+    if problems:
+        raise all_problems(f"manifest {path}", problems, "it was not written by cuebench; write it again")
+    try:
+        stimuli = tuple(Stimulus(**row) for row in table.select(list(COLUMNS)).to_pylist())
+    except ValueError as error:  # a text that is not UTF-8
+        raise UserError(f"manifest {path} cannot be read: {error}", "it may be damaged; write it again") from None
+    problems = [f"duplicated id {printable(i)!r}" for i in duplicates([s.id for s in stimuli])]
+    for stimulus in stimuli:
+        for name in ("path", "mask"):
+            value = getattr(stimulus, name)
+            if (".." in value or ":" in value or value[:1] in ("/", "\\")) and (problem := path_problem(value)):
+                problems.append(f"{name} {printable(value)!r} of {printable(stimulus.id)!r}: {problem}")
+    if problems:
+        raise all_problems(f"manifest {path}", problems, "paths are relative to the folder of the set, and stay in it")
+    return stimuli
 
 
 def duplicates(ids: list[str]) -> list[str]:
@@ -84,7 +125,7 @@ def duplicates(ids: list[str]) -> list[str]:
     return sorted({i for i in ids if i in seen or seen.add(i)})  # type: ignore[func-returns-value]
 
 
-def _load(path: Path) -> Any:
+def _load(path: Path) -> pa.Table:
     try:
         return read_parquet(path.read_bytes())
     except FileNotFoundError:

@@ -6,6 +6,7 @@ typed by the signature of the cue (``cues/by_name.py``). A value ``file:PATH`` i
 such as a mask; ``black:PATH`` is the mask of a published silhouette: its pure-black pixels. Behind both, ``@SHA`` is
 how the hash of the file begins. A stimulus without a file begins with a *source* instead (``stimuli/sources/``), which
 draws the picture.
+A recipe may come from a table that anybody wrote: it runs no file that was not allowed (``registry.allow_code``).
 ``square?size=224&resize=256`` is the only step that is no cue: the usual cut of a photograph, for recipes that must
 work on what the observer sees, not on what is cropped away later.
 Random steps draw from the seed of the stimulus, so a picture never depends on which worker made it.
@@ -29,12 +30,13 @@ from cuebench.errors import MissingExtra, UserError
 from cuebench.observers.preprocess import MOST_PIXELS
 from cuebench.options import query_options
 from cuebench.reading import file_kind_problem, path_problem, read_bytes
-from cuebench.registry import cues, sources
+from cuebench.registry import cues, named_by_data, sources
 from cuebench.stimuli._rgb import to_rgb
 from cuebench.stimuli.image_files import UnreadablePicture, open_picture
 from cuebench.types import Stimulus
 
 SQUARE = "square"
+RECIPE = "the recipe of a stimulus"
 FILE, BLACK = "file:", "black:"
 """Prefixes of values that are images: a file, and the black pixels of a file."""
 CHANGED = "run the same command again: the set is then read anew"
@@ -84,8 +86,9 @@ def decode(root: str | Path, stimulus: Stimulus) -> Image.Image:
     """
     if stimulus.path:
         return _open(Path(root), stimulus.path, stimulus.sha256)
-    step = next(steps(stimulus.recipe, source=True))
-    return Image.fromarray(step.function(seed=stimulus.seed, **step.options(root)))
+    with named_by_data(RECIPE):
+        step = next(steps(stimulus.recipe, source=True))
+        return Image.fromarray(step.function(seed=stimulus.seed, **step.options(root)))
 
 
 def render(root: str | Path, image: Image.Image, stimulus: Stimulus) -> Image.Image:
@@ -100,6 +103,11 @@ def render(root: str | Path, image: Image.Image, stimulus: Stimulus) -> Image.Im
     """
     if not stimulus.recipe:
         return image
+    with named_by_data(RECIPE):
+        return _rendered(root, image, stimulus)
+
+
+def _rendered(root: str | Path, image: Image.Image, stimulus: Stimulus) -> Image.Image:
     pixels = np.asarray(image)
     has_source = not stimulus.path
     for step in islice(steps(stimulus.recipe, source=has_source), int(has_source), None):
@@ -135,10 +143,11 @@ def steps(recipe: str, *, source: bool = False) -> Iterator[Step]:
 
 def check_recipe(recipe: str, *, source: bool = False) -> None:
     """Check the names and options of a recipe without reading a file; what is wrong is a ``UserError``."""
-    for step in steps(recipe, source=source) if recipe else ():
-        placeholder = {k: np.zeros((1, 1, 3), np.uint8) if t.startswith((FILE, BLACK)) else t
-                       for k, t in step.texts.items()}  # fmt: skip
-        parse_options(step.function, placeholder, f"{step.kind} {step.name!r}", recipe=True)
+    with named_by_data(RECIPE):
+        for step in steps(recipe, source=source) if recipe else ():
+            placeholder = {k: np.zeros((1, 1, 3), np.uint8) if t.startswith((FILE, BLACK)) else t
+                           for k, t in step.texts.items()}  # fmt: skip
+            parse_options(step.function, placeholder, f"{step.kind} {step.name!r}", recipe=True)
 
 
 def square(pixels: Pixels, *, size: int, resize: int = 0) -> Pixels:

@@ -6,14 +6,11 @@ function N×3×H×W → N×classes, or an observer. Attributes ``preprocess`` an
 
 from __future__ import annotations
 
-import hashlib
 import importlib
-import importlib.util
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError, did_you_mean
@@ -24,7 +21,8 @@ from cuebench.observers.torch.observer import TorchObserver
 from cuebench.observers.torch.weights import built, fit_file
 from cuebench.observers.wrap import own_preprocess, wrap
 from cuebench.options import Option
-from cuebench.source_code import LOADED_BY_PATH, place_of, reachable_code
+from cuebench.registry import import_file, name_of_file
+from cuebench.source_code import place_of, reachable_code
 
 OPTIONS = {
     **TORCH,
@@ -70,7 +68,7 @@ def code_of_factory(body: str) -> Iterator[dict[str, str]]:
     where = body.rpartition(":")[0]
     imported = _IMPORTED_BY.setdefault(where, set())
     imported |= {name for name in set(sys.modules) - before if place_of(name).kind == "user"}
-    module = _name_of_file(Path(where).expanduser()) if where.endswith(".py") else where
+    module = name_of_file(where) if where.endswith(".py") else where
     code = reachable_code({module, *imported})
     source["source"] = code.digest
     if code.unreadable:
@@ -84,7 +82,7 @@ def factory_of(body: str) -> Callable[[], Any]:
         raise UserError(
             f"python:{body} does not name a factory", "write python:MODULE:FACTORY or python:FILE.py:FACTORY"
         )
-    module = _from_file(Path(where).expanduser()) if where.endswith(".py") else _from_module(where)
+    module = import_file(where) if where.endswith(".py") else _from_module(where)
     if not hasattr(module, name):
         public = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
         raise did_you_mean(f"factory in {where}:", name, public)
@@ -92,24 +90,6 @@ def factory_of(body: str) -> Callable[[], Any]:
     if not callable(factory):
         raise UserError(f"{where}:{name} is {type(factory).__name__}, not a function", "name a function that builds it")
     return factory
-
-
-def _name_of_file(path: Path) -> str:
-    """Return the name of the module: two files of one name in two folders are two modules."""
-    return f"{LOADED_BY_PATH[0]}{path.stem}_{hashlib.sha256(str(path.absolute()).encode()).hexdigest()[:12]}"
-
-
-def _from_file(path: Path) -> Any:
-    if not path.is_file():
-        raise UserError(f"Python file {path} does not exist")
-    name = _name_of_file(path)
-    import_spec = importlib.util.spec_from_file_location(name, path)
-    if import_spec is None or import_spec.loader is None:
-        raise UserError(f"{path} cannot be imported", "its name must end in .py")
-    module = importlib.util.module_from_spec(import_spec)
-    sys.modules[name] = module  # so that classes defined there can be pickled
-    import_spec.loader.exec_module(module)
-    return module
 
 
 def _from_module(name: str) -> Any:

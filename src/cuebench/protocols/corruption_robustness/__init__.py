@@ -15,7 +15,7 @@ from cuebench.labels import LabelSpace
 from cuebench.metrics.relative_robustness import relative_robustness
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols import correctness, imagenet_accuracy, masks
-from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
+from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
 from cuebench.protocols.correctness import Qualities
 from cuebench.protocols.corruption_robustness.corruptions import CLEAN, CORRECTED, TYPES, corruptions
 from cuebench.responses.table import Reduce, Responses
@@ -68,14 +68,14 @@ def check(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
     return (masks.check if _segmentation(stimuli) else correctness.check)(labels, stimuli)
 
 
-def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
-    """Return the relative robustness: mean, by type, by level; and the qualities it is made of."""
-    if not responses:
-        raise UserError(f"no answers to score for {NAME}")
+def measure(responses: Responses, options: ScoreOptions) -> Result:
+    """Return the relative robustness of one observer: mean, by type, by level; and the qualities it is made of."""
     result = Result()
-    for answers in responses:
-        _add_observer(result, _qualities(answers, options))
+    _add_observer(result, _qualities(responses, options))
     return result
+
+
+score = ByObserver(measure, joined)
 
 
 def _qualities(responses: Responses, options: ScoreOptions) -> Qualities:

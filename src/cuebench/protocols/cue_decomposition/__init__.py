@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,9 +17,16 @@ from cuebench.metrics.cue_conflict import Outcomes, outcomes, shape_bias, textur
 from cuebench.metrics.cue_decomposition import METRICS
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols import correctness
-from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
+from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View
 from cuebench.protocols.correctness import Qualities
-from cuebench.protocols.cue_decomposition.scores import HEADLINE, OPTIONS, add_decomposition, configured, correlations
+from cuebench.protocols.cue_decomposition.scores import (
+    HEADLINE,
+    OPTIONS,
+    add_decomposition,
+    configured,
+    correlations,
+    needed,
+)
 from cuebench.responses.table import Responses
 from cuebench.statistics.estimates import ratio_estimates
 from cuebench.statistics.intervals import Clusters
@@ -40,16 +47,33 @@ def read(data_root: Path) -> StimulusSet:
     return read_set(data_root / NAME, MAKE)
 
 
-def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
+class Measured(NamedTuple):
+    """What is kept of one observer: its qualities with their draws, and its numbers of cue-conflict candidates."""
+
+    qualities: Qualities
+    conflicts: Result
+
+
+def measure(responses: Responses, options: ScoreOptions) -> Measured:
+    """Measure the qualities of one observer, and the cue-conflict candidates."""
+    conflicts = Result()
+    _add_conflicts(conflicts, responses, options)
+    return Measured(_qualities(responses, options), conflicts)
+
+
+def together(everyone: Sequence[Measured], options: ScoreOptions) -> Result:
     """Return Q_O, Q_S, Q_T, S_cd and R_cd of every observer, and the cue-conflict candidates."""
-    if not responses:
+    if not everyone:
         raise UserError(f"no answers to score for {NAME}")
     result = Result()
-    add_decomposition(result, [_qualities(r, options) for r in responses], DATASET, options.values)
-    for answers in responses:
-        _add_conflicts(result, answers, options)
+    add_decomposition(result, [m.qualities for m in everyone], DATASET, options.values)
+    for measured in everyone:
+        result.extend(measured.conflicts)
     result.tables["correlations"] = correlations(result, options)
     return result
+
+
+score = ByObserver(measure, together)
 
 
 def _qualities(responses: Responses, options: ScoreOptions) -> Qualities:
@@ -57,7 +81,7 @@ def _qualities(responses: Responses, options: ScoreOptions) -> Qualities:
     correct = correctness.table(responses, correctness.correct_answers(responses), conditions)
     classes = Path(responses.stimuli.targets).stem or (responses.labels.name if responses.labels else "")
     measure = f"accuracy among {classes}" if classes else "accuracy"
-    return Qualities(responses, correctness.accuracies(correct, options), measure)
+    return Qualities(responses, needed(correctness.accuracies(correct, options)), measure)
 
 
 def _add_conflicts(result: Result, responses: Responses, options: ScoreOptions) -> None:
@@ -67,7 +91,7 @@ def _add_conflicts(result: Result, responses: Responses, options: ScoreOptions) 
     if not names:
         return
     trials = outcomes(*correctness.answers_and_truth(responses, "shape", "texture"))
-    clusters = Clusters(ids, responses.truth("shape_source"), responses.truth("texture_source"))
+    clusters = Clusters(*(responses.clusters(field) for field in ("id", "shape_source", "texture_source")))
     for name in names:
         rows = conditions == name
         candidates = Outcomes(*(part[rows] for part in trials))

@@ -16,7 +16,7 @@ from cuebench.protocols.cue_decomposition.populations import BOTH, Population, c
 from cuebench.statistics.correlations import correlate
 from cuebench.statistics.estimates import derived
 from cuebench.stimuli.decomposition.cue_list import ORIGINAL, SHAPE, keeps
-from cuebench.types import Axis, Headline
+from cuebench.types import Axis, Estimate, Headline
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,6 +46,15 @@ def configured(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
     return protocol
 
 
+def needed(by_condition: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    """Return the qualities that S_cd and R_cd are made from: others, and their draws, are not kept of an observer."""
+    return {c: quality for c, quality in by_condition.items() if c in (ORIGINAL, SHAPE) or _is_texture(c)}
+
+
+def _is_texture(condition: str) -> bool:
+    return keeps(condition) == "texture" and "/" not in condition
+
+
 def add_decomposition(result: Result, observers: Sequence[Qualities], dataset: str, values: Mapping[str, Any]) -> None:
     """Add Q_O, Q_S, Q_T, S_cd and R_cd of every observer, for each texture cue and population, and the table of H.
 
@@ -60,7 +69,7 @@ def add_decomposition(result: Result, observers: Sequence[Qualities], dataset: s
     values : mapping
         The options: ``population`` and ``leave_out``.
     """
-    shown = dict.fromkeys(c for o in observers for c in o.by_condition if keeps(c) == "texture" and "/" not in c)
+    shown = dict.fromkeys(c for o in observers for c in o.by_condition if _is_texture(c))
     models = [o for o in observers if o.responses.kind == "model"] or observers
     run = {o.responses.observer: o.by_condition for o in models}
     choice, left_out = values.get("population", BOTH), values.get("leave_out", ())

@@ -6,16 +6,14 @@ once for all of its pictures. Each accuracy is divided by that on the same photo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from cuebench.errors import UserError
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols import correctness, imagenet_accuracy
-from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
+from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
 from cuebench.protocols.feature_suppression.scores import add_scores
 from cuebench.protocols.feature_suppression.suppressions import suppressions
 from cuebench.responses.table import Responses
@@ -36,14 +34,14 @@ def read(data_root: Path) -> StimulusSet:
     return replace(photographs, name=NAME, stimuli=stimuli, expected=expected, partial=partial)
 
 
-def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
-    """Return relative accuracies for every level, suppression and kind, and the shape reliance."""
-    if not responses:
-        raise UserError(f"no answers to score for {NAME}")
+def measure(responses: Responses, options: ScoreOptions) -> Result:
+    """Return relative accuracies of one observer for every level, suppression and kind, and the shape reliance."""
     result = Result()
-    for answers in responses:
-        add_scores(result, answers, options)
+    add_scores(result, responses, options)
     return result
+
+
+score = ByObserver(measure, joined)
 
 
 def data_report(data_root: Path, images: int = QUALITY_IMAGES) -> tuple[str, list[dict[str, Any]]]:

@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelSpace, coverage_problems, label_map
 from cuebench.metrics.refined_bias import CUES, METRICS
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.recorded_files import stimulus_key
-from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
-from cuebench.protocols.refined_bias.scores import Scorer, defect_table, rank_table
-from cuebench.protocols.refined_bias.trials import TARGETS, targets_of
+from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.protocols.refined_bias.scores import Ranks, Scorer, defect_table, rank_table, ranks_of
+from cuebench.protocols.refined_bias.trials import TARGETS, condense, targets_of
 from cuebench.responses.table import Responses
 from cuebench.stimuli.readers import refined_bias as folder_reader
 from cuebench.stimuli.refined_bias.check import defects, summary
@@ -66,16 +67,35 @@ def check(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
     return [p for p in problems if not p.endswith("(0 stimuli have it)")]
 
 
-def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
-    """Score all observers in both views; ``clean`` conditions leave out the files that the data check rejects."""
-    if not responses:
+class Measured(NamedTuple):
+    """What is kept of one observer in one view: its numbers, and the ranks of its answers."""
+
+    responses: Responses
+    own: Result
+    ranks: Sequence[Ranks]
+
+
+def measure(responses: Responses, options: ScoreOptions) -> Measured:
+    """Score one observer in one view; ``clean`` conditions leave out the files that the data check rejects."""
+    scorer = Scorer(responses, options, Result())
+    scorer.add_all()
+    return Measured(responses, scorer.result, ranks_of(scorer))
+
+
+def together(everyone: Sequence[Measured], options: ScoreOptions) -> Result:
+    """Join the observers, and add the tables of ranks and of defective files."""
+    if not everyone:
         raise UserError(f"no answers to score for {NAME}")
-    result = Result()
-    scorers = [Scorer(r, options, result) for r in responses]
-    for scorer in scorers:
-        scorer.add_all()
-    result.tables |= {"ranks": rank_table(scorers), "defects": defect_table(responses)}
+    result = joined([m.own for m in everyone], options)
+    sets = {id(m.responses.stimuli): m.responses.stimuli for m in everyone}
+    result.tables = {
+        "ranks": rank_table([(m.responses, m.ranks) for m in everyone]),
+        "defects": defect_table(list(sets.values())),
+    }
     return result
+
+
+score = ByObserver(measure, together, condense)
 
 
 def data_report(data_root: Path) -> tuple[str, list[dict[str, str]]]:

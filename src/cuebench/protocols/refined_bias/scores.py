@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,19 +20,20 @@ from cuebench.metrics.refined_bias import (
     texture_preference,
 )
 from cuebench.protocols.base import Result, ScoreOptions
-from cuebench.protocols.refined_bias.trials import Trials, trials_of
-from cuebench.responses.table import Responses
+from cuebench.protocols.refined_bias.trials import Trials, known_defects, trials_of
+from cuebench.responses.table import Responses, once
 from cuebench.statistics.estimates import derived, missing
 from cuebench.statistics.intervals import undefined
 from cuebench.statistics.means import mean_estimates
-from cuebench.stimuli.refined_bias.check import defects, summary
-from cuebench.types import Estimate, IntervalKind
+from cuebench.stimuli.readers.refined_bias import facts
+from cuebench.stimuli.refined_bias.check import summary
+from cuebench.types import Estimate, IntervalKind, Stimulus, StimulusSet
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 KINDS: tuple[IntervalKind, ...] = ("images", "classes")
-_CLUSTER_FIELD: Mapping[IntervalKind, str] = {"images": "ids", "classes": "classes"}
+_CLUSTER_FIELD: Mapping[IntervalKind, str] = {"images": "images", "classes": "class_numbers"}
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class Scorer:
         view = self.responses.view
         everything = {cue: np.ones(len(t.shown), bool) for cue, t in self.trials.items()}
         clean = {cue: t.shown.clean for cue, t in self.trials.items()}
-        defective = summary(defects(self.responses.stimuli), len(self.responses.stimuli))
+        defective = summary(known_defects(self.responses.stimuli), len(self.responses.stimuli))
         self._add_both(Part(view, everything))
         self._add_both(Part(f"{view}/clean", clean, "defective", f"left out: {defective}"))
         for part in self._patch_sizes(view):
@@ -123,7 +125,21 @@ class Scorer:
     def _means(
         self, trials: Trials, part: Part, measures: Sequence[str], kinds: Sequence[IntervalKind]
     ) -> dict[str, Estimate]:
-        rows = part.keep[trials.cue][trials.stimulus]
+        excluded = self._excluded(part, (trials.cue,), int(part.keep[trials.cue][trials.stimulus].sum()))
+        # Without defective files the clean ones are all of them.
+        key = (trials.cue, part.keep[trials.cue].tobytes(), tuple(measures), tuple(kinds))
+        if key not in self._known:
+            self._known[key] = self._resampled(trials, part.keep[trials.cue], measures, kinds)
+        return {measure: estimate.excluding(excluded) for measure, estimate in self._known[key].items()}
+
+    @cached_property
+    def _known(self) -> dict[tuple[Any, ...], dict[str, Estimate]]:
+        return {}
+
+    def _resampled(
+        self, trials: Trials, keep: Bools, measures: Sequence[str], kinds: Sequence[IntervalKind]
+    ) -> dict[str, Estimate]:
+        rows = keep[trials.stimulus]
         columns = {m: trials.values[m][rows] for m in measures}
         clusters: dict[IntervalKind, Array] = {}
         for kind in kinds:
@@ -131,15 +147,13 @@ class Scorer:
             assert every_row is not None
             clusters[kind] = every_row[rows]
         # A stream for each cue: shape and texture images are drawn independently of each other.
-        estimates = mean_estimates(
+        return mean_estimates(
             columns,
             clusters,
             f"refined_bias/{trials.cue}",
             seed=self.options.seed,
             resamples=self.options.resamples,
         )
-        excluded = self._excluded(part, (trials.cue,), int(rows.sum()))
-        return {measure: estimate.excluding(excluded) for measure, estimate in estimates.items()}
 
     def _preferences(self, part: Part, shape: Estimate, texture: Estimate) -> dict[str, Estimate]:
         """Return the two preferences, with intervals from independent draws of both sensitivities."""
@@ -188,29 +202,61 @@ class Scorer:
 # ------------------------------------------------------------------------------------------------------- tables
 
 
-def rank_table(scorers: Sequence[Scorer]) -> pa.Table:
-    """Return the rank of every answer: observer, view, stimulus, cue, class, patch, rank (1: right)."""
+class Ranks(NamedTuple):
+    """The ranks of one observer's answers to one cue, and the position of each one's stimulus in the set."""
+
+    cue: str
+    stimulus: Array
+    rank: Array
+
+
+def ranks_of(scorer: Scorer) -> list[Ranks]:
+    """Return the ranks of both cues; empty where only decisions were given."""
+    return [
+        Ranks(cue, trials.of("position")[: len(trials.ranks)].astype(np.int32), trials.ranks)
+        for cue, trials in scorer.trials.items()
+    ]
+
+
+def rank_table(everyone: Sequence[tuple[Responses, Sequence[Ranks]]]) -> pa.Table:
+    """Return the rank of every answer: observer, view, stimulus, cue, class, patch, rank (1: right).
+
+    Texts are numbers of a list that all observers share: there are as many rows as answers of all observers.
+    """
     import pyarrow as pa
 
-    names = ("observer", "view", "stimulus", "cue", "class", "patch", "rank")
-    columns: dict[str, list[Any]] = {name: [] for name in names}
-    for scorer in scorers:
-        for cue, trials in scorer.trials.items():
-            count = len(trials.ranks)
-            columns["observer"] += [scorer.responses.observer] * count
-            columns["view"] += [scorer.responses.view] * count
-            columns["cue"] += [cue] * count
-            for name, field in (("stimulus", "ids"), ("class", "classes"), ("patch", "patch")):
-                columns[name] += trials.of(field).tolist() if count else []
-            columns["rank"] += trials.ranks.tolist()
-    types = [pa.string()] * 6 + [pa.int32()]
-    return pa.table({n: pa.array(columns[n], t) for n, t in zip(names, types)})
+    def listed(stimuli: StimulusSet, name: str, text_of: Callable[[Stimulus], str], positions: Array) -> pa.Array:
+        def numbered() -> tuple[pa.Array, Array]:
+            words, number = np.unique(np.array([text_of(s) for s in stimuli], np.str_), return_inverse=True)
+            return pa.array(words.tolist(), pa.string()), number.ravel().astype(np.int32)
+
+        words, number = once(stimuli, f"list of {name}", numbered)
+        return pa.DictionaryArray.from_arrays(number[positions], words)
+
+    def repeated(text: str, count: int) -> pa.Array:
+        return pa.DictionaryArray.from_arrays(np.zeros(count, np.int32), pa.array([text]))
+
+    parts = []
+    for responses, ranks in everyone:
+        stimuli = responses.stimuli
+        for cue, stimulus, rank in ranks:
+            columns = {
+                "observer": repeated(responses.observer, len(rank)),
+                "view": repeated(responses.view, len(rank)),
+                "stimulus": listed(stimuli, "id", lambda s: s.id, stimulus),
+                "cue": repeated(cue, len(rank)),
+                "class": listed(stimuli, cue, attrgetter(cue), stimulus),
+                "patch": listed(stimuli, "patch", lambda s: facts(s).get("patch", ""), stimulus),
+                "rank": pa.array(rank, pa.int32()),
+            }
+            parts.append(pa.table(columns))
+    return pa.concat_tables(parts)
 
 
-def defect_table(responses: Sequence[Responses]) -> pa.Table:
+def defect_table(sets: Sequence[StimulusSet]) -> pa.Table:
     """Return the defects of the files: stimulus, path, kind, detail."""
     import pyarrow as pa
 
-    unique = dict.fromkeys(defect for r in responses for defect in defects(r.stimuli))
+    unique = dict.fromkeys(defect for stimuli in sets for defect in known_defects(stimuli))
     names = ("stimulus", "path", "kind", "detail")
     return pa.table({n: pa.array([getattr(d, n) for d in unique], pa.string()) for n in names})

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from cuebench.arrays import Array, Bools
 from cuebench.errors import UserError
-from cuebench.labels import LabelMap, label_map
+from cuebench.labels import LabelMap, LabelSpace, label_map
 from cuebench.labels.decisions import NONE, named, named_full
 from cuebench.labels.ranks import best_ranks
 from cuebench.metrics.refined_bias import CUES, IMAGE_VALUES, distorted
-from cuebench.responses.table import Responses
+from cuebench.responses.table import Reduce, Responses, once
 from cuebench.stimuli.readers.refined_bias import facts
-from cuebench.stimuli.refined_bias.check import defects
-from cuebench.types import StimulusSet
+from cuebench.stimuli.refined_bias.check import Defect, defects
+from cuebench.types import Stimulus, StimulusSet
 
 TARGETS = "refined_bias"
 
@@ -28,16 +29,42 @@ def targets_of(stimuli: StimulusSet) -> LabelMap:
 
 @dataclass(frozen=True)
 class Shown:
-    """The stimuli of one cue, answered or not: one value for each stimulus."""
+    """The stimuli of one cue, answered or not: one value for each stimulus.
 
-    ids: Array
+    ``images`` and ``class_numbers`` number the ids and the classes in alphabetical order, ``position`` is the place in
+    the whole set.
+    """
+
+    position: Array
+    images: Array
     classes: Array
+    class_numbers: Array
     patch: Array
     clean: Bools
     readable: Bools
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self.position)
+
+
+def _shown(stimuli: StimulusSet, cue: str) -> Shown:
+    """Return the stimuli of one cue, as if all of them could be read."""
+    defective = {d.stimulus for d in known_defects(stimuli)}
+    of_cue = [(i, s) for i, s in enumerate(stimuli) if getattr(s, cue)]
+    classes = np.array([getattr(s, cue) for _, s in of_cue], np.str_)
+    return Shown(
+        position=np.array([i for i, _ in of_cue], np.intp),
+        images=_numbered(np.array([s.id for _, s in of_cue], np.str_)),
+        classes=classes,
+        class_numbers=_numbered(classes),
+        patch=np.array([facts(s).get("patch", "") for _, s in of_cue], np.str_),
+        clean=np.array([s.id not in defective for _, s in of_cue], bool),
+        readable=np.ones(len(of_cue), bool),
+    )
+
+
+def _numbered(texts: Array) -> Array:
+    return np.unique(texts, return_inverse=True)[1].ravel()
 
 
 @dataclass(frozen=True)
@@ -73,26 +100,54 @@ class Trials:
         return np.asarray(getattr(self.shown, field))[self.stimulus]
 
 
+def known_defects(stimuli: StimulusSet) -> list[Defect]:
+    """Return the defects of the files, which are looked for once for all observers."""
+    return once(stimuli, "defects", lambda: defects(stimuli))
+
+
+RANK, DISTORTED = "rank", "distorted"
+"""What is kept of logits: the rank of the right class, and whether the answer is a distorted one."""
+
+
+def condense(stimuli: StimulusSet, labels: LabelSpace | None) -> Reduce:
+    """Keep of the logits the rank of the right class, and whether the prediction is distorted."""
+    targets = targets_of(stimuli)
+    members = None if labels is None else targets.resolve(labels).members
+
+    def ranked(columns: Mapping[str, Array], shown: Sequence[Stimulus]) -> dict[str, Array]:
+        kept = {name: values for name, values in columns.items() if name != "logits"}
+        if "logits" in columns and members is not None:
+            target = named([s.shape or s.texture for s in shown], targets.names)
+            known = target != NONE  # others are refused where they are scored
+            ranks, strange = np.zeros(len(target), np.int32), np.zeros(len(target), bool)
+            logits = columns["logits"] if known.all() else columns["logits"][known]
+            if known.any():
+                ranks[known] = best_ranks(logits, target[known], members)
+                strange[known] = distorted(logits, target[known], members)
+            kept |= {RANK: ranks, DISTORTED: strange}
+        return kept
+
+    return ranked
+
+
 def trials_of(responses: Responses) -> dict[str, Trials]:
     """Return cue → the answers to it."""
     values, ranks, reason = _values(responses)
-    defective = {d.stimulus for d in defects(responses.stimuli)}
     people = responses.columns.get("subject") if responses.kind == "people" else None
+    stimuli = responses.stimuli
     trials = {}
     for cue in CUES:
-        has_cue = np.array([bool(getattr(s, cue)) for s in responses.stimuli], bool)
-        rows = has_cue[responses.stimulus] if len(has_cue) else np.zeros(0, bool)
-        stimuli = [s for s, here in zip(responses.stimuli, has_cue) if here]
+        shown = once(stimuli, f"shown {cue}", partial(_shown, stimuli, cue))
+        if responses.excluded:
+            readable = [stimuli.stimuli[i].id not in responses.excluded for i in shown.position]
+            shown = replace(shown, readable=np.array(readable, bool))
+        place = np.full(len(stimuli), -1, np.intp)
+        place[shown.position] = np.arange(len(shown))
+        rows = place[responses.stimulus] >= 0
         trials[cue] = Trials(
             cue=cue,
-            shown=Shown(
-                ids=np.array([s.id for s in stimuli], np.str_),
-                classes=np.array([getattr(s, cue) for s in stimuli], np.str_),
-                patch=np.array([facts(s).get("patch", "") for s in stimuli], np.str_),
-                clean=np.array([s.id not in defective for s in stimuli], bool),
-                readable=np.array([s.id not in responses.excluded for s in stimuli], bool),
-            ),
-            stimulus=(np.cumsum(has_cue) - 1)[responses.stimulus[rows]],
+            shown=shown,
+            stimulus=place[responses.stimulus[rows]],
             values={name: v[rows] for name, v in values.items()},
             ranks=ranks[rows] if len(ranks) else ranks,
             subjects=None if people is None else np.asarray(people, np.str_)[rows],
@@ -109,11 +164,10 @@ def _values(responses: Responses) -> tuple[dict[str, Array], Array, str]:
     if len(target) and target.min() == NONE:
         raise UserError(f"{responses.observer}: stimuli have classes that are no target of {targets.name!r}")
     space, columns = responses.labels, responses.columns
-    if "logits" in columns and space is not None:
-        members = targets.resolve(space).members
-        ranks = best_ranks(columns["logits"], target, members)
+    if RANK in columns:
+        ranks = columns[RANK]
         values = {measure: of_ranks(ranks) for measure, of_ranks in IMAGE_VALUES.items()}
-        return {**values, "distorted": distorted(columns["logits"], target, members)}, ranks, ""
+        return {**values, "distorted": columns[DISTORTED]}, ranks, ""
     decisions = columns.get("decisions", np.zeros(len(responses), np.str_))
     codes = named(decisions, targets.names) if space is None else named_full(decisions, space, targets.resolve(space))
     reason = "one decision was given for each image: ranks need logits"

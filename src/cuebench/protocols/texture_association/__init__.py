@@ -7,12 +7,11 @@ class, and do natural adversarial images show the texture of the class that they
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from cuebench.labels import LabelSpace
-from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
+from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
 from cuebench.protocols.texture_association.measure import ADVERSARIAL, CLEAN, TEXTURE, measure
 from cuebench.protocols.texture_association.scores import Scorer
 from cuebench.protocols.texture_association.tables import tables
@@ -85,13 +84,15 @@ def check(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
     return [f"{len(unknown):,} labels are not in it ({', '.join(unknown[:3])} …; {len(missing):,} photographs)"]
 
 
-def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
-    """Score every observer: first textures, then photographs, then natural adversarial images."""
-    everyone = [measure(r, options.seed) for r in responses]
-    result = Result(tables=tables(everyone))
-    for measured in everyone:
-        Scorer(measured, options, result).add_all()
+def score_one(responses: Responses, options: ScoreOptions) -> Result:
+    """Score one observer: first textures, then photographs, then natural adversarial images."""
+    measured = measure(responses, options.seed)
+    result = Result(tables=tables(measured))
+    Scorer(measured, options, result).add_all()
     return result
+
+
+score = ByObserver(score_one, joined)
 
 
 _PAPER = "Err on the Side of Texture: PTD textures, ImageNet validation"

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 Columns = dict[str, Any]
 
 
-def tables(everyone: Sequence[Measured]) -> dict[str, pa.Table]:
-    """Return name → table over all observers; tables without any row are left out."""
+def tables(measured: Measured) -> dict[str, pa.Table]:
+    """Return name → table of one observer; tables without any row are left out."""
     import pyarrow as pa
 
     makers: dict[str, Callable[[Measured], Columns]] = {
@@ -32,14 +32,10 @@ def tables(everyone: Sequence[Measured]) -> dict[str, pa.Table]:
     }
     result = {}
     for name, columns_of in makers.items():
-        parts = []
-        for measured in everyone:
-            columns = columns_of(measured)
-            size = len(next(iter(columns.values())))
-            if size:
-                parts.append(pa.table({"observer": [measured.responses.observer] * size, **columns}))
-        if parts:
-            result[name] = pa.concat_tables(parts)
+        columns = columns_of(measured)
+        size = len(next(iter(columns.values())))
+        if size:
+            result[name] = pa.table({"observer": [measured.responses.observer] * size, **columns})
     return result
 
 

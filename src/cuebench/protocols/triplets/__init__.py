@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cuebench.metrics.triplets import SIMILARITIES
 from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option, parse
-from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
-from cuebench.protocols.triplets.scores import add_biases, add_gains, class_table
+from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.protocols.triplets.scores import Decided, add_biases, add_gains, class_table, decided
 from cuebench.protocols.triplets.stimuli import EXPERIMENTS, NAME
 from cuebench.protocols.triplets.stimuli import read as read_experiments
 from cuebench.protocols.triplets.trials import Draw, Trials
@@ -53,19 +53,38 @@ def read(data_root: Path) -> StimulusSet:
     return read_experiments(data_root, EXPERIMENTS, explicit=False)
 
 
-def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
-    """Score all observers: every condition, every layer, and what training added where there are baselines."""
+class Measured(NamedTuple):
+    """What is kept of one observer: its numbers, and its decisions by anchor, for the gain over random networks."""
+
+    responses: Responses
+    own: Result
+    decisions: Mapping[str, Decided]
+
+
+def measure(responses: Responses, options: ScoreOptions) -> Measured:
+    """Score one observer: every condition, every layer."""
     values = parse(OPTIONS, options.values, f"protocol {NAME!r}")
     draw = Draw(0 if values["draw"] == "all" else values["draw"], values["replications"], options.seed)
-    everyone = [Trials(r, draw) for r in responses]
-    result = Result(tables={"by_class": class_table(everyone)})
-    similarities = [similarity for similarity in SIMILARITIES if similarity in values["similarity"]]
-    for trials in everyone:
-        add_biases(result, trials, similarities, options)
-        baselines = [other for other in everyone if other.responses.baseline_of == trials.responses.observer]
+    trials = Trials(responses, draw)
+    own = Result(tables={"by_class": class_table(trials)})
+    add_biases(own, trials, [similarity for similarity in SIMILARITIES if similarity in values["similarity"]], options)
+    return Measured(responses, own, decided(trials))
+
+
+def together(everyone: Sequence[Measured], options: ScoreOptions) -> Result:
+    """Join the observers' own numbers, each followed by what training added where there are baselines."""
+    results = []
+    for measured in everyone:
+        gains = Result()
+        name = measured.responses.observer
+        baselines = [(m.responses, m.decisions) for m in everyone if m.responses.baseline_of == name]
         if baselines:
-            add_gains(result, trials, baselines, options)
-    return result
+            add_gains(gains, measured.responses, measured.decisions, baselines, options)
+        results += [measured.own, gains]
+    return joined(results, options)
+
+
+score = ByObserver(measure, together)
 
 
 _PAPER = "Tartaglini et al. 2022, text of experiment 1"

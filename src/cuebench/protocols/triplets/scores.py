@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from cuebench.metrics.triplet_bias_gain import triplet_bias_gain
 from cuebench.metrics.triplet_shape_bias import terms
 from cuebench.metrics.triplets import Similarity, Tally
 from cuebench.protocols.base import Result, ScoreOptions
-from cuebench.protocols.triplets.trials import COLUMN, DEFAULT, Measured, Trials
+from cuebench.protocols.triplets.trials import COLUMN, DEFAULT, Images, Measured, Trials, images_of
+from cuebench.responses.table import Responses
 from cuebench.statistics.estimates import from_draws, ratio_estimates, resampled_mean
 from cuebench.statistics.intervals import KINDS, Clusters, resampled_sums, too_few, weights
 from cuebench.statistics.ratios import total
@@ -57,7 +58,7 @@ def _add_biases(
         name = condition + (f"/layer={layer}" if layer else "")
         name += f"/similarity={similarity}" if similarity != DEFAULT else ""
         estimate = estimate.excluding({"undecidable": found.undecidable}).noting(*found.notes())
-        result.add(trials.responses, name, BIAS, estimate, partial=_partial(trials, condition))
+        result.add(trials.responses, name, BIAS, estimate, partial=_partial(trials.responses, condition))
 
 
 def _estimates(measured: Sequence[Measured], kinds: Sequence[IntervalKind], options: ScoreOptions) -> list[Estimate]:
@@ -74,30 +75,58 @@ def _estimates(measured: Sequence[Measured], kinds: Sequence[IntervalKind], opti
     return [estimates[position] for position in range(len(measured))]
 
 
-def _partial(trials: Trials, condition: str) -> list[str]:
+def _partial(responses: Responses, condition: str) -> list[str]:
     """Return why the images of a condition are incomplete: novel objects do not come from the cue-conflict set."""
-    reasons = trials.responses.stimuli.partial
+    reasons = responses.stimuli.partial
     return [why for why in reasons if not (condition.startswith("experiment3") and "cue-conflict" in why)]
 
 
 # ------------------------------------------------------------------------------------------- what training added
 
 
-def add_gains(result: Result, trials: Trials, baselines: Sequence[Trials], options: ScoreOptions) -> None:
+class Decided(NamedTuple):
+    """The decisions of one condition by anchor, and the position of each anchor in the stimulus set."""
+
+    stimulus: Array
+    tally: Tally
+    undecidable: int
+
+
+def decided(trials: Trials) -> dict[str, Decided]:
+    """Return condition → decisions of the penultimate layer by the default similarity."""
+    found = {}
+    for condition, measured in trials.default.items():
+        stimulus = trials.responses.stimulus[measured.images.rows].astype(np.int32)
+        found[condition] = Decided(stimulus, measured.tally, measured.undecidable)
+    return found
+
+
+def add_gains(
+    result: Result,
+    responses: Responses,
+    decisions: Mapping[str, Decided],
+    baselines: Sequence[tuple[Responses, Mapping[str, Decided]]],
+    options: ScoreOptions,
+) -> None:
     """Add the mean bias of the random initialisations and the gain over them, for every condition."""
-    for condition, trained in trials.default.items():
-        others = [b.default[condition] for b in baselines if condition in b.default]
-        tallies = [other.tally for other in others if other.images.ids == trained.images.ids]
-        partial, note = _partial(trials, condition), f"{len(tallies)} random initialisations"
+    for condition, trained in decisions.items():
+        images = _images(responses, trained)
+        others = [(r, found[condition]) for r, found in baselines if condition in found]
+        tallies = [other.tally for r, other in others if _images(r, other).ids == images.ids]
+        partial, note = _partial(responses, condition), f"{len(tallies)} random initialisations"
         biases = np.array([total(terms(tally)).value for tally in tallies])
         mean = resampled_mean(biases, "seeds", seed=options.seed, resamples=options.resamples)
         mean = mean.excluding({"initialisations that saw other images": len(baselines) - len(tallies)}).noting(note)
         name = f"{condition}/random_initialisation"
-        result.add(trials.responses, name, BIAS, mean, partial=partial)
+        result.add(responses, name, BIAS, mean, partial=partial)
         if tallies:
-            gain = _gain(trained.tally, tallies, trained.images.clusters, options)
+            gain = _gain(trained.tally, tallies, images.clusters, options)
             gain = gain.excluding({"undecidable": trained.undecidable}).noting(f"against {note}")
-            result.add(trials.responses, condition, GAIN, gain, partial=partial)
+            result.add(responses, condition, GAIN, gain, partial=partial)
+
+
+def _images(responses: Responses, decisions: Decided) -> Images:
+    return images_of([responses.stimuli.stimuli[i] for i in decisions.stimulus])
 
 
 def _gain(trained: Tally, baselines: Sequence[Tally], clusters: Clusters, options: ScoreOptions) -> Estimate:
@@ -123,18 +152,17 @@ def _gain(trained: Tally, baselines: Sequence[Tally], clusters: Clusters, option
 # ------------------------------------------------------------------------------------------- by class
 
 
-def class_table(everyone: Sequence[Trials]) -> pa.Table:
+def class_table(trials: Trials) -> pa.Table:
     """Return the bias by the anchor's shape class and by its texture class, with ties and trials."""
     import pyarrow as pa
 
     rows: list[Mapping[str, Any]] = []
-    for trials in everyone:
-        for condition, measured in trials.default.items():
-            stimuli = [trials.responses.stimuli.stimuli[i] for i in trials.responses.stimulus[measured.images.rows]]
-            for cue in ("shape", "texture"):
-                head = {"observer": trials.responses.observer, "condition": condition, "cue": cue}
-                classes = np.array([getattr(s, cue) for s in stimuli])
-                rows += [{**head, **row} for row in _by_class(classes, measured.tally)]
+    for condition, measured in trials.default.items():
+        stimuli = [trials.responses.stimuli.stimuli[i] for i in trials.responses.stimulus[measured.images.rows]]
+        for cue in ("shape", "texture"):
+            head = {"observer": trials.responses.observer, "condition": condition, "cue": cue}
+            classes = np.array([getattr(s, cue) for s in stimuli])
+            rows += [{**head, **row} for row in _by_class(classes, measured.tally)]
     fields = [("observer", pa.string()), ("condition", pa.string()), ("cue", pa.string()), ("class", pa.string())]
     fields += [("value", pa.float64()), ("trials", pa.float64()), ("ties", pa.float64()), ("anchors", pa.int64())]
     return pa.Table.from_pylist(rows, schema=pa.schema(fields))

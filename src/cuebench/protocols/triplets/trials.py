@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ from cuebench.metrics.triplets import (
 from cuebench.protocols.triplets.stimuli import EXPERIMENTS, shown
 from cuebench.responses.table import Responses
 from cuebench.statistics.intervals import Clusters
+from cuebench.types import Stimulus
 
 COLUMN = "features"
 DEFAULT: Similarity = "cosine"
@@ -63,6 +64,16 @@ class Images:
     def draws(self, draw: Draw) -> tuple[Positions, ...] | None:
         """Return the positions of the drawn triplets; None: all of them."""
         return _draws(self.shape_sources, self.texture_sources, draw) if draw.k else None
+
+
+def images_of(stimuli: Sequence[Stimulus]) -> Images:
+    """Return stimuli as the images of a condition, in this order."""
+    return Images(
+        np.arange(len(stimuli)),
+        tuple(s.id.partition("/")[0] for s in stimuli),
+        tuple(s.shape_source for s in stimuli),
+        tuple(s.texture_source for s in stimuli),
+    )
 
 
 # Observers of a run and conditions of an experiment show the same images: their triplets are listed and drawn once.
@@ -132,12 +143,7 @@ class Trials:
 
     def _images(self, rows: Sequence[int]) -> Images:
         stimuli = [self.responses.stimuli.stimuli[self.responses.stimulus[row]] for row in rows]
-        return Images(
-            np.array(rows, np.intp),
-            tuple(s.id.partition("/")[0] for s in stimuli),
-            tuple(s.shape_source for s in stimuli),
-            tuple(s.texture_source for s in stimuli),
-        )
+        return replace(images_of(stimuli), rows=np.array(rows, np.intp))
 
     @property
     def columns(self) -> list[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError
-from cuebench.options import Option
+from cuebench.options import Option, check_types
+from cuebench.reading import read_json, user_path
 from cuebench.reports.drawing import SOFT, Drawing, shorten
 from cuebench.reports.figures.base import Figure
 from cuebench.reports.panels import Line, Panel, colour_of, legend
@@ -60,18 +61,31 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return ["/".join(p[k] for k in differ) for p in parts]
 
 
+@dataclass(frozen=True)
+class _Epoch:
+    """What is measured at the end of one epoch: number → value; ``headline`` names one for each protocol."""
+
+    epoch: int
+    values: Mapping[str, float | None]
+    low: Mapping[str, float | None] = field(default_factory=dict)
+    high: Mapping[str, float | None] = field(default_factory=dict)
+    headline: Mapping[str, str] = field(default_factory=dict)
+
+
 def _history(run: str | Path | Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    hint = "write it with BiasOverTraining.save(path)"
+    what = f"record of a training {run}" if isinstance(run, str | Path) else "record of a training"
     if isinstance(run, str | Path):
-        path = Path(run).expanduser()
-        if not path.is_file():
-            raise UserError(f"{path} does not exist", "write it with BiasOverTraining.save(path)")
-        try:
-            run = json.loads(path.read_text("utf-8"))
-        except ValueError as error:
-            raise UserError(f"{path} is not a record of a training: {error}") from None
-    if not run:
+        run = read_json(user_path(run), "record of a training", hint=hint)
+    epochs = [record for record in run if isinstance(record, Mapping)] if isinstance(run, Sequence) else []
+    if not isinstance(run, Sequence) or len(epochs) < len(run):
+        raise UserError(f"{what} is no list of epochs", hint)
+    records = [check_types(record, _Epoch, what) for record in epochs]
+    if any(not {"epoch", "values"} <= set(record) for record in records):
+        raise UserError(f"{what}: an epoch lacks its number or its values", hint)
+    if not any(record["values"] for record in records):
         raise UserError("nothing was measured yet", "call the callback at the end of an epoch")
-    return run  # type: ignore[return-value]
+    return records
 
 
 def _number(record: Mapping[str, Any], field: str, name: str) -> float:

@@ -38,7 +38,8 @@ def layer_profile(run: str | Path, *, observer: str = "", conditions: Sequence[s
     of_layers = [s for s in scores(run, "triplets", "triplet_shape_bias") if "/layer=" in s.condition]
     if not of_layers:
         raise UserError(
-            f"{run} has no layers", f"measure them: cuebench run -p triplets --set triplets.layers=all … --out {run}"
+            f"{run} has no layers",
+            "measure them in another folder: cuebench run -p triplets --set triplets.layers=all … --out NEW_FOLDER",
         )
     name = choose_observer((s.observer for s in of_layers), observer)
     rows = [s for s in of_layers if s.observer == name]

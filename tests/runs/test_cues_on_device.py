@@ -23,6 +23,7 @@ from cuebench.runs.evaluate import evaluate  # noqa: E402
 from cuebench.types import Citation, Estimate, Headline, Stimulus, StimulusSet  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("torch")]
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 SQUARE = "square?size=32&resize=36"
 RECIPES = {
     "clean": SQUARE,
@@ -102,7 +103,7 @@ PREPROCESS = cb.Preprocess(size=32, resize=32)
 
 
 def net(name="net", seed=1, **changes):
-    arguments = {"preprocess": PREPROCESS, "labels": ("a", "b", "c"), "device": "cpu", "fingerprint": name, **changes}
+    arguments = {"preprocess": PREPROCESS, "labels": ("a", "b", "c"), "device": DEVICE, "fingerprint": name, **changes}
     return cb.wrap(Net(seed), name=name, **arguments)
 
 
@@ -142,9 +143,9 @@ def test_answers_agree_and_are_kept_apart(root, tmp_path, on_cpu_too):
     np.testing.assert_allclose(first, second, atol=0.02 * np.ptp(first))
     assert folder(plain) != folder(made)
     recipes = made.record.jobs[0].key["preprocess"]["recipes"]
-    assert {n for n, v in recipes.items() if v.endswith(" on cpu")} >= {"contrast", "low_pass", "patch_shuffle"}
-    assert not recipes["stripes"].endswith(" on cpu")
-    assert all("cues made on cpu" in row.note for row in made.rows)
+    assert {n for n, v in recipes.items() if v.endswith(f" on {DEVICE}")} >= {"contrast", "low_pass", "patch_shuffle"}
+    assert not recipes["stripes"].endswith(f" on {DEVICE}")
+    assert all(f"cues made on {DEVICE}" in row.note for row in made.rows)
     assert not any("cues made" in row.note for row in plain.rows)
     assert not [e.message for e in events if e.kind == "notice"]
 
@@ -229,7 +230,7 @@ def test_each_observer_is_shown_what_it_can_finish(root, tmp_path, on_cpu_too):
 
 
 def test_a_network_on_the_cpu_is_shown_finished_pictures(root, tmp_path):
-    plain, made = (run(root, tmp_path / where, net(), where) for where in ("cpu", "device"))
+    plain, made = (run(root, tmp_path / where, net(device="cpu"), where) for where in ("cpu", "device"))
     assert folder(plain) == folder(made)
     assert [n for n in made.record.notices if "no torch network on a GPU" in n]
 
@@ -294,7 +295,7 @@ def test_corruption_robustness(tmp_path, on_cpu_too, monkeypatch):
             return torch.stack([corner[:, 0] - corner[:, 1], corner[:, 1] - corner[:, 2]], 1)
 
     observer = cb.wrap(Mean(), name="mean", preprocess=cb.Preprocess(size=224, resize=224), labels=("a", "b"),
-                       device="cpu", fingerprint="mean")  # fmt: skip
+                       device=DEVICE, fingerprint="mean")  # fmt: skip
     options = {"data_root": tmp_path / "data", "workers": 0, "resamples": 100}
     plain, made = (
         evaluate(observer, "corruption_robustness", out=tmp_path / where, cues_on=where, **options)
@@ -303,4 +304,4 @@ def test_corruption_robustness(tmp_path, on_cpu_too, monkeypatch):
     values = [{(r.metric, r.condition): r.value for r in s.rows if r.metric == "accuracy"} for s in (plain, made)]
     assert values[0] == values[1]
     assert len(values[0]) > 10
-    assert all("cues made on cpu" in row.note for row in made.rows)
+    assert all(f"cues made on {DEVICE}" in row.note for row in made.rows)

@@ -14,14 +14,15 @@ median         38.6  42.2  47.3  51.0  54.1  59.3  63.1  68.7  72.4  80.1
 ============== ====  ====  ====  ====  ====  ====  ====  ====  ====  ====
 
 Between the table's numbers of cycles it is interpolated, and ``MARGIN`` is added to what is asked for, because the next
-photograph may be harder than these: 72 cycles for 45 dB. These were measured for themselves
-(``benchmarks/eed_gpu.py``): on 1,200 random crops of the scikit-image pictures none is below 45.98 dB, and of the
-photographs above the seven that are hardest with 48 to 96 cycles reach 46.7 dB or more.
+photograph may be harder than these: 72 cycles for 45 dB. These were measured for themselves: on 1,200 random crops of
+the scikit-image pictures none is below 45.98 dB (H200, ``benchmarks/eed_gpu.py``), and of the photographs above the
+seven that are hardest with 48 to 96 cycles reach 46.7 dB or more (on a CPU).
 
 It is no proof. From 96 to 384 cycles one photograph in 1,033 decides the worst value: a faint border in it breaks or
 holds by a hair. One image may lose a dB where the number of cycles grows by one (47.1, 45.7, 46.0 and 46.5 dB with 72,
-73, 74 and 76). Smaller sets mislead, too: 22 to 54 photographs gave 46 to 48 dB as the worst of 64 *equal* cycles,
-1,033 gave 41.6. Where that matters, run the explicit scheme.
+73, 74 and 76), or reach 45.9 dB on one device and 49.0 on another (see ``ON_DEVICE``). Smaller sets mislead, too: 22 to
+54 photographs gave 46 to 48 dB as the worst of 64 *equal* cycles, 1,033 gave 41.6. Where that matters, run the explicit
+scheme.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ photographs are the worst. The table in ``cues/_eed/accuracy.py`` comes from her
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -71,11 +72,11 @@ def decibels(a: torch.Tensor, b: torch.Tensor) -> np.ndarray:
     return (10 * torch.log10(255.0**2 / error.clamp(min=1e-12))).cpu().numpy()
 
 
-def main() -> None:
+def main(arguments: Sequence[str] = ()) -> None:
     if not torch.cuda.is_available():
         print("eed calibration: no CUDA device here, skipped")
         return
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("photographs")
+    folder = Path(arguments[0]) if arguments else Path("photographs")
     names, u = photographs(folder)
     print(f"{len(names)} photographs")
     state, done = u, 0
@@ -83,7 +84,7 @@ def main() -> None:
         state = advanced(state, (Cycle(1, 0.4),) * (steps - done))
         reference, done = state, steps
         worst = []
-        for count in map(int, sys.argv[2:]) if sys.argv[2:] else CYCLES:
+        for count in map(int, arguments[1:]) if arguments[1:] else CYCLES:
             (cycles,) = cycle_plan([time], count, Scheme().longest_step).parts
             work = sum(cycle.steps for cycle in cycles)
             if work > steps / 2:
@@ -100,4 +101,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -19,6 +19,7 @@ from cuebench.responses.table import Responses
 from cuebench.runs.record import JobRecord, RunOptions, RunRecord, locked, note_scored, parse_settings
 from cuebench.runs.results import read_stimuli, remove_other_tables, write_scores
 from cuebench.runs.scores import Scores
+from cuebench.runs.share import SHARED, with_parts
 from cuebench.types import Failure, Score, StimulusSet
 
 MY_PROTOCOL = "cuebench.score(RUN, protocols=[MY_PROTOCOL])"
@@ -55,6 +56,8 @@ def score(
     RunRecord.read(folder)  # no lock in a folder that is no run
     with locked(folder):
         record = RunRecord.read(folder)
+        if record.status == SHARED:
+            record = with_parts(folder, record)
         find_protocols(record, protocols)
         options = record.options
         options = replace(
@@ -151,7 +154,7 @@ def _read_all(
     memory = Memory()  # one for all observers: they are scored together
     responses, unchecked = [], 0
     for job in jobs:
-        shards = Shards.of_key(folder / "responses" / job.folder, job.key)
+        shards = Shards.of_key(record.options.responses_in(folder) / job.folder, job.key)
         try:
             responses.append(_read_responses(shards, job, manifests[job.stimuli], shard_size, memory))
         except UserError as error:

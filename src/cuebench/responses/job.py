@@ -288,6 +288,8 @@ class Progress:
     done: int = 0
     failures: list[Failure] = field(default_factory=list)
     unreadable: dict[str, str] = field(default_factory=dict)
+    decoded: int = 0
+    """Files that were opened."""
     notices: list[str] = field(default_factory=list)
     """What the record of the run says besides: answers that were set aside, damaged files."""
 

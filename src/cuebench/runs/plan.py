@@ -23,6 +23,7 @@ from cuebench.errors import UserError, all_problems
 from cuebench.files import write_atomic
 from cuebench.labels import LabelSpace, coverage_hint, label_map
 from cuebench.observers.base import LoadOptions, Observer, ObserverBase
+from cuebench.observers.origin import Origin, Preparation
 from cuebench.observers.torch.features import suggested_layers
 from cuebench.protocols.base import Protocol
 from cuebench.registry import BUILT_IN, datasets, makers, protocols
@@ -30,7 +31,7 @@ from cuebench.responses.device import Device
 from cuebench.responses.events import Event, OnEvent
 from cuebench.responses.job import Job, JobRecord, Question, failure_of
 from cuebench.responses.store import Key, ShardFolder
-from cuebench.runs.loading import Loaded, LoadedObservers, load_observers, tell_failures
+from cuebench.runs.loading import OBJECT, Loaded, LoadedObservers, load_observers, tell_failures
 from cuebench.runs.record import RunOptions, parse_settings
 from cuebench.stimuli.manifest import duplicates, to_bytes
 from cuebench.types import Failure, StimulusSet
@@ -164,6 +165,8 @@ class Plan:
     device: Device = field(default_factory=Device)
     recipe_versions: dict[str, dict[str, str]] = field(default_factory=dict)
     """Manifest → versions of the cues that make its pictures in the stream."""
+    origins: dict[Job, Origin] = field(default_factory=dict)
+    """Job → how its observer can be made again elsewhere; not for observers that were passed as objects."""
 
     def write_manifests(self, folder: Path) -> None:
         """Write what is shown to a folder, with users' label maps: scoring never needs the data root again."""
@@ -271,7 +274,11 @@ def _add_jobs(
 ) -> None:
     """Add the jobs of one observer on one protocol, one for each view."""
     protocol = experiment.protocol
-    entry = _prepared(entry, experiment)
+    preparation = _preparation(experiment)
+    origin = Origin(entry.spec, entry.observer.name, loaded.options, preparation)
+    prepared, *others = (preparation.prepare(observer) for observer in (entry.observer, *entry.others))
+    if prepared is not entry.observer:  # the weights of an observer that stays as it is are hashed once
+        entry = replace(entry, observer=prepared, others=tuple(others))
     stimuli = _stimuli_for(experiment, entry.observer, loaded)
     asked = questions(protocol, entry.observer, stimuli)
     manifest = f"{protocol.name}-{stimuli.fingerprint[:12]}.parquet"
@@ -285,11 +292,13 @@ def _add_jobs(
     jobs = []
     for question in asked:
         key = _key(question, entry, protocol, options, plan.recipe_versions[manifest])
-        shards = ShardFolder(folder / "responses", entry.observer.name, key)
+        shards = ShardFolder(options.responses_in(folder), entry.observer.name, key)
         record = _record(question, entry, manifest, shards)
         parts = {f.name: getattr(question, f.name) for f in fields(Question)}
         jobs.append(Job(**parts, shards=shards, record=record, others=entry.others))
     plan.jobs += jobs
+    if not entry.spec.startswith(OBJECT):
+        plan.origins |= dict.fromkeys(jobs, origin)
 
 
 def questions(protocol: Protocol, observer: ObserverBase, stimuli: StimulusSet) -> list[Question]:
@@ -343,18 +352,10 @@ def check_labels(protocol: Protocol, observer: str, labels: LabelSpace, stimuli:
         )
 
 
-def _prepared(entry: Loaded, experiment: Experiment) -> Loaded:
-    """Tell an observer the classes of this protocol's stimuli and the layers to read; most stay as they are."""
-
-    def prepared(observer: ObserverBase) -> ObserverBase:
-        if experiment.classes:
-            targets = experiment.stimuli.targets if experiment.stimuli else ""
-            members = label_map(targets) if targets else None
-            observer = observer.among(experiment.classes, members, experiment.protocol.answers_in)
-        return observer.reading(experiment.layers) if experiment.layers else observer
-
-    observer, *others = (prepared(o) for o in (entry.observer, *entry.others))
-    return entry if observer is entry.observer else replace(entry, observer=observer, others=tuple(others))
+def _preparation(experiment: Experiment) -> Preparation:
+    """Return what observers are told of a protocol: the classes of its stimuli and the layers to read."""
+    targets = experiment.stimuli.targets if experiment.stimuli else ""
+    return Preparation(experiment.classes, targets, experiment.protocol.answers_in, experiment.layers)
 
 
 def _stimuli_for(experiment: Experiment, observer: ObserverBase, loaded: LoadedObservers) -> StimulusSet:

@@ -23,8 +23,10 @@ from cuebench.errors import UserError, all_problems
 from cuebench.files import write_atomic
 from cuebench.labels import LabelSpace, coverage_hint, label_map
 from cuebench.observers.base import LoadOptions, Observer, ObserverBase
+from cuebench.observers.input_size import accepts
+from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch.features import suggested_layers
-from cuebench.protocols.base import Protocol
+from cuebench.protocols.base import Protocol, View
 from cuebench.registry import BUILT_IN, datasets, makers, protocols
 from cuebench.responses.device import Device
 from cuebench.responses.events import Event, OnEvent
@@ -33,7 +35,7 @@ from cuebench.responses.store import Key, ShardFolder
 from cuebench.runs.loading import Loaded, LoadedObservers, load_observers, tell_failures
 from cuebench.runs.record import RunOptions, parse_settings
 from cuebench.stimuli.manifest import duplicates, to_bytes
-from cuebench.types import Failure, StimulusSet
+from cuebench.types import Capability, Failure, StimulusSet
 
 
 class NotApplicable(UserError):
@@ -317,7 +319,7 @@ def questions(protocol: Protocol, observer: ObserverBase, stimuli: StimulusSet) 
     reduce = protocol.reduce(stimuli, observer.labels) if protocol.reduce else None
     asked = []
     for view in protocol.views if observer.preprocess else protocol.views[:1]:
-        preprocess = view.change(observer.preprocess) if observer.preprocess else None
+        preprocess, note = _prepared_images(view, observer, needs)
         question = Question(
             protocol=protocol.name,
             view=view.name,
@@ -326,10 +328,24 @@ def questions(protocol: Protocol, observer: ObserverBase, stimuli: StimulusSet) 
             needs=needs,
             preprocess=preprocess,
             reduce=reduce,
+            note=note,
         )
         hash(question.geometry)  # a preprocessing that makes no sense fails here, not in the middle of the run
         asked.append(question)
     return asked
+
+
+def _prepared_images(view: View, observer: ObserverBase, needs: Sequence[Capability]) -> tuple[Preprocess | None, str]:
+    """Return how a view prepares images for an observer, and what its rows must say about that."""
+    own = observer.preprocess
+    if own is None:
+        return None, ""
+    changed = view.change(own)
+    if view.fixed is None or accepts(observer, changed.hw, needs):
+        return changed, ""
+    (height, width), fixed = changed.hw, view.fixed(own)
+    note = f"accepts {own.hw[1]}×{own.hw[0]} pixels only, not the {width}×{height} of the {view.name} view: {fixed}"
+    return fixed, note
 
 
 def check_labels(protocol: Protocol, observer: str, labels: LabelSpace, stimuli: StimulusSet) -> None:
@@ -423,6 +439,6 @@ def _record(question: Question, entry: Loaded, manifest: str, shards: ShardFolde
         labels=None if space is None else {"name": space.name, "names": list(space.names), "ids": list(space.ids)},
         key=shards.key.parts(),
         preprocess=str(question.preprocess) if question.preprocess else "",
-        notes=entry.observer.notes,
+        notes=(*entry.observer.notes, *([question.note] if question.note else [])),
         baseline_of=entry.baseline_of,
     )

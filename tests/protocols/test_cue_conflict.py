@@ -27,6 +27,7 @@ from cuebench.types import StimulusSet
 IN16 = label_map("in16").names
 QUICK = ScoreOptions(resamples=400)
 NAMES = [f"{s}{i}-{t}{1 + (i + k) % 3}" for k, s in enumerate(IN16) for t in IN16 for i in range(1, 6)]
+KAPPA = ("error_consistency", "16-way")
 NUMBERS = ("shape_bias", "shape_accuracy", "texture_accuracy", "decided_fraction")
 
 
@@ -203,7 +204,7 @@ def test_pooled_people_have_a_subjects_interval_and_a_mean_of_subjects(stimuli):
 def test_error_consistency_compares_with_people(stimuli):
     persons, pool = people(stimuli)
     clone = replace(persons[0], observer="clone", kind="model")
-    rows = {s.observer: s for s in scored(clone, *persons, pool) if s.metric == "error_consistency"}
+    rows = {s.observer: s for s in scored(clone, *persons, pool) if (s.metric, s.condition) == KAPPA}
     assert list(rows) == ["clone", "s0", "s1", "s2", "people"]
     assert rows["clone"].ci_low < rows["clone"].value < rows["clone"].ci_high
     pairs = {(a, b): kappa(persons[a], persons[b]) for a, b in itertools.combinations(range(3), 2)}
@@ -412,7 +413,7 @@ def test_error_consistency_is_the_mean_of_the_public_function(stimuli):
     correct = [
         (np.asarray(r)[conflict] == shape[conflict]) for r in (answers, *(p.columns["decisions"] for p in persons))
     ]
-    rows = {s.observer: s for s in scored(decided(stimuli, answers), *persons) if s.metric == "error_consistency"}
+    rows = {s.observer: s for s in scored(decided(stimuli, answers), *persons) if (s.metric, s.condition) == KAPPA}
     expected = [cuebench.metrics.error_consistency(correct[0], other) for other in correct[1:]]
     assert rows["net"].value == pytest.approx(np.mean(expected), abs=1e-12)
 

@@ -120,7 +120,8 @@ METRIC = Metric(
     name="error_consistency",
     title="Error consistency with people",
     formula="κ = (c_obs − c_exp) / (1 − c_exp), c_exp = p1·p2 + (1 − p1)(1 − p2); mean of κ over the people",
-    denominator="conflict trials that both observers saw; correct = answered with the shape class",
+    denominator="trials that both observers saw; correct = answered with the shape class. In cue_conflict: the images "
+    "in conflict; in …/with_aligned also those with shape and texture of one class",
     reference="Geirhos, Meding & Wichmann 2020, Beyond accuracy, NeurIPS; arXiv:2006.16736. κ: Cohen 1960",
     compute=error_consistency,
     caveats=(

@@ -47,6 +47,8 @@ TARGETS = "in16"
 FULL = 1000
 """Classes of the label space that the published networks answer in."""
 RATIOS = (shape_bias, shape_accuracy, texture_accuracy, decided_fraction)
+WITH_ALIGNED = "with_aligned"
+"""Condition of the error consistency on all images, also those with shape and texture of one class."""
 BY_CLASS = {"shape_bias": "shape", "shape_accuracy": "shape", "texture_accuracy": "texture"}
 
 
@@ -260,28 +262,38 @@ def _add_subjects(result: Result, trials: Trials, options: ScoreOptions) -> None
 
 
 def _add_consistency(result: Result, trials: Trials, people: Sequence[Trials], options: ScoreOptions) -> None:
-    """Add the mean κ against people: of a person against the others, of the pool over all pairs."""
+    """Add the mean κ against people: of a person against the others, of the pool over all pairs.
+
+    Once on the conflict images, as every other number here, and once with the aligned ones, as the authors compute it.
+    """
     pooled = trials.responses.kind == "people"
     others = [p for p in people if p is not trials]
     group = others if pooled else [trials, *others]
     pairs = list(combinations(range(len(group)), 2)) if pooled else [(0, i) for i in range(1, len(group))]
     if not pairs:
         return
-    correct, seen = _correctness(group)
-    estimate = mean_over_pairs(correct, seen, pairs, seed=options.seed, resamples=options.resamples)
     stimuli = trials.responses.stimuli
-    aligned = sum(s.shape == s.texture for s in stimuli)
-    excluded = {"aligned": aligned, "not seen by both": len(stimuli) - aligned - estimate.n}
-    note = f"mean of κ over {len(pairs)} {'pairs of people' if pooled else 'people'}"
-    result.add(trials.responses, trials.restricted, "error_consistency", estimate.excluding(excluded).noting(note))
+    number = sum(s.shape == s.texture for s in stimuli)
+    for aligned in (False, True) if number else (False,):
+        correct, seen = _correctness(group, aligned=aligned)
+        estimate = mean_over_pairs(correct, seen, pairs, seed=options.seed, resamples=options.resamples)
+        left_out = 0 if aligned else number
+        excluded = {"aligned": left_out, "not seen by both": len(stimuli) - left_out - estimate.n}
+        condition = f"{trials.restricted}/{WITH_ALIGNED}" if aligned else trials.restricted
+        note = f"mean of κ over {len(pairs)} {'pairs of people' if pooled else 'people'}"
+        result.add(trials.responses, condition, "error_consistency", estimate.excluding(excluded).noting(note))
 
 
-def _correctness(group: Sequence[Trials]) -> tuple[Bools, Bools]:
-    """Return observers × conflict stimuli: was the shape class answered, and was there an answer at all."""
+def _correctness(group: Sequence[Trials], *, aligned: bool) -> tuple[Bools, Bools]:
+    """Return observers × stimuli: was the shape class answered, and was there an answer at all.
+
+    ``aligned``: with the images whose shape and texture are of one class.
+    """
     answers = []
     for trials in group:
         outcome, ids = trials.outcomes(trials.restricted), trials.responses.truth("id")
-        answers.append(dict(zip(ids[outcome.conflict].tolist(), outcome.shape[outcome.conflict].tolist())))
+        rows = np.ones(len(ids), bool) if aligned else outcome.conflict
+        answers.append(dict(zip(ids[rows].tolist(), (trials.codes[trials.restricted] == trials.shape)[rows].tolist())))
     stimuli = sorted(set().union(*answers))
     seen = np.array([[s in a for s in stimuli] for a in answers], bool)
     correct = np.array([[a.get(s, False) for s in stimuli] for a in answers], bool)

@@ -12,6 +12,7 @@ import numpy as np
 from cuebench.arrays import Array, Positions
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, ResolvedMap, softmax
+from cuebench.labels.checks import refuse_nan
 
 Codes = Positions
 NONE = -1
@@ -81,9 +82,4 @@ def _positions(decisions: Sequence[str] | Array, space: LabelSpace) -> Codes:
 def _validate(logits: Array) -> None:
     if logits.ndim != 2:
         raise UserError(f"logits must be stimuli × classes; got shape {logits.shape}")
-    bad = np.flatnonzero(np.isnan(logits).any(axis=1))
-    if len(bad):
-        raise UserError(
-            f"{len(bad)} of {len(logits)} answers have NaN logits (the first is answer {bad[0]})",
-            "run the observer with --precision float32, or check its weights",
-        )
+    refuse_nan(logits)

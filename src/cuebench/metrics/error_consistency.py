@@ -8,6 +8,7 @@ import numpy as np
 
 from cuebench.arrays import Bools, Floats
 from cuebench.errors import UserError
+from cuebench.labels.checks import refuse_nan
 from cuebench.metrics.base import Metric
 from cuebench.statistics.intervals import Clusters, percentile, resampled_sums, too_few, undefined
 from cuebench.types import Estimate
@@ -57,6 +58,8 @@ def error_consistency(first: Sequence[bool] | Bools, second: Sequence[bool] | Bo
     a, b = np.asarray(first), np.asarray(second)
     if a.shape != b.shape or a.ndim != 1:
         raise UserError(f"error consistency of {a.shape} and {b.shape} trials: both observers need the same trials")
+    for values in (a, b):
+        refuse_nan(values, "correctness")  # as a bool, NaN would be correct
     a, b = a.astype(bool), b.astype(bool)
     return float(kappa(*(np.array([number], np.float64) for number in (len(a), a.sum(), b.sum(), (a & b).sum())))[0])
 

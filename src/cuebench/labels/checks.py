@@ -26,7 +26,9 @@ def refuse_nan(values: Array, what: str = "logits") -> None:
         return
     with np.errstate(invalid="ignore", over="ignore"):
         suspect = bool(np.isnan(numbers.sum()))  # one fast pass; ∞ − ∞ is NaN too, so look closer only here
-    bad = np.flatnonzero(np.isnan(numbers.reshape(len(numbers), -1)).any(axis=1)) if suspect else ()
+    if not suspect:
+        return
+    bad = np.flatnonzero(np.isnan(numbers.reshape(len(numbers), -1)).any(axis=1))
     if len(bad):
         raise UserError(
             f"{len(bad)} of {len(numbers)} answers have NaN {what} (the first is answer {bad[0]})",

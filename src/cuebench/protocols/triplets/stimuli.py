@@ -111,7 +111,7 @@ def textured_silhouettes(data_root: Path, conditions: Sequence[str]) -> Stimulus
     classes, known = {c for s in images for c in (s.shape, s.texture)}, label_map("in16").names
     # A set of other classes, or with a label map of its own, is not a part of the published one.
     published = classes <= set(known) and not images.targets
-    partial = ()
+    partial: tuple[str, ...] = ()
     if published and len(conflict) != PUBLISHED:
         absent = [name for name in known if name not in {s.shape for s in conflict}]
         without = f", no shape of {', '.join(absent)}" if absent else ""

@@ -445,3 +445,33 @@ def test_the_headline_is_the_pooled_shape_bias_with_its_widest_interval(stimuli)
         (s for s in scores if (s.metric, s.condition) == ("shape_bias", "16-way")), key=lambda s: s.ci_high - s.ci_low
     )
     assert (column.metric, column.condition, column.rows) == ("shape_bias", "16-way", {"net": widest})
+
+
+def test_images_can_be_shown_as_in_refined_bias(tmp_path):
+    """Resize 256, centre crop 224, with Pillow alone; every row says so, and without it none does."""
+    from PIL import Image
+
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "cue_conflict" / "stimuli" / "cat"
+    folder.mkdir(parents=True)
+    for texture in ("dog", "clock"):
+        pixels = rng.integers(0, 256, (224, 224, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / f"cat1-{texture}1.png")
+    sums = []
+
+    def net(x):
+        sums.append(x.sum(axis=(1, 2, 3)))
+        return np.tile(np.arange(16.0), (len(x), 1))
+
+    plain = Preprocess(size=224, resize=224, mean=(0, 0, 0), std=(1, 1, 1), scale=1.0)
+    observer = cuebench.wrap(net, name="net", preprocess=plain, labels=list(IN16), fingerprint="1")
+    for view, said in (("native", False), ("resized", True)):
+        sums.clear()
+        run = cuebench.evaluate([observer], "cue_conflict", data_root=tmp_path, out=tmp_path / view, workers=0,
+                                resamples=100, settings={"cue_conflict.view": view})  # fmt: skip
+        assert all(("resized to 256 and cut to 224" in r.note) is said for r in run.rows)
+        picture = Image.open(folder / "cat1-dog1.png")
+        if said:
+            picture = picture.resize((256, 256), Image.Resampling.BILINEAR).crop((16, 16, 240, 240))
+        expected = float(np.asarray(picture, np.float64).sum())
+        assert any(abs(float(s) - expected) < 64 for part in sums for s in part)

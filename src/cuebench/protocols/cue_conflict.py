@@ -31,7 +31,9 @@ from cuebench.metrics.cue_conflict import (
 from cuebench.metrics.error_consistency import mean_over_pairs
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.recorded_files import stimulus_key
+from cuebench.options import Option
 from cuebench.protocols.base import Protocol, Result, ScoreOptions, View
+from cuebench.protocols.refined_bias import faithful, faithful_of_fixed_size
 from cuebench.responses.table import Responses
 from cuebench.statistics.estimates import mean_of_subjects, missing, ratio_estimates
 from cuebench.statistics.intervals import KINDS, Clusters
@@ -46,6 +48,14 @@ EXPECTED = 1280
 TARGETS = "in16"
 FULL = 1000
 """Classes of the label space that the published networks answer in."""
+NATIVE, RESIZED = "native", "resized"
+OPTIONS: Mapping[str, Option] = {
+    "view": Option(
+        NATIVE,
+        "the images as they are, 224 × 224; or resized to 256 and cut to 224, as in Tables B and C of REFINED-BIAS",
+        choices=(NATIVE, RESIZED),
+    )
+}
 RATIOS = (shape_bias, shape_accuracy, texture_accuracy, decided_fraction)
 WITH_ALIGNED = "with_aligned"
 """Condition of the error consistency on all images, also those with shape and texture of one class."""
@@ -58,6 +68,18 @@ BY_CLASS = {"shape_bias": "shape", "shape_accuracy": "shape", "texture_accuracy"
 def read(data_root: Path) -> StimulusSet:
     """Read ``data_root/cue_conflict/stimuli``; a user's own classes come with a label map ``labels.json`` beside it."""
     return _with_targets(folder_reader.read(Path(data_root) / NAME / "stimuli"))
+
+
+def configure(values: Mapping[str, Any]) -> Protocol:
+    """Return the protocol in the chosen view."""
+    if values["view"] == NATIVE:
+        return PROTOCOL
+    return replace(PROTOCOL, read=_read_resized, views=(View(RESIZED, faithful, faithful_of_fixed_size),))
+
+
+def _read_resized(data_root: Path) -> StimulusSet:
+    stimuli = read(data_root)
+    return replace(stimuli, notes=(*stimuli.notes, "images resized to 256 and cut to 224 pixels, as in REFINED-BIAS"))
 
 
 def stimuli_from_recordings(names: Sequence[str]) -> StimulusSet:
@@ -332,7 +354,9 @@ PROTOCOL = Protocol(
     needs=(("logits",), ("decisions",)),
     read=read,
     stimuli_from_recordings=stimuli_from_recordings,
-    views=(View("native", Preprocess.whole_image),),
+    views=(View(NATIVE, Preprocess.whole_image),),
+    options=OPTIONS,
+    configure=configure,
     score=score,
     check=check,
     targets=label_map(TARGETS).names,

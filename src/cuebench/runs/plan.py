@@ -34,6 +34,7 @@ from cuebench.responses.job import Job, JobRecord, Question, failure_of
 from cuebench.responses.store import Key, ShardFolder
 from cuebench.runs.loading import Loaded, LoadedObservers, load_observers, tell_failures
 from cuebench.runs.record import RunOptions, parse_settings
+from cuebench.stimuli.cue_files import read_labels
 from cuebench.stimuli.manifest import duplicates, to_bytes
 from cuebench.types import Capability, Failure, StimulusSet
 
@@ -366,6 +367,10 @@ def _prepared(entry: Loaded, experiment: Experiment) -> Loaded:
         targets = experiment.stimuli.targets if experiment.stimuli else ""
         members = label_map(targets) if targets else None
         observer = observer.among(experiment.classes, members, experiment.protocol.answers_in)
+    stimuli = experiment.stimuli
+    if stimuli is not None and any(s.mask for s in stimuli):
+        root = Path(stimuli.root)
+        observer = observer.with_masks(lambda s: read_labels(root / s.mask))
     if experiment.layers:
         observer = observer.reading(experiment.layers)
     return entry if observer is entry.observer else replace(entry, observer=observer)

@@ -49,6 +49,8 @@ TARGETS = "in16"
 FULL = 1000
 """Classes of the label space that the published networks answer in."""
 NATIVE, RESIZED = "native", "resized"
+RESIZED_NOTE = "images resized to 256 and cut to 224 pixels, as in REFINED-BIAS"
+"""What the rows of the resized view say; ``published place`` compares those with the paper's tables."""
 OPTIONS: Mapping[str, Option] = {
     "view": Option(
         NATIVE,
@@ -79,7 +81,7 @@ def configure(values: Mapping[str, Any]) -> Protocol:
 
 def _read_resized(data_root: Path) -> StimulusSet:
     stimuli = read(data_root)
-    return replace(stimuli, notes=(*stimuli.notes, "images resized to 256 and cut to 224 pixels, as in REFINED-BIAS"))
+    return replace(stimuli, notes=(*stimuli.notes, RESIZED_NOTE))
 
 
 def stimuli_from_recordings(names: Sequence[str]) -> StimulusSet:

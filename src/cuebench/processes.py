@@ -20,9 +20,10 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, NamedTuple, Self, TypeVar, cast
@@ -68,11 +69,16 @@ class ProcessPool:
         How many processes.
     tell : callable
         Told, in words and from another thread, of workers that died and were replaced. Default: a warning.
+    inherited : sequence of int
+        Descriptors of files that every worker shares with this process, under the same numbers.
+    politeness : int
+        By how much the workers step back (``nice``) where this process wants the same cores.
     """
 
-    def __init__(self, workers: int, *, tell: Tell = warn) -> None:
+    def __init__(self, workers: int, *, tell: Tell = warn, inherited: Sequence[int] = (), politeness: int = 0) -> None:
         self._tasks: _Tasks = queue.SimpleQueue()
-        self._workers = [_Worker(self._tasks, tell) for _ in range(workers)]
+        start = partial(_Child, tuple(inherited), politeness)
+        self._workers = [_Worker(self._tasks, tell, start) for _ in range(workers)]
 
     def submit(self, function: Callable[[Argument], Answer], argument: Argument) -> Future[Answer]:
         """Queue ``function(argument)``, a function of a module; its future raises whatever the function raised."""
@@ -101,11 +107,11 @@ class ProcessPool:
 class _Worker:
     """One child process, its successors, and the thread that feeds them."""
 
-    def __init__(self, tasks: _Tasks, tell: Tell) -> None:
-        self._tell = tell
+    def __init__(self, tasks: _Tasks, tell: Tell, start: Callable[[], _Child]) -> None:
+        self._tell, self._start = tell, start
         self._lock = threading.Lock()
         self._closing = False
-        self._process = _Child()
+        self._process = start()
         self._thread = threading.Thread(target=self._feed, args=(tasks,), daemon=True)
         self._thread.start()
 
@@ -137,14 +143,14 @@ class _Worker:
         with self._lock:
             if self._closing:
                 raise WorkerDied("the worker was stopped before it answered: its pool was left") from error
-            old, self._process = self._process, _Child()
+            old, self._process = self._process, self._start()
         old.stop(old.kill)
         old.close_pipes()
         self._tell(f"a worker process died ({old.cause_of_death}); another one takes its place")
         return old.cause_of_death
 
     def close(self, deadline: float) -> None:
-        """Let an task in flight finish until the deadline; then the process ends, if need be by force."""
+        """Let a task in flight finish until the deadline; then the process ends, if need be by force."""
         self._thread.join(max(0.0, deadline - time.monotonic()))
         with self._lock:
             self._closing = True
@@ -173,7 +179,7 @@ def _settle(future: Future[Answer], function: Callable[[Argument], Answer], argu
 class _Child(subprocess.Popen[bytes]):
     """A process that runs ``_process_main.py``."""
 
-    def __init__(self) -> None:
+    def __init__(self, inherited: tuple[int, ...] = (), politeness: int = 0) -> None:
         # -P: a file queue.py in the user's current folder is not the library's. A session (on Windows: a group) of its
         # own: Ctrl-C reaches the parent, which ends the child.
         super().__init__(
@@ -183,7 +189,11 @@ class _Child(subprocess.Popen[bytes]):
             env=_child_environment(),
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+            pass_fds=inherited,
         )
+        if politeness and hasattr(os, "setpriority"):
+            with suppress(OSError):  # a wish, not a need
+                os.setpriority(os.PRIO_PROCESS, self.pid, politeness)
         self._greeted = False
 
     def ask(self, request: bytes) -> bytes:

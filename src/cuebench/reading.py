@@ -29,17 +29,20 @@ MOST_UNPACKED = 16 << 30
 """Most bytes that a Parquet file may unpack to."""
 
 
-def file_kind_problem(path: Path) -> str:
-    """Return why a path is no file that can be read: missing, a broken link, a folder, a pipe or a device; else ""."""
+def file_kind_problem(path: Path, *, filled: bool = False) -> str:
+    """Return why a path is no file that can be read: missing, a broken link, a folder, a pipe or a device; else "".
+
+    ``filled``: a file without any bytes is a problem, too.
+    """
     try:
-        mode = path.stat().st_mode
+        facts = path.stat()
     except FileNotFoundError:
         return "a broken link" if path.is_symlink() else "no such file"
     except (OSError, ValueError) as error:
         return getattr(error, "strerror", None) or str(error)
-    if stat.S_ISREG(mode):
-        return ""
-    return "a folder, not a file" if stat.S_ISDIR(mode) else "a pipe or a device, not a file"
+    if stat.S_ISREG(facts.st_mode):
+        return "the file is empty (0 bytes)" if filled and not facts.st_size else ""
+    return "a folder, not a file" if stat.S_ISDIR(facts.st_mode) else "a pipe or a device, not a file"
 
 
 def is_regular(path: Path) -> bool:

@@ -237,7 +237,7 @@ def test_ctrl_c_keeps_what_was_finished(data_root: Path, tmp_path: Path) -> None
     )
     out = tmp_path / "run"
     command = [sys.executable, "-m", "cuebench", "run", "-o", f"python:{model}:factory", "-p", "cue_conflict"]
-    command += ["--data-root", str(data_root), "--out", str(out), "--batch-size", "2", "-q"]
+    command += ["--data-root", str(data_root), "--out", str(out), "--shard-size", "2", "-q"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "200"})
     deadline = time.monotonic() + 60
     while len(list(out.glob("responses/*/*.parquet"))) < 2 and time.monotonic() < deadline:

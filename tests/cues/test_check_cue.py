@@ -88,7 +88,18 @@ def test_a_bad_cue_is_found_out(cue, info, check, message):
 
 
 def test_the_checks_are_named():
-    checks = ["description", "form", "large", "unchanged", "repeats", "batch", "identity", "mask", "bad_input"]
+    checks = [
+        "description",
+        "form",
+        "large",
+        "unchanged",
+        "repeats",
+        "batch",
+        "identity",
+        "mask",
+        "bad_input",
+        "device",
+    ]
     assert list(CUE_CHECKS) == checks
     with pytest.raises(UserError, match="Did you mean 'form'"):
         check_cue("greyscale", only=["forn"])

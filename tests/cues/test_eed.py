@@ -12,7 +12,7 @@ import pytest
 
 from cuebench.cues import eed
 from cuebench.cues._eed.backends import backend_for
-from cuebench.cues._eed.plan import Cycle, Plan, cycle_of, cycle_plan, explicit_plan
+from cuebench.cues._eed.plan import GROWTH, RISE, Cycle, Plan, cycle_of, cycle_plan, explicit_plan
 from cuebench.cues._eed.scheme import Scheme
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -204,7 +204,10 @@ def test_cycles_cover_the_time_and_are_stable():
 def test_cycles_grow_and_a_longer_horizon_only_cuts_them_off():
     (whole,) = cycle_plan([6553.6], 64, 0.5).parts
     assert len(whole) == 64
-    assert whole[-1].time == pytest.approx(8 * whole[0].time)
+    ramp = 64 // 9
+    rise = [b.time / a.time for a, b in itertools.pairwise(whole[: ramp + 1])]
+    assert rise == pytest.approx([RISE] * ramp)
+    assert whole[-1].time == pytest.approx(GROWTH * whole[ramp].time)
     (cut,) = cycle_plan([1000.0], 64, 0.5, horizon=6553.6).parts
     assert sum(c.time for c in cut) == pytest.approx(1000)
     same = next(i for i, c in enumerate(cut) if c != whole[i])

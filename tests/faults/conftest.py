@@ -126,7 +126,7 @@ def run_command(data: Path) -> Callable[..., list[str]]:
     def arguments(out: Path, *observers: str) -> list[str]:
         observers = observers or (f"python:{data / 'model.py'}:make", "ideal:mixture?shape=0.4")
         flags = [word for spec in observers for word in ("-o", spec)]
-        small = ["--batch-size", "8", "--resamples", "100", "--workers", "0", "-q"]
+        small = ["--shard-size", "8", "--resamples", "100", "--workers", "0", "-q"]
         return ["run", *flags, "-p", "cue_conflict", "--data-root", str(data), "--out", str(out), *small]
 
     return arguments

@@ -70,7 +70,7 @@ def run(data: Path, tmp_path: Path) -> Callable[..., cb.Scores]:
             "data_root": data,
             "out": tmp_path / "run",
             "resamples": 100,
-            "batch_size": 8,
+            "shard_size": 8,
             "workers": 0,
             **options,
         }
@@ -143,7 +143,7 @@ def test_scores_of_an_earlier_run_are_never_shown_as_those_of_this_one(
 
     monkeypatch.setattr("cuebench.runs.evaluate.collect", killed)
     with pytest.raises(KeyboardInterrupt):
-        cb.evaluate("ideal:texture", "cue_conflict", data_root=data, out=out, resamples=100, batch_size=8)
+        cb.evaluate("ideal:texture", "cue_conflict", data_root=data, out=out, resamples=100, shard_size=8)
     for show in (cb.load, lambda path: compare_runs([path])):
         with pytest.raises(UserError, match=r"(?s)not finished.*cuebench score"):
             show(out)

@@ -32,7 +32,7 @@ def measure(data: Path, tmp_path: Path) -> Any:
             "data_root": data,
             "out": tmp_path / "run",
             "resamples": 100,
-            "batch_size": 8,
+            "shard_size": 8,
             "workers": 0,
             **options,
         }

@@ -261,7 +261,7 @@ def ask(observer: Any, stimuli: StimulusSet, out: Path) -> list[Path]:
     job = Job(protocol="p", observer=observer, stimuli=stimuli, needs=("logits",), preprocess=preprocess,
               shards=shards, record=record)  # fmt: skip
     with DecodePool(0) as pool:
-        progress = collect([job], pool, batch_size=4, on_event=lambda event: None)
+        progress = collect([job], pool, shard_size=4, on_event=lambda event: None)
     assert not progress.failures, progress.failures[0]
     assert not record.notes
     return list(out.glob("*.stale-*"))

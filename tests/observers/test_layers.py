@@ -131,7 +131,7 @@ def test_a_run_with_layers_and_baselines(tmp_path):
         limit=24,
         resamples=100,
         workers=0,
-        batch_size=12,
+        shard_size=12,
         device="cpu",
     )
     conditions = {r.condition for r in rows if r.observer == "net"}

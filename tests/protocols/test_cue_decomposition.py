@@ -402,7 +402,7 @@ def test_a_run_with_the_levels_of_figure_3_says_so(data_root, tmp_path):
 
 def test_every_image_is_decoded_once_for_all_corruptions(data_root, tmp_path):
     run = evaluate(["ideal:shape", counting("seen")], "corruption_robustness", data_root=data_root, out=tmp_path,
-                   workers=0, resamples=100, batch_size=32)  # fmt: skip
+                   workers=0, resamples=100, shard_size=32)  # fmt: skip
     assert run.record.images_decoded == 8
     assert run.value("ideal:shape", "relative_robustness", "mean") == 1
     assert run.value("ideal:shape", "relative_robustness", "contrast/level=0.3") == 1

@@ -117,7 +117,7 @@ def run(data_root, tmp_path_factory):
     blind = painter("blind", lambda x: np.zeros((len(x), *x.shape[2:]), np.int64))
     out = tmp_path_factory.mktemp("run")
     return evaluate([painter(), blind], "cue_decomposition_segmentation", data_root=data_root, out=out, workers=0,
-                    resamples=200, batch_size=5)  # fmt: skip
+                    resamples=200, shard_size=5)  # fmt: skip
 
 
 def test_a_perfect_model_is_perfect_where_pixels_only_move(run):
@@ -180,7 +180,7 @@ def test_confusion_matrices_are_stored_and_logits_are_not(run, data_root):
 
 def test_any_batch_size_gives_the_same_scores(run, data_root, tmp_path):
     again = evaluate([painter()], "cue_decomposition_segmentation", data_root=data_root, out=tmp_path, workers=0,
-                     resamples=200, batch_size=32)  # fmt: skip
+                     resamples=200, shard_size=32)  # fmt: skip
     kept = [r for r in again.rows if "H=" not in r.condition]
     assert kept == [r for r in run.rows if r.observer == "painter" and "H=" not in r.condition]
 
@@ -308,7 +308,7 @@ def test_the_real_model_on_real_masks(shared, tmp_path):
     options = f"task=segmentation&labels=voc21&scale={1 / 127.5}&mean=1&std=1&name=deeplab"
     spec = f"onnx:{shared}/weights/deeplabv3_mobilenetv2_voc.onnx?{options}"
     found = evaluate([spec], "cue_decomposition_segmentation", data_root=tmp_path / "data", out=tmp_path / "run",
-                     workers=0, resamples=100, batch_size=4)  # fmt: skip
+                     workers=0, resamples=100, shard_size=4)  # fmt: skip
     animal, background = reference_of(shared, chosen)
     assert found.value("deeplab", "mean_iou", "original/animal") == pytest.approx(animal, abs=1e-9)
     assert found.value("deeplab", "mean_iou", "original/background") == pytest.approx(background, abs=1e-9)

@@ -65,7 +65,7 @@ def job(observer: Counting, stimuli: StimulusSet, out: Path) -> Job:
     )
 
 
-def answers(collected: Job, batch_size: int = 8) -> np.ndarray[Any, Any]:
+def answers(collected: Job, shard_size: int = 8) -> np.ndarray[Any, Any]:
     return np.concatenate(
-        [collected.shards.read(b)[0]["logits"] for _, b in batches(collected.stimuli.stimuli, batch_size)]
+        [collected.shards.read(b)[0]["logits"] for _, b in batches(collected.stimuli.stimuli, shard_size)]
     )

@@ -30,7 +30,7 @@ def stimuli(data_root: Path) -> StimulusSet:
 def run(jobs: list[Job], seed: int = 0) -> tuple[Progress, list[Event]]:
     events: list[Event] = []
     with DecodePool(0) as pool:
-        progress = collect(jobs, pool, batch_size=8, on_event=events.append, seed=seed)
+        progress = collect(jobs, pool, shard_size=8, on_event=events.append, seed=seed)
     return progress, events
 
 
@@ -203,7 +203,7 @@ def evaluated(data_root: Path, out: Path, function: Any, **options: Any) -> Any:
     plain = cuebench.Preprocess(size=32, mean=(0, 0, 0), std=(1, 1, 1), scale=1)
     observer = cuebench.wrap(function, preprocess=plain, labels=CLASSES, name="mine", fingerprint="1")
     return cuebench.evaluate(
-        observer, "cue_conflict", data_root=data_root, out=out, workers=0, batch_size=8, resamples=100, **options
+        observer, "cue_conflict", data_root=data_root, out=out, workers=0, shard_size=8, resamples=100, **options
     )
 
 

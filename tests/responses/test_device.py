@@ -59,7 +59,7 @@ def test_those_that_do_not_fit_take_turns(stimuli: StimulusSet, tmp_path: Path) 
     light = Counting("light")
     jobs = [job(o, stimuli, tmp_path) for o in (*observers, light)]
     with DecodePool(0) as pool:
-        progress = collect(jobs, pool, batch_size=4, on_event=lambda e: None, device=device())
+        progress = collect(jobs, pool, shard_size=4, on_event=lambda e: None, device=device())
     assert not progress.failures
     assert progress.done == progress.total == 6 * 32
     assert pool.decoded == 3 * 32  # ab, cd, e and the light one
@@ -72,7 +72,7 @@ def test_where_all_fit_nobody_moves_and_every_image_is_decoded_once(stimuli: Sti
     observers = heavy("ab")
     jobs = [job(o, stimuli, tmp_path) for o in observers]
     with DecodePool(0) as pool:
-        collect(jobs, pool, batch_size=4, on_event=lambda e: None, device=device())
+        collect(jobs, pool, shard_size=4, on_event=lambda e: None, device=device())
     assert pool.decoded == 32
     assert observers[0].log == ["a in", "b in"]
 

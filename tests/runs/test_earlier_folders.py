@@ -38,8 +38,8 @@ def write_as_format_1(out: Path) -> None:
     rows += [rename(row, full=True) for row in read_scores(out) if row.observer == "four" and row.condition == "4-way"]
     write_scores(out, rows, {})
     body = json.loads((out / "run.json").read_text())
-    body |= {"format": 1, "seed": body["arguments"]["seed"], "batch_size": body["arguments"]["batch_size"]}
-    body["arguments"] |= {"features": "", "baselines": 0}
+    body |= {"format": 1, "seed": body["arguments"]["seed"], "batch_size": body["arguments"].pop("shard_size")}
+    body["arguments"] |= {"features": "", "baselines": 0, "batch_size": body["batch_size"]}
     for name in ("protocols", "files", "checksum"):
         del body[name]
     (out / "run.json").write_text(json.dumps(body))
@@ -51,7 +51,7 @@ def folder(data_root: Path, tmp_path: Path) -> Path:
     people.write_text("subject,stimulus,decision,rt\nanna,cat1-dog2,cat,0.9\nanna,dog1-cat2,cat,0.8\n")
     observers = [always_cat("six", (*CLASSES, "oak", "elm")), always_cat("four", CLASSES), f"recorded:{people}"]
     out = tmp_path / "run"
-    cb.evaluate(observers, "cue_conflict", data_root=data_root, out=out, resamples=100, workers=0, batch_size=8)
+    cb.evaluate(observers, "cue_conflict", data_root=data_root, out=out, resamples=100, workers=0, shard_size=8)
     return out
 
 
@@ -80,10 +80,10 @@ def test_an_earlier_folder_is_scored_and_continued(folder: Path, data_root: Path
     asked: list[object] = []
     again = cb.evaluate(
         [always_cat("six", (*CLASSES, "oak", "elm")), always_cat("four", CLASSES)], "cue_conflict",
-        data_root=data_root, out=folder, resamples=100, workers=0, batch_size=8, on_event=asked.append,
+        data_root=data_root, out=folder, resamples=100, workers=0, on_event=asked.append,
     )  # fmt: skip
     assert again.record.images_decoded == 0
-    assert json.loads((folder / "run.json").read_text())["format"] == 3
+    assert json.loads((folder / "run.json").read_text())["format"] == 4
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_layers_and_baselines_become_options_of_triplets(record: Callable[..., R
     earlier = record(protocols=["triplets"], features="layer3,avgpool", baselines=2, settings={"triplets.draw": "all"})
     settings = {"triplets.layers": "layer3,avgpool", "triplets.baselines": 2, "triplets.draw": "all"}
     assert earlier.options.settings == settings
-    assert earlier.options.batch_size == 8
+    assert earlier.options.shard_size == 8
     assert earlier.protocols["triplets"] == {"origin": "cuebench"}
 
 

@@ -170,7 +170,7 @@ def test_events_count_up_to_the_total(data_root: Path, tmp_path: Path) -> None:
         ({"observers": "ideal:shpe"}, "Did you mean 'shape'"),
         ({"observers": []}, "no observer"),
         ({"protocols": []}, "no protocol"),
-        ({"batch_size": 0}, "batch size must be 1 or more; got 0"),
+        ({"shard_size": -1}, "shard size must be 1 or more"),
         ({"precision": "float8"}, "float8"),
         ({"data_root": "/nowhere"}, "nowhere"),
         ({"data_root": None}, "needs its stimuli"),
@@ -220,11 +220,11 @@ def test_a_full_disk_loses_nothing_that_was_finished(
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(UserError, match="disk is full") as caught:
-        cb.evaluate(by_colour(0), "cue_conflict", data_root=data_root, out=out, batch_size=8)
+        cb.evaluate(by_colour(0), "cue_conflict", data_root=data_root, out=out, shard_size=8)
     assert "same command" in caught.value.hint
     assert not list(out.rglob("*.tmp"))
     monkeypatch.setattr(os, "replace", original)
-    scores = cb.evaluate(by_colour(0), "cue_conflict", data_root=data_root, out=out, batch_size=8)
+    scores = cb.evaluate(by_colour(0), "cue_conflict", data_root=data_root, out=out, shard_size=8)
     assert scores.record.images_decoded == 16
     assert scores.value("red", "shape_bias") == 1
 

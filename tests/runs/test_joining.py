@@ -67,7 +67,7 @@ def test_observers_and_protocols_are_added(measure: Any) -> None:
     [
         ({"seed": 1}, "seed was 0, now 1"),
         ({"limit": 10}, "limit was 0, now 10"),
-        ({"batch_size": 8}, "batch size was 32, now 8"),
+        ({"shard_size": 8}, "shard size was 256, now 8"),
     ],
 )
 def test_other_conditions_are_refused_and_cost_nothing(measure: Any, options: dict, words: str) -> None:

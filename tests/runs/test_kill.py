@@ -29,7 +29,7 @@ FILES = ("scores.json", "scores.parquet")
 
 def command(model: Path, data_root: Path, out: Path) -> list[str]:
     base = [sys.executable, "-m", "cuebench", "run", "-o", f"python:{model}:factory", "-o", "ideal:mixture?shape=0.4"]
-    return [*base, "-p", "cue_conflict", "--data-root", str(data_root), "--out", str(out), "--batch-size", "2", "-q"]
+    return [*base, "-p", "cue_conflict", "--data-root", str(data_root), "--out", str(out), "--shard-size", "2", "-q"]
 
 
 def shards(out: Path) -> int:

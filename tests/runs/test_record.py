@@ -55,6 +55,7 @@ def test_a_damaged_record_is_no_obstacle_for_a_run(measure: Any, text: str) -> N
 def test_a_record_without_newer_fields_can_be_scored(measure: Any) -> None:
     first = measure()
     old = {**record(first.out), "format": 2}
+    old["arguments"]["batch_size"] = old["arguments"].pop("shard_size")
     for name in ("scored", "files", "checksum"):
         del old[name]
     (first.out / "run.json").write_text(json.dumps(old))

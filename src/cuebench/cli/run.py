@@ -24,10 +24,18 @@ def command(
     ],
     out: Annotated[Path, typer.Option(help="Run folder; the same command goes on where it stopped.")],
     data_root: Annotated[Path | None, typer.Option(help="Folder with the datasets.", envvar="CUEBENCH_DATA")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+    device: Annotated[
+        str, typer.Option(help="auto, cpu, cuda, cuda:1, mps; several: cuda:0,cuda:1, cuda:all.")
+    ] = "auto",
     precision: Annotated[str, typer.Option(help="float32, bfloat16 or float16.")] = "float32",
-    batch_size: Annotated[int, typer.Option(help="Stimuli in a batch.")] = 32,
+    batch_size: Annotated[int, typer.Option(help="Stimuli shown at once; 0: as suits the device.")] = 0,
+    shard_size: Annotated[int, typer.Option(help="Stimuli in a stored file; 0: 256, or as in the folder.")] = 0,
     workers: Annotated[int | None, typer.Option(help="Decoding processes; default one for each core.")] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder that keeps decoded pixels for other models.")] = None,
+    cache_size: Annotated[float, typer.Option(help="GiB that --cache may take.")] = 50.0,
+    compile_networks: Annotated[
+        bool, typer.Option("--compile", help="Compile networks whose answers will take some minutes.")
+    ] = False,
     limit: Annotated[
         int, typer.Option(help="Approximate number of stimuli; versions of one image stay together. 0: all.")
     ] = 0,
@@ -63,7 +71,11 @@ def command(
             device=device,
             precision=precision,
             batch_size=batch_size,
+            shard_size=shard_size,
             workers=workers,
+            cache=cache,
+            cache_size=cache_size,
+            compile=compile_networks,
             limit=limit,
             seed=seed,
             resamples=resamples,

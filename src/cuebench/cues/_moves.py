@@ -15,12 +15,16 @@ from cuebench.arrays import Array
 from cuebench.cues.base import Rng, on_images
 
 IndexMap = Callable[[int, int, np.random.Generator], Array]
+DeviceMap = Callable[[int, int, Any, Any], Any]
 
 
-def move_pixels(index_map: IndexMap, image: Any, *, labels: Any = None, rng: Rng = 0) -> Any:
+def move_pixels(
+    index_map: IndexMap, image: Any, *, labels: Any = None, rng: Rng = 0, on_device: DeviceMap | None = None
+) -> Any:
     """Apply ``index_map(height, width, rng)`` → flat source indices (H×W) to images and their labels.
 
-    Returns the image, or ``(image, labels)`` with labels.
+    ``on_device(height, width, rngs, device)`` → N×HW, one map for each generator, does the same for a tensor. Returns
+    the image, or ``(image, labels)`` with labels.
     """
 
     def kernel(pixels: Array, *, rng: np.random.Generator, labels: Array | None = None) -> Any:
@@ -29,7 +33,14 @@ def move_pixels(index_map: IndexMap, image: Any, *, labels: Any = None, rng: Rng
         moved = np.take(pixels.reshape(-1, channels), source, axis=0)
         return moved if labels is None else (moved, labels.reshape(-1)[source])
 
-    return on_images(kernel, image, random=True, rng=rng, labels=labels, raw=True)
+    def device_kernel(images: Any, *, rng: Any) -> Any:
+        from cuebench.cues.on_device import gather_pixels
+
+        assert on_device is not None
+        return gather_pixels(images, on_device(images.shape[1], images.shape[2], rng, images.device))
+
+    moved = device_kernel if on_device else None
+    return on_images(kernel, image, random=True, rng=rng, labels=labels, raw=True, on_device=moved)
 
 
 def cuts(length: int, parts: int) -> Array:

@@ -3,13 +3,17 @@
 A cue is written as a *kernel* on one image: float64 or float32 H×W×C in [0, 1], C = 1 or 3, and a
 ``numpy.random.Generator`` where it is random. ``on_images`` does the rest: it checks the input, takes H×W,
 H×W×C and N×H×W×C, uint8 or float, and gives back the same shape and dtype.
+
+A cue may have a second kernel, ``on_device``, for a whole batch in PyTorch: the same function then takes a tensor
+N×H×W×C on any device and gives one back (``cues/on_device.py``). Its description says how near the pixels are
+(`CueInfo.device`). Both kernels draw the same random numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,6 +26,16 @@ Kind = Literal["shape", "texture", "suppression", "corruption", "mixing"]
 
 SHAPES = "H×W, H×W×C or N×H×W×C with C = 1 or 3, channels last"
 DTYPES = "uint8 in [0, 255], or float16, float32, float64 in [0, 1]"
+
+
+class Tolerance(NamedTuple):
+    """How far pixels made on a device may lie from those of the CPU: 8-bit values, of a photograph.
+
+    At most `share` of the values of an image differ, and by at most `levels` grey levels. No arguments: none differs.
+    """
+
+    levels: int = 0
+    share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -49,6 +63,9 @@ class CueInfo:
         Published levels: name of the keyword → values.
     passes_to : str
         Name of the cue that receives all further keyword arguments, for a function with ``**options``.
+    device : Tolerance, optional
+        The function takes a tensor of PyTorch too (N×H×W×C, on any device, without masks and second images), and its
+        pixels agree with those of an array within this. None: it takes arrays only.
     """
 
     kind: Kind
@@ -60,6 +77,7 @@ class CueInfo:
     quick: Mapping[str, Any] = field(default_factory=dict)
     levels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     passes_to: str = ""
+    device: Tolerance | None = None
 
     def __call__(self, function: Function) -> Function:
         """Describe a function of your own: ``@CueInfo(kind="texture", reference="…")`` makes it a cue."""
@@ -214,6 +232,7 @@ def on_images(
     other: Any = None,
     other_name: str = "other",
     raw: bool = False,
+    on_device: Callable[..., Any] | None = None,
 ) -> Any:
     """Apply a kernel to an image or to each image of a batch; the result has the caller's shape and dtype.
 
@@ -240,11 +259,20 @@ def on_images(
         What messages call the second image.
     raw : bool
         Leave the dtype alone: for kernels that only move pixels.
+    on_device : callable, optional
+        The kernel for a tensor: ``on_device(images, *, rng)`` on N×H×W×C floats in [0, 1] (with ``raw``: as they are),
+        ``rng`` a list with one generator for each image, given where the cue is random.
 
     Returns
     -------
-    array, or (array, array) where labels were moved
+    array, or (array, array) where labels were moved; a tensor where the image is one
     """
+    if is_tensor(image):
+        from cuebench.cues.on_device import on_tensor
+
+        given = {"mask": mask, "label mask": labels, other_name: other}
+        rngs = generators(rng, len(image)) if random else None
+        return on_tensor(on_device, image, rngs, raw=raw, given=[name for name, v in given.items() if v is not None])
     batch, layout = as_batch(image, raw=raw)
     keywords: dict[str, Sequence[Any] | Array] = {}  # name → one value for each image
     if random:
@@ -262,6 +290,11 @@ def on_images(
         return restored
     moved = np.stack([result[1] for result in results]).astype(np.asarray(labels).dtype, copy=False)
     return restored, moved[0] if layout.count == 1 and np.ndim(labels) == 2 else moved
+
+
+def is_tensor(image: Any) -> bool:
+    """Tell whether an image is a tensor of PyTorch, without importing it."""
+    return type(image).__module__.partition(".")[0] == "torch"
 
 
 def match_other(other: Any, batch: Array, layout: Layout, name: str = "other") -> Array:

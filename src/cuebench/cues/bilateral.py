@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cuebench.arrays import Array
-from cuebench.cues.base import CueInfo, on_images
+from cuebench.cues.base import CueInfo, Tolerance, on_images
 from cuebench.cues.parameters import check_number, check_whole, optional
 
 DIAMETERS = (4, 6, 8, 10, 12, 14)
@@ -20,6 +20,7 @@ CUE = CueInfo(
     reference="Tomasi & Manduchi 1998; Burgert et al. 2025 (suppression of texture)",
     identity={"diameter": 1},
     levels={"diameter": DIAMETERS, "sigma_colour": SIGMA_COLOURS, "sigma_space": (SIGMA_SPACE,)},
+    device=Tolerance(1, 2e-3),
 )
 
 
@@ -64,4 +65,29 @@ def bilateral(image: Any, *, diameter: int = 9, sigma_colour: float = 100.0, sig
         smooth = cv2.bilateralFilter(plane, diameter, sigma_colour / 255, sigma_space)
         return smooth.reshape(pixels.shape)
 
-    return on_images(kernel, image)
+    def on_device(images: Any) -> Any:
+        return images if diameter == 1 else _on_device(images, diameter // 2, sigma_colour / 255, sigma_space)
+
+    return on_images(kernel, image, on_device=on_device)
+
+
+def _on_device(images: Any, radius: int, sigma_colour: float, sigma_space: float) -> Any:
+    """Filter a tensor N×H×W×C as OpenCV does: a disc of whole radius, borders mirrored about the edge pixels."""
+    import torch
+
+    from cuebench.cues.on_device import mirrored, to_device
+
+    height, width = images.shape[1:3]
+    rows, columns = (to_device(mirrored(np.arange(-radius, n + radius), n), images.device) for n in (height, width))
+    wide = images[:, rows][:, :, columns]
+    total, weight = images.clone(), torch.ones_like(images[..., :1])
+    for y, x in np.ndindex(2 * radius + 1, 2 * radius + 1):
+        distance = (y - radius) ** 2 + (x - radius) ** 2
+        if not 0 < distance <= radius**2:
+            continue
+        near = wide[:, y : y + height, x : x + width]
+        colour = (near - images).abs().sum(-1, keepdim=True)
+        share = torch.exp(colour.square().mul_(-0.5 / sigma_colour**2).add_(-0.5 * distance / sigma_space**2))
+        total.addcmul_(near, share)
+        weight += share
+    return total / weight

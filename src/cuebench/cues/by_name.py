@@ -19,7 +19,7 @@ from typing import Any, Literal, Union
 import numpy as np
 
 from cuebench import options
-from cuebench.cues.base import CueInfo
+from cuebench.cues.base import CueInfo, is_tensor
 from cuebench.errors import UserError
 from cuebench.options import Option
 from cuebench.registry import BUILT_IN, SCHEME, cues
@@ -128,9 +128,11 @@ def call(name: str, *images: Any, **keywords: Any) -> Any:
     except (Exception, SystemExit) as error:
         raise UserError(f"cue {name!r} failed: {type(error).__name__}: {error}", hint) from error
     image, picture = images[0], result[0] if isinstance(result, tuple) and result else result
-    if not isinstance(picture, np.ndarray) or picture.shape != image.shape or picture.dtype != image.dtype:
-        received = f"{picture.shape} {picture.dtype}" if isinstance(picture, np.ndarray) else type(picture).__name__
-        raise UserError(f"cue {name!r} returned {received}; expected an array {image.shape} {image.dtype}", hint)
+    kind = type(image) if is_tensor(image) else np.ndarray
+    if not isinstance(picture, kind) or picture.shape != image.shape or picture.dtype != image.dtype:
+        received = f"{picture.shape} {picture.dtype}" if isinstance(picture, kind) else type(picture).__name__
+        noun = "a tensor" if is_tensor(image) else "an array"
+        raise UserError(f"cue {name!r} returned {received}; expected {noun} {image.shape} {image.dtype}", hint)
     return result
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cuebench.arrays import Array
-from cuebench.cues.base import CueInfo, Rng, on_images
+from cuebench.cues.base import CueInfo, Rng, Tolerance, on_images
 from cuebench.errors import UserError
 
 ORDERS = ((0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0))
@@ -20,6 +20,7 @@ CUE = CueInfo(
     random=True,
     identity={"order": (0, 1, 2)},
     levels={"order": ORDERS},
+    device=Tolerance(),
 )
 
 
@@ -49,8 +50,18 @@ def channel_shuffle(image: Any, *, order: Sequence[int] | None = None, rng: Rng 
     if order is not None and sorted(order) != [0, 1, 2]:
         raise UserError(f"order is {order!r}", "accepted: 0, 1 and 2 in any order, or None")
 
-    def kernel(pixels: Array, *, rng: np.random.Generator) -> Array:
-        chosen = ORDERS[rng.integers(len(ORDERS))] if order is None else tuple(order)
-        return pixels if pixels.shape[2] == 1 else pixels[..., list(chosen)]
+    def chosen(rng: np.random.Generator) -> list[int]:
+        return list(ORDERS[rng.integers(len(ORDERS))] if order is None else order)
 
-    return on_images(kernel, image, random=True, rng=rng, raw=True)
+    def kernel(pixels: Array, *, rng: np.random.Generator) -> Array:
+        return pixels if pixels.shape[2] == 1 else pixels[..., chosen(rng)]
+
+    def on_device(images: Any, *, rng: Any) -> Any:
+        from cuebench.cues.on_device import per_image
+
+        if images.shape[-1] == 1:
+            return images
+        orders = per_image(chosen, rng, images.device)
+        return images.gather(3, orders[:, None, None].expand(images.shape))
+
+    return on_images(kernel, image, random=True, rng=rng, raw=True, on_device=on_device)

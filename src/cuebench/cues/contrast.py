@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cuebench.arrays import Array
-from cuebench.cues.base import CueInfo, on_images
+from cuebench.cues.base import CueInfo, Tolerance, on_images
 from cuebench.cues.grey import as_grey
 from cuebench.cues.parameters import check_number
 
@@ -16,6 +16,7 @@ CUE = CueInfo(
     reference="Geirhos et al. 2018",
     identity={"level": 1, "keep_colour": True},
     levels={"level": LEVELS},
+    device=Tolerance(1, 1e-3),
 )
 
 
@@ -47,4 +48,4 @@ def contrast(image: Any, *, level: float = 0.1, keep_colour: bool = False) -> Ar
     def kernel(pixels: Array) -> Array:
         return (1 - level) / 2 + level * as_grey(pixels, keep_colour)
 
-    return on_images(kernel, image)
+    return on_images(kernel, image, on_device=kernel)

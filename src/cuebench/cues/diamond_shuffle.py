@@ -9,7 +9,7 @@ import numpy as np
 
 from cuebench.arrays import Array
 from cuebench.cues._moves import cuts, move_pixels, shuffle_within_classes
-from cuebench.cues.base import CueInfo, Rng
+from cuebench.cues.base import CueInfo, Rng, Tolerance
 from cuebench.cues.parameters import check_whole
 
 CUE = CueInfo(
@@ -17,6 +17,7 @@ CUE = CueInfo(
     reference="Heinert et al., Shape Bias and Robustness Evaluation via Cue Decomposition",
     random=True,
     moves_mask=True,
+    device=Tolerance(),
 )
 
 
@@ -64,7 +65,15 @@ def diamond_shuffle(image: Any, *, grid: int = 8, mask: Any = None, rng: Rng = 0
         index[tiling.pixels] = np.concatenate([tiling.members(k) for k in source])
         return index.reshape(height, width)
 
-    return move_pixels(index_map, image, labels=mask, rng=rng)
+    def on_device(height: int, width: int, rngs: Any, device: Any) -> Any:
+        from cuebench.cues.on_device import per_image, to_device
+
+        tiling = _tiling(height, width, grid)
+        diamond, place = (to_device(array, device) for array in tiling.places())
+        starts = per_image(lambda rng: tiling.starts[shuffle_within_classes(tiling.forms, rng)], rngs, device)
+        return to_device(tiling.pixels, device)[starts[:, diamond] + place]
+
+    return move_pixels(index_map, image, labels=mask, rng=rng, on_device=on_device)
 
 
 class _Tiling(NamedTuple):
@@ -77,6 +86,14 @@ class _Tiling(NamedTuple):
     def members(self, number: int) -> Array:
         """Return the flat pixel indices of one diamond, in the order of its form."""
         return self.pixels[self.starts[number] : self.starts[number + 1]]
+
+    def places(self) -> tuple[Array, Array]:
+        """Return for each pixel the number of its diamond, and its place in the list of the diamond's pixels."""
+        diamond, place = np.empty_like(self.pixels), np.empty_like(self.pixels)
+        numbers = np.repeat(np.arange(len(self.forms)), np.diff(self.starts))
+        diamond[self.pixels] = numbers
+        place[self.pixels] = np.arange(len(self.pixels)) - self.starts[numbers]
+        return diamond, place
 
 
 @lru_cache(maxsize=8)

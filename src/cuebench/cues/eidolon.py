@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from cuebench.arrays import Array
-from cuebench.cues.base import CueInfo, Rng, on_images
+from cuebench.cues.base import CueInfo, Rng, Tolerance, on_images
 from cuebench.cues.grey import as_grey
 from cuebench.cues.parameters import check_number
 
@@ -22,6 +23,7 @@ CUE = CueInfo(
     random=True,
     identity={"reach": 0, "keep_colour": True},
     levels={"reach": REACHES, "coherence": COHERENCES, "grain": (GRAIN,)},
+    device=Tolerance(1, 2e-3),
 )
 
 
@@ -95,18 +97,24 @@ def eidolon(
             total += _displaced(layer, reach * field / np.hypot(coherence, 1 - coherence))
         return total
 
-    return on_images(kernel, image, random=True, rng=rng)
+    def on_device(images: Any, *, rng: Any) -> Any:
+        return _disarray(as_grey(images, keep_colour), reach, coherence, grain, rng)
+
+    return on_images(kernel, image, random=True, rng=rng, on_device=on_device)
 
 
 def _layers(image: Array) -> list[Array]:
     """Split an H×W×C image into layers that sum to it, half an octave each, up to a quarter of its size."""
-    levels = max(1, int(2 * np.log2(max(max(image.shape[:2]) / 4, 1))) + 1)
-    sigmas = [2 ** (k / 2) for k in range(levels)]
-    space = [image, *(_gaussian(image, sigma) for sigma in sigmas)]
+    space = [image, *(_gaussian(image, sigma) for sigma in _sigmas(*image.shape[:2]))]
     return [fine - coarse for fine, coarse in pairwise(space)] + [space[-1]]
 
 
-def _gaussian(array: Array, sigma: float, axes: tuple[int, int] = (0, 1)) -> Array:
+def _sigmas(height: int, width: int) -> list[float]:
+    levels = max(1, int(2 * np.log2(max(max(height, width) / 4, 1))) + 1)
+    return [2 ** (k / 2) for k in range(levels)]
+
+
+def _gaussian(array: Array, sigma: float, axes: tuple[int, ...] = (0, 1)) -> Array:
     """Blur with mirrored borders, in time that does not depend on sigma (cosine transform)."""
     from scipy.fft import dctn, idctn
 
@@ -131,3 +139,55 @@ def _displaced(layer: Array, field: Array) -> Array:
     where = np.indices(layer.shape[:2]) + field
     planes = [map_coordinates(layer[..., c], where, order=1, mode="mirror") for c in range(layer.shape[2])]
     return np.stack(planes, axis=-1)
+
+
+# ------------------------------------------------------------------------------------------------ on a device
+
+
+@lru_cache(maxsize=64)
+def _matrix(length: int, sigma: float) -> Array:
+    """Return `_gaussian` along one axis as a matrix."""
+    return _gaussian(np.eye(length), sigma, axes=(0,))
+
+
+def _disarray(grey: Any, reach: float, coherence: float, grain: float, rngs: Any) -> Any:
+    """Displace the layers of a tensor N×H×W×C."""
+    from cuebench.cues.on_device import filtered, precise
+
+    if reach == 0:
+        return grey
+    size = tuple(grey.shape[1:3])
+    grey = grey.to(precise(grey.device))
+    shared = _noise_on_device(size, grain, rngs, grey.device)
+    if coherence == 1:
+        return _displaced_on_device(grey, reach * shared)
+    space = [grey, *(filtered(grey, _matrix(size[0], s), _matrix(size[1], s)) for s in _sigmas(*size))]
+    total = 0.0
+    for layer in [fine - coarse for fine, coarse in pairwise(space)] + [space[-1]]:
+        field = coherence * shared + (1 - coherence) * _noise_on_device(size, grain, rngs, grey.device)
+        total = total + _displaced_on_device(layer, reach * field / np.hypot(coherence, 1 - coherence))
+    return total
+
+
+def _noise_on_device(size: tuple[int, ...], grain: float, rngs: Any, device: Any) -> Any:
+    """Return `_smooth_noise` of each image, N×H×W×2."""
+    from cuebench.cues.on_device import filtered, normal
+
+    drawn = normal(rngs, (2, *size), device).movedim(1, -1)
+    field = filtered(drawn, _matrix(size[0], grain), _matrix(size[1], grain))
+    return field / (field**2).mean((1, 2, 3), keepdim=True).sqrt().clamp(min=1e-12)
+
+
+def _displaced_on_device(layer: Any, field: Any) -> Any:
+    import torch
+
+    from cuebench.cues.on_device import sampled
+
+    places = []
+    for axis in (0, 1):
+        length = layer.shape[1 + axis]
+        where = torch.arange(length, device=layer.device).reshape((-1, 1) if axis == 0 else (1, -1))
+        period = max(1, 2 * length - 2)
+        folded = (where + field[..., axis]).abs() % period if length > 1 else field[..., axis] * 0
+        places.append(torch.where(folded > length - 1, period - folded, folded))
+    return sampled(layer, *places)

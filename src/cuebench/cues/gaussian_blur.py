@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cuebench.arrays import Array
-from cuebench.cues.base import CueInfo, on_images
+from cuebench.cues.base import CueInfo, Tolerance, on_images
 from cuebench.cues.parameters import check_number, check_whole
 from cuebench.errors import UserError
 
@@ -19,6 +19,7 @@ CUE = CueInfo(
     reference="Burgert et al. 2025 (suppression of texture)",
     identity={"kernel": 1},
     levels={"kernel": KERNELS},
+    device=Tolerance(1, 1e-3),
 )
 
 
@@ -67,7 +68,14 @@ def gaussian_blur(image: Any, *, kernel: int = 9, sigma: float | None = None, qu
         rows = convolve1d(pixels, weights, axis=0, mode="mirror")
         return convolve1d(rows, weights, axis=1, mode="mirror")
 
-    return on_images(blur, image)
+    def on_device(images: Any) -> Any:
+        from cuebench.cues.on_device import band, filtered
+
+        taps = tuple(weights.tolist())
+        rows, columns = (band(n, taps, mirror=True) for n in images.shape[1:3])
+        return filtered(images, rows, columns)
+
+    return on_images(blur, image, on_device=on_device)
 
 
 def _quantised(weights: Array) -> Array:

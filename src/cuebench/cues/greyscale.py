@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cuebench.arrays import Array
-from cuebench.cues.base import CueInfo, on_images
+from cuebench.cues.base import CueInfo, Tolerance, on_images
 from cuebench.cues.grey import luminance
 from cuebench.cues.parameters import check_choice, check_number
 
@@ -17,6 +17,7 @@ CUE = CueInfo(
     reference="Burgert et al. 2025 (suppression of colour)",
     identity={"alpha": 0},
     levels={"alpha": ALPHAS},
+    device=Tolerance(1, 1e-3),
 )
 
 
@@ -51,7 +52,7 @@ def greyscale(image: Any, *, alpha: float = 1.0, weights: str = "rec709") -> Arr
         grey = luminance(pixels) if weights == "rec709" or pixels.shape[-1] == 1 else _rec601(pixels)
         return (1 - alpha) * pixels + alpha * grey
 
-    return on_images(kernel, image)
+    return on_images(kernel, image, on_device=kernel)
 
 
 def _rec601(pixels: Array) -> Array:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from cuebench.arrays import Array
-from cuebench.cues.base import CueInfo, on_images
+from cuebench.cues.base import CueInfo, Tolerance, is_tensor, on_images
 from cuebench.cues.grey import MEAN_GREY, as_grey
 from cuebench.cues.low_pass import blurred
 from cuebench.cues.parameters import check_number
@@ -18,6 +18,7 @@ CUE = CueInfo(
     reference="Geirhos et al. 2018",
     identity={"sigma": math.inf, "keep_colour": True},
     levels={"sigma": SIGMAS},
+    device=Tolerance(1, 1e-3),
 )
 
 
@@ -55,6 +56,11 @@ def high_pass(image: Any, *, sigma: float = 1.5, mean: float = MEAN_GREY, keep_c
         if math.isinf(sigma):
             return grey
         difference = grey - blurred(grey, sigma)
-        return difference - difference.mean(axis=(0, 1)) + mean
+        return difference - _mean(difference) + mean
 
-    return on_images(kernel, image)
+    return on_images(kernel, image, on_device=kernel)
+
+
+def _mean(images: Any) -> Any:
+    """Return the mean of each channel, of each image."""
+    return images.mean((1, 2), keepdim=True) if is_tensor(images) else images.mean(axis=(0, 1))

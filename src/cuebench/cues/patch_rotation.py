@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from cuebench.arrays import Array
 from cuebench.cues._moves import cuts, move_pixels
-from cuebench.cues.base import CueInfo, Rng
+from cuebench.cues.base import CueInfo, Rng, Tolerance
 from cuebench.cues.parameters import check_choice, check_whole
 from cuebench.cues.patch_shuffle import BURGERT_GRIDS
 from cuebench.errors import UserError
@@ -23,6 +24,7 @@ CUE = CueInfo(
     identity={"angles": (0,)},
     moves_mask=True,
     levels={"grid": BURGERT_GRIDS},
+    device=Tolerance(),
 )
 
 
@@ -60,15 +62,35 @@ def patch_rotation(image: Any, *, grid: int = 8, angles: Sequence[int] = ANGLES,
     turns = [check_choice("angles", angle, ANGLES) // 90 for angle in angles]
 
     def index_map(height: int, width: int, rng: np.random.Generator) -> Array:
-        rows, columns = cuts(height, grid), cuts(width, grid)
-        drawn = rng.choice(turns, size=(len(rows) - 1, len(columns) - 1))
-        index = np.arange(height * width).reshape(height, width)
-        for row, column in np.ndindex(drawn.shape):
-            patch = index[rows[row] : rows[row + 1], columns[column] : columns[column + 1]]
-            quarters = int(drawn[row, column])
-            if patch.shape[0] != patch.shape[1]:
-                quarters -= quarters % 2
-            patch[...] = np.rot90(patch, quarters).copy()
-        return index
+        patch, turned = _turned(height, width, grid)
+        quarters = draw(height, width, rng)[patch]
+        return np.take_along_axis(turned, quarters[None], 0)[0].reshape(height, width)
 
-    return move_pixels(index_map, image, labels=mask, rng=rng)
+    def draw(height: int, width: int, rng: np.random.Generator) -> Array:
+        """Draw the quarter turns of each patch."""
+        return rng.choice(turns, size=(min(grid, height), min(grid, width))).reshape(-1)
+
+    def on_device(height: int, width: int, rngs: Any, device: Any) -> Any:
+        from cuebench.cues.on_device import per_image, to_device
+
+        patch, turned = (to_device(array, device) for array in _turned(height, width, grid))
+        quarters = per_image(lambda rng: draw(height, width, rng), rngs, device)
+        return turned.gather(0, quarters[:, patch])
+
+    return move_pixels(index_map, image, labels=mask, rng=rng, on_device=on_device)
+
+
+@lru_cache(maxsize=32)
+def _turned(height: int, width: int, grid: int) -> tuple[Array, Array]:
+    """Return the number of each pixel's patch (HW), and where its pixel comes from after 0 … 3 quarter turns (4×HW)."""
+    rows, columns = cuts(height, grid), cuts(width, grid)
+    patch: Array = np.empty((height, width), np.intp)
+    turned = np.stack([np.arange(height * width).reshape(height, width)] * 4)
+    for number, (row, column) in enumerate(np.ndindex(len(rows) - 1, len(columns) - 1)):
+        window = slice(rows[row], rows[row + 1]), slice(columns[column], columns[column + 1])
+        patch[window] = number
+        square = patch[window].shape[0] == patch[window].shape[1]
+        for quarters in range(1, 4):
+            possible = quarters if square else quarters - quarters % 2
+            turned[(quarters, *window)] = np.rot90(turned[(0, *window)], possible)
+    return patch.reshape(-1), turned.reshape(4, -1)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cuebench.arrays import Array
 from cuebench.cues._moves import cuts, move_pixels, shuffle_within_classes
-from cuebench.cues.base import CueInfo, Rng
+from cuebench.cues.base import CueInfo, Rng, Tolerance
 from cuebench.cues.parameters import check_whole
 
 GRID = 8
@@ -23,6 +24,7 @@ CUE = CueInfo(
     identity={"grid": 1},
     moves_mask=True,
     levels={"grid": BURGERT_GRIDS},
+    device=Tolerance(),
 )
 
 
@@ -58,15 +60,35 @@ def patch_shuffle(image: Any, *, grid: int = GRID, mask: Any = None, rng: Rng = 
     check_whole("grid", grid)
 
     def index_map(height: int, width: int, rng: np.random.Generator) -> Array:
-        rows, columns = cuts(height, grid), cuts(width, grid)
-        tall, wide = np.diff(rows), np.diff(columns)
-        sizes = np.stack(np.meshgrid(tall, wide, indexing="ij"), axis=-1).reshape(-1, 2)
-        source = shuffle_within_classes(sizes, rng)
-        row, column = source // len(wide), source % len(wide)
-        # The number of each pixel's patch.
-        patch = np.repeat(np.arange(len(tall)), tall)[:, None] * len(wide) + np.repeat(np.arange(len(wide)), wide)
-        down = (rows[row] - rows[np.arange(len(source)) // len(wide)])[patch]
-        right = (columns[column] - columns[np.arange(len(source)) % len(wide)])[patch]
-        return np.arange(height * width).reshape(height, width) + down * width + right
+        patches = _patches(height, width, grid)
+        return np.arange(height * width).reshape(height, width) + patches.shifts(rng)[patches.number]
 
-    return move_pixels(index_map, image, labels=mask, rng=rng)
+    def on_device(height: int, width: int, rngs: Any, device: Any) -> Any:
+        from cuebench.cues.on_device import per_image, shifted, to_device
+
+        patches = _patches(height, width, grid)
+        return shifted(per_image(patches.shifts, rngs, device), to_device(patches.number.reshape(-1), device))
+
+    return move_pixels(index_map, image, labels=mask, rng=rng, on_device=on_device)
+
+
+class _Patches(NamedTuple):
+    """The grid of one image size: flat index of each patch's corner, its size, and the number of each pixel's patch."""
+
+    corner: Array
+    size: Array
+    number: Array
+
+    def shifts(self, rng: np.random.Generator) -> Array:
+        """Draw for each patch how far away, in flat indices, the patch lies that it shows."""
+        return self.corner[shuffle_within_classes(self.size, rng)] - self.corner
+
+
+@lru_cache(maxsize=32)
+def _patches(height: int, width: int, grid: int) -> _Patches:
+    rows, columns = cuts(height, grid), cuts(width, grid)
+    tall, wide = np.diff(rows), np.diff(columns)
+    corner = (rows[:-1, None] * width + columns[:-1]).reshape(-1)
+    size = np.stack(np.meshgrid(tall, wide, indexing="ij"), axis=-1).reshape(-1, 2)
+    number = np.repeat(np.arange(len(tall)), tall)[:, None] * len(wide) + np.repeat(np.arange(len(wide)), wide)
+    return _Patches(corner, size, number)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from cuebench.arrays import Array
-from cuebench.cues.base import CueInfo, Rng, on_images
+from cuebench.cues.base import CueInfo, Rng, Tolerance, on_images
 from cuebench.cues.grey import as_grey
 from cuebench.cues.parameters import check_choice, check_number
 
@@ -20,6 +21,7 @@ CUE = CueInfo(
     random=True,
     identity={"width": 0, "keep_colour": True},
     levels={"width": WIDTHS, "mode": MODES},
+    device=Tolerance(1, 1e-3),
 )
 
 
@@ -68,7 +70,11 @@ def phase_noise(
         shifts = draw(grey.shape[0], grey.shape[1], np.deg2rad(width), rng)
         return noisy(grey, shifts).real
 
-    return on_images(kernel, image, random=True, rng=rng)
+    def on_device(images: Any, *, rng: Any) -> Any:
+        arrange = _published_on_device if mode == "faithful" else _antisymmetric_on_device
+        return _noisy_on_device(as_grey(images, keep_colour), arrange, np.deg2rad(width), rng)
+
+    return on_images(kernel, image, random=True, rng=rng, on_device=on_device)
 
 
 def noisy(image: Array, shifts: Array) -> Array:
@@ -94,3 +100,40 @@ def published_shifts(height: int, width: int, limit: float, rng: np.random.Gener
     middle = np.zeros(count % 2)
     centred[1:, 1:] = np.concatenate([drawn, middle, -drawn]).reshape(height - 1, width - 1)
     return np.fft.ifftshift(centred)
+
+
+def _noisy_on_device(grey: Any, arrange: Callable[..., Any], limit: float, rngs: Any) -> Any:
+    """Return the real part of `noisy` for a tensor N×H×W×C."""
+    import torch
+
+    from cuebench.cues.on_device import precise
+
+    shifts = arrange(*grey.shape[1:3], limit, rngs, grey.device)
+    planes = grey.to(precise(grey.device)).movedim(-1, 1)
+    turned = torch.fft.fft2(planes) * torch.polar(torch.ones_like(shifts), shifts)[:, None]
+    return torch.fft.ifft2(turned).real.movedim(1, -1)
+
+
+def _antisymmetric_on_device(height: int, width: int, limit: float, rngs: Any, device: Any) -> Any:
+    import torch
+
+    from cuebench.cues.on_device import uniform
+
+    number = torch.arange(height * width, device=device).reshape(height, width)
+    opposite = number.flip(0, 1).roll((1, 1), (0, 1))
+    drawn = uniform(rngs, (height, width), device) * (2 * limit) - limit
+    mirrored = drawn.reshape(len(drawn), -1)[:, opposite]
+    return torch.where(number < opposite, drawn, torch.where(number > opposite, -mirrored, 0.0))
+
+
+def _published_on_device(height: int, width: int, limit: float, rngs: Any, device: Any) -> Any:
+    import torch
+
+    from cuebench.cues.on_device import uniform
+
+    count = (height - 1) * (width - 1)
+    drawn = uniform(rngs, (count // 2,), device) * (2 * limit) - limit
+    centred = drawn.new_zeros(len(drawn), height, width)
+    middle = drawn.new_zeros(len(drawn), count % 2)
+    centred[:, 1:, 1:] = torch.cat([drawn, middle, -drawn], 1).reshape(len(drawn), height - 1, width - 1)
+    return torch.fft.ifftshift(centred, dim=(1, 2))

@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 
 from cuebench.arrays import Array
-from cuebench.cues.base import CueInfo, as_batch, on_images
+from cuebench.cues.base import CueInfo, Tolerance, as_batch, on_images
 from cuebench.cues.grey import as_grey, luminance
 from cuebench.cues.parameters import check_number
 from cuebench.errors import UserError
 
-CUE = CueInfo(kind="corruption", reference="Geirhos et al. 2018")
+CUE = CueInfo(
+    kind="corruption",
+    reference="Geirhos et al. 2018",
+    device=Tolerance(1, 1e-3),
+)
 
 
 def power_equalisation(image: Any, *, spectrum: Any = None, exponent: float = 1.0, keep_colour: bool = False) -> Array:
@@ -53,15 +57,15 @@ def power_equalisation(image: Any, *, spectrum: Any = None, exponent: float = 1.
         transform = np.fft.fft2(grey, axes=(0, 1))
         if common is None:
             amplitude = _natural(transform, exponent)
-        elif common.shape != grey.shape[:2]:
-            raise UserError(
-                f"spectrum has shape {common.shape}, the image {grey.shape[:2]}", "compute it at the image's size"
-            )
         else:
+            _check_size(common, grey.shape[:2])
             amplitude = common[..., None]
         return np.fft.ifft2(amplitude * np.exp(1j * np.angle(transform)), axes=(0, 1)).real
 
-    return on_images(kernel, image)
+    def on_device(images: Any) -> Any:
+        return _equalised_on_device(as_grey(images, keep_colour), common, exponent)
+
+    return on_images(kernel, image, on_device=on_device)
 
 
 def mean_spectrum(images: Iterable[Any]) -> Array:
@@ -82,12 +86,42 @@ def mean_spectrum(images: Iterable[Any]) -> Array:
 
 def _natural(transform: Array, exponent: float) -> Array:
     """Return amplitudes ∝ f^−exponent with the mean and the variance of each channel."""
-    height, width = transform.shape[:2]
-    frequency = np.hypot(np.fft.fftfreq(height)[:, None], np.fft.fftfreq(width)[None, :])
-    frequency[0, 0] = np.inf if exponent else 1.0
-    shape = frequency[..., None] ** -exponent
-    shape[0, 0] = 0
+    shape = _fall(transform.shape[:2], exponent)[..., None]
     power = (np.abs(transform) ** 2).sum(axis=(0, 1)) - np.abs(transform[0, 0]) ** 2
     amplitude = shape * np.sqrt(np.maximum(power, 0) / max(float((shape**2).sum()), 1e-12))
     amplitude[0, 0] = np.abs(transform[0, 0])
     return amplitude
+
+
+def _fall(size: tuple[int, ...], exponent: float) -> Array:
+    """Return f^−exponent, 0 for the mean."""
+    height, width = size
+    frequency = np.hypot(np.fft.fftfreq(height)[:, None], np.fft.fftfreq(width)[None, :])
+    frequency[0, 0] = np.inf if exponent else 1.0
+    shape: Array = frequency**-exponent
+    shape[0, 0] = 0
+    return shape
+
+
+def _check_size(common: Array, size: tuple[int, ...]) -> None:
+    if common.shape != tuple(size):
+        raise UserError(f"spectrum has shape {common.shape}, the image {size}", "compute it at the image's size")
+
+
+def _equalised_on_device(grey: Any, common: Array | None, exponent: float) -> Any:
+    import torch
+
+    from cuebench.cues.on_device import precise, to_device
+
+    transform = torch.fft.fft2(grey.to(precise(grey.device)).movedim(-1, 1))
+    size = tuple(grey.shape[1:3])
+    if common is not None:
+        _check_size(common, size)
+        amplitude = to_device(common, grey.device).expand(transform.shape)
+    else:
+        shape = to_device(_fall(size, exponent), grey.device)
+        own = transform.abs()
+        power = (own**2).sum((-2, -1), keepdim=True) - own[..., :1, :1] ** 2
+        amplitude = shape * torch.sqrt(power.clamp(min=0) / (shape**2).sum().clamp(min=1e-12))
+        amplitude[..., 0, 0] = own[..., 0, 0]
+    return torch.fft.ifft2(torch.polar(amplitude.contiguous(), transform.angle())).real.movedim(1, -1)

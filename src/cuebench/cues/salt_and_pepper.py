@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cuebench.arrays import Array
-from cuebench.cues.base import CueInfo, Rng, on_images
+from cuebench.cues.base import CueInfo, Rng, Tolerance, on_images
 from cuebench.cues.grey import as_grey
 from cuebench.cues.parameters import check_number
 
@@ -20,6 +20,7 @@ CUE = CueInfo(
     random=True,
     identity={"probability": 0, "contrast": 1, "keep_colour": True},
     levels={"probability": PROBABILITIES},
+    device=Tolerance(1, 1e-3),
 )
 
 
@@ -62,4 +63,11 @@ def salt_and_pepper(
         black = np.where(draw < probability / 2, 0.0, grey)
         return np.where(draw >= 1 - probability / 2, 1.0, black)
 
-    return on_images(kernel, image, random=True, rng=rng)
+    def on_device(images: Any, *, rng: Any) -> Any:
+        from cuebench.cues.on_device import uniform
+
+        grey: Any = (1 - contrast) / 2 + contrast * as_grey(images, keep_colour)
+        draw = uniform(rng, (*images.shape[1:3], 1), images.device)
+        return grey.masked_fill(draw < probability / 2, 0.0).masked_fill(draw >= 1 - probability / 2, 1.0)
+
+    return on_images(kernel, image, random=True, rng=rng, on_device=on_device)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cuebench.arrays import Array
-from cuebench.cues.base import CueInfo, as_batch
+from cuebench.cues.base import CueInfo, Tolerance, as_batch, is_tensor
 
 CENTRE = 0.5
 """Grey level that stands for 'no difference'."""
@@ -15,6 +15,7 @@ CUE = CueInfo(
     reference="Heinert et al., Shape Bias and Robustness Evaluation via Cue Decomposition (tex.EED)",
     quick={"steps": 2},
     passes_to="eed",
+    device=Tolerance(1, 5e-3),
 )
 
 
@@ -54,5 +55,9 @@ def texture_residual(image: Any, **eed_options: Any) -> Array:
     """
     from cuebench.cues.eed import eed
 
+    if is_tensor(image):
+        from cuebench.cues.on_device import on_tensor
+
+        return on_tensor(lambda images: images - eed(images, **eed_options) + CENTRE, image, None)
     batch, layout = as_batch(image)
     return layout.restore(batch - as_batch(eed(batch, **eed_options))[0] + CENTRE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuebench.cues.base import CueInfo, Rng
+from cuebench.cues.base import CueInfo, Rng, Tolerance
 from cuebench.cues.patch_shuffle import GRID
 from cuebench.cues.patch_shuffle import patch_shuffle as _patch_shuffle
 from cuebench.cues.texture_residual import texture_residual as _texture_residual
@@ -16,6 +16,7 @@ CUE = CueInfo(
     moves_mask=True,
     quick={"steps": 2},
     passes_to="eed",
+    device=Tolerance(1, 5e-3),
 )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cuebench.arrays import Array
-from cuebench.cues.base import CueInfo, Rng, on_images
+from cuebench.cues.base import CueInfo, Rng, Tolerance, on_images
 from cuebench.cues.grey import as_grey
 from cuebench.cues.parameters import check_number
 
@@ -20,6 +20,7 @@ CUE = CueInfo(
     random=True,
     identity={"width": 0, "contrast": 1, "keep_colour": True},
     levels={"width": WIDTHS},
+    device=Tolerance(1, 1e-3),
 )
 
 
@@ -58,4 +59,10 @@ def uniform_noise(
         grey = (1 - contrast) / 2 + contrast * as_grey(pixels, keep_colour)
         return grey + rng.uniform(-width, width, size=grey.shape)
 
-    return on_images(kernel, image, random=True, rng=rng)
+    def on_device(images: Any, *, rng: Any) -> Any:
+        from cuebench.cues.on_device import uniform
+
+        grey = (1 - contrast) / 2 + contrast * as_grey(images, keep_colour)
+        return grey + (uniform(rng, grey.shape[1:], grey.device) * (2 * width) - width)
+
+    return on_images(kernel, image, random=True, rng=rng, on_device=on_device)

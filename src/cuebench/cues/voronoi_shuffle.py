@@ -8,7 +8,7 @@ import numpy as np
 
 from cuebench.arrays import Array
 from cuebench.cues._moves import move_pixels
-from cuebench.cues.base import CueInfo, Rng
+from cuebench.cues.base import CueInfo, Rng, Tolerance
 from cuebench.cues.parameters import check_whole
 
 SITES = 32
@@ -23,6 +23,7 @@ CUE = CueInfo(
     identity={"sites": 1},
     moves_mask=True,
     levels={"sites": ABLATION_SITES},
+    device=Tolerance(),
 )
 
 TILES = 16
@@ -81,7 +82,18 @@ def voronoi_shuffle(image: Any, *, sites: int = SITES, mask: Any = None, rng: Rn
         offset = (down * width + right).astype(np.intp)
         return np.arange(height * width).reshape(height, width) + offset[cell]
 
-    return move_pixels(index_map, image, labels=mask, rng=rng)
+    def on_device(height: int, width: int, rngs: Any, device: Any) -> Any:
+        from cuebench.cues.on_device import per_image, shifted, to_device
+
+        points = per_image(
+            lambda rng: rng.choice(height * width, size=min(sites, height * width), replace=False), rngs, device
+        )
+        cell = _nearest_on_device(height, width, points // width, points % width)
+        boxes = _boxes_on_device(cell, height, width, points.shape[1]).cpu().numpy()
+        down, right = np.stack([_drawn_shifts(box, (height, width), rng) for box, rng in zip(boxes, rngs)], axis=1)
+        return shifted(to_device(down * width + right, device), cell)
+
+    return move_pixels(index_map, image, labels=mask, rng=rng, on_device=on_device)
 
 
 def nearest_site(height: int, width: int, ys: Array, xs: Array) -> Array:
@@ -132,7 +144,41 @@ def _shifts(cell: Array, count: int, rng: np.random.Generator) -> tuple[Array, A
     from scipy.ndimage import find_objects
 
     boxes = np.array([[(s.start, s.stop) for s in box] for box in find_objects(cell + 1, max_label=count)])
-    lengths = np.array(cell.shape)
+    down, right = _drawn_shifts(boxes, cell.shape, rng)
+    return down, right
+
+
+def _drawn_shifts(boxes: Array, size: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Draw shifts (down, right) × cells for bounding boxes cells × axis × (start, stop)."""
     # integers(low, high) draws from [low, high): up to −start, down to length − stop.
-    shift = rng.integers(-boxes[:, :, 0], lengths - boxes[:, :, 1] + 1)
-    return shift[:, 0], shift[:, 1]
+    return rng.integers(-boxes[:, :, 0], np.array(size) - boxes[:, :, 1] + 1).T
+
+
+def _nearest_on_device(height: int, width: int, ys: Any, xs: Any) -> Any:
+    """Return `nearest_site` for sites N×K, as N×HW."""
+    import torch
+
+    count = ys.shape[1]
+    dtype = torch.int32 if (height**2 + width**2) * count < 2**31 else torch.int64
+    rows, columns = (torch.arange(n, device=ys.device) for n in (height, width))
+    best = torch.full((len(ys), height, width), torch.iinfo(dtype).max, dtype=dtype, device=ys.device)
+    for k in range(count):
+        down = ((rows - ys[:, k, None]) ** 2 * count + k).to(dtype)
+        across = ((columns - xs[:, k, None]) ** 2 * count).to(dtype)
+        torch.minimum(best, down[:, :, None] + across[:, None, :], out=best)
+    return (best % count).reshape(len(ys), -1).long()
+
+
+def _boxes_on_device(cell: Any, height: int, width: int, count: int) -> Any:
+    """Return the bounding boxes N × cells × axis × (start, stop) of cells N×HW."""
+    import torch
+
+    pixel = torch.arange(height * width, device=cell.device)
+    bounds = []
+    for length, place in ((height, pixel // width), (width, pixel % width)):
+        there = torch.zeros(len(cell), count * length, dtype=torch.bool, device=cell.device)
+        there.scatter_(1, cell * length + place, True)
+        there, places = there.reshape(-1, count, length), torch.arange(length, device=cell.device)
+        first, last = torch.where(there, places, length).amin(2), torch.where(there, places, -1).amax(2)
+        bounds.append(torch.stack([first, last + 1], -1))
+    return torch.stack(bounds, 2)

@@ -26,6 +26,31 @@ REQUIRED = ("name", "kind", "fingerprint", "preprocess", "labels", "capabilities
 """What every observer has."""
 
 
+class SharedImages:
+    """Images that several observers are shown, one after the other.
+
+    Parameters
+    ----------
+    images : uint8 array N×H×W×3
+        Nobody may change them.
+
+    Attributes
+    ----------
+    images : uint8 array
+        Read-only.
+    memory : uint8 array
+        The same, for libraries that take no read-only memory (and do not change it).
+    copies : dict
+        Device → what an observer has made of them there: a network that has the same input uses it again.
+    """
+
+    def __init__(self, images: Pixels) -> None:
+        self.memory = images
+        self.images = images.view()
+        self.images.flags.writeable = False
+        self.copies: dict[Any, Any] = {}
+
+
 @dataclass(frozen=True)
 class Batch:
     """What an observer is shown at once.
@@ -36,10 +61,14 @@ class Batch:
         The stimuli. Only ideal and recorded observers may look at the truth in here.
     images : uint8 array N×H×W×3 or None
         After the observer's own geometry, before its normalisation; None for observers without ``preprocess``.
+    shared, first : SharedImages or None, int
+        What ``images`` are a part of, and where they begin there; None: they are shown to one observer only.
     """
 
     stimuli: Sequence[Stimulus]
     images: Pixels | None = None
+    shared: SharedImages | None = None
+    first: int = 0
 
     def __len__(self) -> int:
         return len(self.stimuli)
@@ -143,6 +172,18 @@ class ObserverBase:
     def respond(self, batch: Batch, needs: Sequence[Capability]) -> Answers:
         """Answer a batch with (at least) the columns named in ``needs``."""
         raise NotImplementedError
+
+    def submit(self, batch: Batch, needs: Sequence[Capability]) -> Callable[[], Answers]:
+        """Begin to answer a batch; what is returned waits for the answers.
+
+        An observer on a device of its own overrides this: the next batch can then begin before this one has ended.
+        """
+        answers = self.respond(batch, needs)
+        return lambda: answers
+
+    def compile(self, ask: Callable[[], object]) -> bool:
+        """Make itself faster at the cost of some time now; ``ask`` shows it something. False: it cannot."""
+        return False
 
     def release(self) -> None:
         """Go to the main memory until the next answer, so that another observer fits the device."""

@@ -82,6 +82,10 @@ class Geometry:
             image = _centre(image, *self.size, self.centre)
         return np.ascontiguousarray(image)
 
+    def keeps(self, size: tuple[int, int]) -> bool:
+        """Tell whether an image of this height and width comes back as it is."""
+        return size == self.size and _goal((size[1], size[0]), self.resize) == (size[1], size[0])
+
     def _does_not_fit(self, goal: tuple[int, int]) -> UserError:
         return UserError(
             f"an image of {goal[0]}×{goal[1]} does not fit the input {self.size[1]}×{self.size[0]}",

@@ -1,16 +1,26 @@
 """The engine: show stimuli to observers, store what they answer.
 
-It streams. A batch of stimuli is decoded once in worker processes for all observers that still need it; each observer
-answers, the answers become a shard, and the pixels are forgotten. At any instruction the process may die: what is on
-disk is whole batches, and the same command continues after them. Before it does, it asks for a few of the stored
-answers again; where others come, the stored ones are set aside and everything is asked anew (``again.py``).
+It is a pipeline, cut into *shards* of stimuli, the units of storage. While one shard is being answered, the next ones
+are decoded in worker processes, into shared memory and once for all observers that still need them, and the ones before
+are checked and written by threads::
+
+    workers: decode ──▶ shared memory ──▶ this thread: copy to the device, forward pass ──▶ threads: check, write
+
+Observers are shown a shard in *batches* that suit their device. At any instruction the process may die: what is on disk
+is whole shards, and the same command continues after them. Before it does, it asks for a few of the stored answers
+again; where others come, the stored ones are set aside and everything is asked anew (``again.py``).
 """
 
 from __future__ import annotations
 
+import sys
+import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count, groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -19,28 +29,43 @@ from cuebench.arrays import Pixels
 from cuebench.errors import all_problems
 from cuebench.observers.preprocess import Geometry
 from cuebench.responses.again import Difference, Examiner, first_asked_twice, note_of
-from cuebench.responses.device import Device
+from cuebench.responses.device import Device, fitting_batch
 from cuebench.responses.events import OnEvent
 from cuebench.responses.job import Job, Pieces, Progress
-from cuebench.responses.pictures import BatchPictures, DecodePool, first_picture
-from cuebench.responses.store import batches
+from cuebench.responses.pictures import BatchPictures, Cached, DecodePool, first_picture, image_bytes
+from cuebench.responses.pixel_cache import PixelCache
+from cuebench.responses.store import SHARD, Columns, batches
 from cuebench.types import Stimulus, StimulusSet
 
 _OF_A_MODEL = (Exception, SystemExit)
 """What a broken model raises: it is a row of the result, the others go on. A model may even end Python."""
-PREFETCH = 3
-"""Batches decoded ahead of the slowest observer; bounds the memory."""
+PIXELS_IN_MEMORY = 1 << 30
+"""Bytes of pixels that are decoded, or being decoded, at once; two shards are, whatever they take."""
+MOST_SHARDS = 8
+"""Shards between decoding and storing at once; more would only take memory."""
+ANSWERED_AHEAD = 3
+"""Shards whose answers are still on their way from the device, or to the disk, when the next one is answered."""
+COMPILE_FROM = 300
+"""Seconds of answers from which compiling a network pays: it takes a minute and makes it a quarter faster, or so."""
+WRITERS = 4
+"""Threads that check and write answers: mostly they wait for the disk."""
+SWITCH = 0.0005
+"""Seconds after which a thread of Python gives way to another: the one that feeds the device must not wait for those
+that speak with the workers."""
 
 
 def collect(
     jobs: Sequence[Job],
     pool: DecodePool,
     *,
-    batch_size: int = 32,
+    shard_size: int = SHARD,
+    pieces: Pieces | None = None,
     allow_unreadable: float = 0.01,
     on_event: OnEvent,
     progress: Progress | None = None,
     device: Device | None = None,
+    cache: PixelCache | None = None,
+    compiling: bool = False,
     seed: int = 0,
 ) -> Progress:
     """Answer everything that is not yet stored.
@@ -51,9 +76,10 @@ def collect(
         What to do; jobs that share a stimulus set are served by the same decoded images.
     pool : DecodePool
         Worker processes that decode.
-    batch_size : int
-        Stimuli in a batch and in a shard. An observer that runs out of memory gets smaller pieces of a batch; the
-        shards stay the same.
+    shard_size : int
+        Stimuli in a stored file.
+    pieces : Pieces, optional
+        How many stimuli each observer is shown at once; chosen for its device where nothing is said.
     allow_unreadable : float
         Share of a stimulus set that may be unreadable before the run stops.
     on_event : callable
@@ -62,13 +88,17 @@ def collect(
         Where to record what was done: for a caller that wants to know it when an error ends the run.
     device : Device, optional
         Which observers are on the device already; those that do not fit together are asked in turns.
+    cache : PixelCache, optional
+        Where decoded pixels are kept for the next time.
+    compiling : bool
+        Compile networks whose answers take longer than ``COMPILE_FROM`` seconds.
     seed : int
         Draws the stored answers that are asked for again.
     """
     progress = progress or Progress(on_event)
     progress.total = sum(len(job.stimuli) for job in jobs)
     progress.tell("start", f"{progress.total:,} answers to collect")
-    shared = _Shared(batch_size, progress, Pieces(batch_size), device or Device())
+    shared = _Shared(shard_size, progress, Pieces() if pieces is None else pieces, device or Device(), cache, compiling)
     streams = []
     for _, group in groupby(sorted(jobs, key=_set_of), key=_set_of):
         jobs_of_set = list(group)
@@ -84,10 +114,21 @@ def collect(
         stream.forget(outdated)
     for stream in streams:
         stream.probe()
-    for stream in streams:
-        for fitting in shared.device.groups(stream.jobs):
-            stream.serve_all(fitting, pool)
+    with _switching(SWITCH), ThreadPoolExecutor(WRITERS, "cuebench-writer") as writers:
+        for stream in streams:
+            for fitting in shared.device.groups(stream.jobs):
+                stream.serve_all(fitting, pool, writers)
     return progress
+
+
+@contextmanager
+def _switching(seconds: float) -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(seconds)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def _set_of(job: Job) -> str:
@@ -97,19 +138,28 @@ def _set_of(job: Job) -> str:
 class _Shared(NamedTuple):
     """What the streams of all stimulus sets have in common."""
 
-    batch_size: int
+    shard_size: int
     progress: Progress
     pieces: Pieces
     device: Device
+    cache: PixelCache | None
+    compiling: bool
 
 
-class _Waiting(NamedTuple):
-    """A batch that is being decoded, and the jobs that wait for it."""
+class _Shard(NamedTuple):
+    """Some stimuli that are being decoded, and the jobs that wait for them."""
 
     start: int
-    batch: Sequence[Stimulus]
+    stimuli: Sequence[Stimulus]
     jobs: list[Job]
     pictures: BatchPictures
+
+
+class _Answered(NamedTuple):
+    """A shard that has been shown: its answers are being checked and written."""
+
+    shard: _Shard
+    written: list[tuple[Job, Future[BaseException | None]]]
 
 
 class _Unreadable:
@@ -149,13 +199,15 @@ class _Stream:
     """Job → where the batches begin that it has not answered."""
     first_pictures: dict[Geometry, tuple[Stimulus, Pixels] | None] = field(default_factory=dict)
     """Geometry → the picture to probe with."""
+    done: dict[Job, int] = field(default_factory=dict)
+    """Job → how many of its stimuli have been asked, or are stored."""
 
     def find_missing(self) -> None:
         """Look what is stored, and which stimuli could not be shown then; too many of them end the run at once."""
         for job in self.jobs:
             job.shards.open()
             self.missing[job] = set()
-            for start, batch in batches(self.stimuli.stimuli, self.shared.batch_size):
+            for start, batch in batches(self.stimuli.stimuli, self.shared.shard_size):
                 errors = job.shards.stored(batch)
                 if errors is None:
                     self.missing[job].add(start)
@@ -166,14 +218,14 @@ class _Stream:
     def ask_again(self, examiner: Examiner, outdated: dict[Path, Path]) -> None:
         """Compare stored answers with those of now; add folders that are set aside to ``outdated``, with new names."""
         for job in list(self.jobs):
-            all_batches = batches(self.stimuli.stimuli, self.shared.batch_size)
+            all_batches = batches(self.stimuli.stimuli, self.shared.shard_size)
             stored = {start: batch for start, batch in all_batches if start not in self.missing[job]}
             if not stored or job.shards.folder in outdated:
                 continue
             try:
                 verdict = examiner.examine(job, stored)
             except _OF_A_MODEL as error:
-                self._drop(job, 0, error)
+                self._drop(job, error)
                 continue
             job.record.asked_again = verdict.difference.record()
             self._note(job, verdict.note)
@@ -199,7 +251,7 @@ class _Stream:
         for job in self.jobs:
             if job.shards.folder in outdated:
                 job.shards.open()
-                self.missing[job] = {start for start, _ in batches(self.stimuli.stimuli, self.shared.batch_size)}
+                self.missing[job] = {start for start, _ in batches(self.stimuli.stimuli, self.shared.shard_size)}
                 job.record.asked_again = {**job.record.asked_again, "set_aside": outdated[job.shards.folder].name}
 
     def _note(self, job: Job, note: str) -> None:
@@ -218,52 +270,161 @@ class _Stream:
                     if picture:
                         self.shared.device.admit(job.observer)
                         job.probe(*picture)
+                        pieces = self.shared.pieces
+                        ask = partial(job.probe, *picture)
+                        if not pieces.batch_size and job.observer.name not in pieces:
+                            pieces[job.observer.name] = fitting_batch(job.observer, ask)
+                        if self.shared.compiling:
+                            self._compile(job, ask)
             except _OF_A_MODEL as error:
-                self._drop(job, 0, error)
+                self._drop(job, error)
             else:
                 self.shared.progress.tell("probe", f"{job.observer.name} answers", observer=job.observer.name)
 
-    def _drop(self, job: Job, start: int, error: BaseException) -> None:
-        self.jobs.remove(job)
-        self.shared.progress.total -= len(job.stimuli) - start
-        self.shared.progress.fail(job, error)
+    def _compile(self, job: Job, ask: Callable[[int], object]) -> None:
+        """Compile a network whose answers will take long enough; how long is measured."""
+        count = self.shared.pieces.of(job.observer)
+        ask(count)
+        begin = time.perf_counter()
+        ask(count)
+        left = sum(len(s) for start, s in batches(self.stimuli.stimuli, self.shared.shard_size)
+                   if start in self.missing[job])  # fmt: skip
+        seconds = (time.perf_counter() - begin) * left / count
+        name = job.observer.name
+        if job.needs != ("logits",) or seconds < COMPILE_FROM:
+            why = f"{seconds:,.0f} s of answers, pays from {COMPILE_FROM}" if job.needs == ("logits",) else "features"
+            self.shared.progress.tell("notice", f"{name} is not compiled ({why})")
+            return
+        for number in range(1 + len(job.others)):
+            asked = job.on_device(number)
+            compiled = asked.observer.compile(partial(asked.probe, *self._picture(job), count))
+            self.shared.progress.tell("notice", f"{name} is {'compiled' if compiled else 'not compiled: it failed'}")
 
-    def serve_all(self, group: list[Job], pool: DecodePool) -> None:
-        """Serve all batches to jobs whose observers fit the device together, decoding ahead."""
+    def _picture(self, job: Job) -> tuple[Stimulus, Pixels]:
+        assert job.geometry is not None
+        picture = self.first_pictures[job.geometry]
+        assert picture is not None
+        return picture
+
+    def _drop(self, job: Job, error: BaseException) -> None:
+        """Go on without a job: its observer has failed."""
+        if job in self.jobs:
+            self.jobs.remove(job)
+            self.shared.progress.total -= len(job.stimuli) - self.done.get(job, 0)
+            self.shared.progress.fail(job, error)
+
+    def _advance(self, job: Job, count: int) -> None:
+        self.done[job] = self.done.get(job, 0) + count
+        self.shared.progress.done += count
+
+    def serve_all(self, group: list[Job], pool: DecodePool, writers: ThreadPoolExecutor) -> None:
+        """Show all shards to jobs whose observers fit the device together, decoding ahead and writing behind."""
         progress = self.shared.progress
-        waiting: deque[_Waiting] = deque()
-        for start, batch in batches(self.stimuli.stimuli, self.shared.batch_size):
-            remaining = [job for job in group if job in self.jobs]
-            jobs = [job for job in remaining if start in self.missing[job]]
-            if len(jobs) < len(remaining):
-                progress.done += (len(remaining) - len(jobs)) * len(batch)
-                progress.tell("batch", "already stored")
-            if jobs:
-                geometries = [job.geometry for job in jobs]
-                pictures = BatchPictures.request(pool, self.stimuli.root, batch, geometries)
-                waiting.append(_Waiting(start, batch, jobs, pictures))
-            if len(waiting) > PREFETCH:
-                self._serve(waiting.popleft())
-        while waiting:
-            self._serve(waiting.popleft())
+        decoding: deque[_Shard] = deque()
+        answered: deque[_Answered] = deque()
+        geometries = [job.geometry for job in group]
+        pinned = any(str(job.observer.device).startswith("cuda") for job in group)
+        behind = ANSWERED_AHEAD + max((len(job.others) for job in group), default=0)
+        ahead = max(1, self._shards_in_memory(group) - behind)
+        pool.empty()
+        try:
+            for start, stimuli in batches(self.stimuli.stimuli, self.shared.shard_size):
+                remaining = [job for job in group if job in self.jobs]
+                jobs = [job for job in remaining if start in self.missing[job]]
+                for job in remaining:
+                    if job not in jobs:
+                        self._advance(job, len(stimuli))
+                if len(jobs) < len(remaining):
+                    progress.tell("batch", "already stored")
+                if jobs:
+                    wanted = [g for g, job in zip(geometries, group) if job in jobs]
+                    pictures = BatchPictures.request(
+                        pool, self.stimuli.root, stimuli, wanted, pinned=pinned, cached=self._cached(stimuli, jobs)
+                    )
+                    decoding.append(_Shard(start, stimuli, jobs, pictures))
+                if len(decoding) > ahead:
+                    answered.append(self._answer(decoding.popleft(), writers))
+                if len(answered) > behind:
+                    self._settle(answered.popleft())
+            while decoding or answered:
+                if decoding:
+                    answered.append(self._answer(decoding.popleft(), writers))
+                if len(answered) > behind or not decoding:
+                    self._settle(answered.popleft())
+        finally:
+            # After an error: no thread may write on while the caller says how far it came.
+            for _, future in (pair for shard in answered for pair in shard.written):
+                if not future.cancel():
+                    future.exception()
 
-    def _serve(self, decoded: _Waiting) -> None:
-        """Let every waiting observer answer one batch, and store the answers."""
-        errors = decoded.pictures.unreadable()
-        self.unreadable.add(decoded.batch, errors)
+    def _cached(self, stimuli: Sequence[Stimulus], jobs: Sequence[Job]) -> Cached | None:
+        """Return where the pixels of a shard are kept, if anywhere."""
+        cache = self.shared.cache
+        if cache is None:
+            return None
+        paths = {}
+        for job in jobs:
+            if job.geometry is not None and job.geometry not in paths:
+                preprocess = job.shards.key.preprocess or {}
+                paths[job.geometry] = cache.path(stimuli, job.geometry, preprocess.get("recipes", {}))
+        return Cached(cache, paths) if paths else None
+
+    def _shards_in_memory(self, group: Sequence[Job]) -> int:
+        """Return how many shards may be between decoding and storing."""
+        size = sum(image_bytes(g) for g in {job.geometry for job in group} if g) * self.shared.shard_size
+        return max(2, min(MOST_SHARDS, PIXELS_IN_MEMORY // max(size, 1)))
+
+    def _answer(self, shard: _Shard, writers: ThreadPoolExecutor) -> _Answered:
+        """Show a shard to every observer that waits for it."""
+        errors = shard.pictures.unreadable()
+        self.unreadable.add(shard.stimuli, errors)
         self.unreadable.check()
-        for job in [job for job in decoded.jobs if job in self.jobs]:
+        written = []
+        for job in [job for job in shard.jobs if job in self.jobs]:
             hidden = errors if job.geometry else {}
             try:
-                images = decoded.pictures.of(job.geometry) if job.geometry else None
-                self.shared.device.admit(job.observer)
-                columns = job.answer(decoded.batch, hidden, images, self.shared.pieces)
-                if decoded.start == 0:
-                    twice = first_asked_twice(job, decoded.batch, hidden, images, columns, self.shared.pieces)
-                    self._note(job, note_of(twice) if twice.differing else "")
+                wait = self._submit(job, shard, hidden)
             except _OF_A_MODEL as error:
-                self._drop(job, decoded.start, error)
+                self._drop(job, error)
                 continue
-            job.shards.write(decoded.batch, columns, hidden)
-            self.shared.progress.done += len(decoded.batch)
+            self._advance(job, len(hidden))
+            written.append((job, writers.submit(_store, job, shard.stimuli, hidden, wait)))
+        return _Answered(shard, written)
+
+    def _submit(self, job: Job, shard: _Shard, hidden: Mapping[int, str]) -> Callable[[], Columns]:
+        images = shard.pictures.shared(job.geometry) if job.geometry else None
+        self.shared.device.admit(job.observer, job.others)
+
+        def on_piece(count: int) -> None:
+            self._advance(job, count)
             self.shared.progress.tell("batch", job.observer.name, observer=job.observer.name)
+
+        asked = job.on_device(shard.start // self.shared.shard_size)
+        wait = asked.submit(shard.stimuli, hidden, images, self.shared.pieces, on_piece)
+        if shard.start:
+            return wait
+        columns = wait()
+        pixels = None if images is None else images.images
+        twice = first_asked_twice(job, shard.stimuli, hidden, pixels, columns, self.shared.pieces)
+        self._note(job, note_of(twice) if twice.differing else "")
+        return lambda: columns
+
+    def _settle(self, answered: _Answered) -> None:
+        """Wait until the answers to a shard are stored; then its pixels are forgotten."""
+        for job, future in answered.written:
+            error = future.result()
+            if error is not None:
+                self._drop(job, error)
+        answered.shard.pictures.give_back()
+
+
+def _store(
+    job: Job, stimuli: Sequence[Stimulus], hidden: Mapping[int, str], wait: Callable[[], Columns]
+) -> BaseException | None:
+    """Wait for the answers to a shard and write them; return what was wrong with the answers."""
+    try:
+        columns = wait()
+    except _OF_A_MODEL as error:
+        return error
+    job.shards.write(stimuli, columns, hidden)
+    return None

@@ -15,6 +15,10 @@ from cuebench.responses.job import Job
 
 SHARE = 0.6
 """Of the free memory that networks may take; the rest is for what they compute."""
+LARGEST_BATCH = 256
+"""Most stimuli that a network is shown at once, where nobody says otherwise: a GPU is busy with that many."""
+_PROBED = (4, 8)
+"""Sizes of the batches whose memory is measured."""
 
 
 def free_memory(observer: ObserverBase) -> int | None:
@@ -24,6 +28,36 @@ def free_memory(observer: ObserverBase) -> int | None:
     if torch is None or not device.startswith("cuda") or not torch.cuda.is_available():
         return None
     return int(torch.cuda.mem_get_info(device)[0])
+
+
+def fitting_batch(observer: ObserverBase, ask: Callable[[int], object]) -> int:
+    """Return how many stimuli an observer on a GPU can be shown at once; 0 for any other.
+
+    Parameters
+    ----------
+    observer : ObserverBase
+        On its device.
+    ask : callable
+        ``ask(count)`` shows it so many stimuli: what they take is measured.
+    """
+    free = free_memory(observer)
+    if free is None or not observer.memory:
+        return 0
+    cuda, device = sys.modules["torch"].cuda, observer.device
+    taken = []
+    for count in _PROBED:
+        cuda.synchronize(device)
+        cuda.reset_peak_memory_stats(device)
+        before = cuda.memory_allocated(device)
+        ask(count)
+        cuda.synchronize(device)
+        taken.append(cuda.max_memory_allocated(device) - before)
+    each = max((taken[1] - taken[0]) / (_PROBED[1] - _PROBED[0]), taken[1] / _PROBED[1] / 2, 1)
+    reusable = cuda.memory_reserved(device) - cuda.memory_allocated(device)
+    size = LARGEST_BATCH
+    while size > 1 and taken[1] + each * size > SHARE * (free + reusable):
+        size //= 2
+    return size
 
 
 class Device:
@@ -40,9 +74,13 @@ class Device:
         self._room: float | None = None
         self._measured = False
         self._present: dict[int, ObserverBase] = {}
+        self._others: dict[int, tuple[ObserverBase, ...]] = {}
 
-    def admit(self, observer: ObserverBase) -> None:
-        """Record that an observer is, or is about to be, on the device; those not asked for longest give way."""
+    def admit(self, observer: ObserverBase, others: Sequence[ObserverBase] = ()) -> None:
+        """Record that an observer is, or is about to be, on the device; those not asked for longest give way.
+
+        ``others`` are the same observer on other devices, which are taken to be as large.
+        """
         size = observer.memory
         if not size:
             return
@@ -55,8 +93,11 @@ class Device:
             if size + sum(o.memory for o in self._present.values()) <= self._room:
                 break
             oldest = self._present.pop(next(iter(self._present)))
-            oldest.release()
+            for released in (oldest, *self._others.pop(id(oldest), ())):
+                released.release()
         self._present[id(observer)] = observer
+        if others:
+            self._others[id(observer)] = tuple(others)
 
     def groups(self, jobs: Sequence[Job]) -> list[list[Job]]:
         """Cut jobs into groups whose observers fit together, in order; all jobs of an observer stay in one."""

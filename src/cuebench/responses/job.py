@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from cuebench.arrays import Array, Pixels
 from cuebench.errors import UserError
-from cuebench.observers.base import Answers, Batch, ObserverBase
+from cuebench.observers.base import Answers, Batch, ObserverBase, SharedImages
 from cuebench.observers.preprocess import Geometry, Preprocess
 from cuebench.responses.events import Event, EventKind, OnEvent
 from cuebench.responses.store import Columns, ShardFolder
@@ -28,15 +28,26 @@ OUT_OF_MEMORY = ("out of memory", "allocate memory", "alloc_failed")
 """What torch, CUDA's libraries and onnxruntime say, in small letters."""
 
 
+ON_THE_CPU = 32
+"""Stimuli that an observer in the main memory is shown at once, where nobody says otherwise: more is not faster."""
+
+
 class Pieces(dict[str, int]):
-    """Observer → how many stimuli it is shown at once: the batch size until it runs out of memory."""
+    """Observer → how many stimuli it is shown at once: the batch size, or less after it ran out of memory.
 
-    def __init__(self, batch_size: int) -> None:
+    Parameters
+    ----------
+    batch_size : int
+        For all observers; 0: as suits each (`ON_THE_CPU`; see ``device.fitting_batch`` for those on a GPU).
+    """
+
+    def __init__(self, batch_size: int = 0) -> None:
         super().__init__()
-        self._batch_size = batch_size
+        self.batch_size = batch_size
 
-    def __missing__(self, observer: str) -> int:
-        return self._batch_size
+    def of(self, observer: ObserverBase) -> int:
+        """Return how many stimuli this observer is shown at once."""
+        return self.get(observer.name) or self.batch_size or ON_THE_CPU
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -75,14 +86,30 @@ class Question:
         """What must be decoded for this observer; None where it looks at no pixels."""
         return self.preprocess.geometry if self.preprocess else None
 
-    def probe(self, stimulus: Stimulus, image: Pixels) -> None:
-        """Ask for one answer and check it, before anything is spent."""
-        self._kept(self.observer.respond(Batch([stimulus], image), self.needs), [stimulus])
+    def probe(self, stimulus: Stimulus, image: Pixels, count: int = 1) -> None:
+        """Ask for the answer to one stimulus, shown so many times at once, and check it, before anything is spent."""
+        stimuli = [stimulus] * count
+        self._kept(self.observer.respond(Batch(stimuli, np.repeat(image, count, axis=0)), self.needs), stimuli)
 
     def answer(
-        self, batch: Sequence[Stimulus], hidden: Collection[int], images: Pixels | None, pieces: Pieces
+        self,
+        batch: Sequence[Stimulus],
+        hidden: Collection[int],
+        images: Pixels | SharedImages | None,
+        pieces: Pieces,
     ) -> Columns:
-        """Return the columns of the answers to a batch, with the column ``stimulus`` = position in the batch.
+        """Return the columns of the answers to a batch; see ``submit``."""
+        return self.submit(batch, hidden, images, pieces)()
+
+    def submit(
+        self,
+        batch: Sequence[Stimulus],
+        hidden: Collection[int],
+        images: Pixels | SharedImages | None,
+        pieces: Pieces,
+        on_piece: Callable[[int], None] | None = None,
+    ) -> Callable[[], Columns]:
+        """Begin to answer a batch; what is returned waits for the answers, checks them and returns their columns.
 
         Parameters
         ----------
@@ -90,26 +117,53 @@ class Question:
             What is asked.
         hidden : collection of int
             Positions of what cannot be shown.
-        images : array or None
+        images : array, SharedImages or None
             Those that can, in order; None for an observer that looks at no pixels.
         pieces : Pieces
             How much each observer can take at once; updated where it runs out of memory.
+        on_piece : callable, optional
+            Told how many stimuli have been handed to the observer.
+
+        Returns
+        -------
+        callable
+            ``wait() -> columns``, with the column ``stimulus`` = position in the batch. It may be called in another
+            thread.
         """
         shown = [i for i in range(len(batch)) if i not in hidden]
-        parts = list(self._in_pieces([batch[i] for i in shown], images, pieces))
-        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        rows = columns.pop("stimulus")
-        return {"stimulus": np.array(shown, dtype=np.int32)[rows.astype(np.intp)], **columns}
+        stimuli = [batch[i] for i in shown]
+        parts = list(self._in_pieces(stimuli, images, pieces, on_piece))
 
-    def _in_pieces(self, stimuli: list[Stimulus], images: Pixels | None, pieces: Pieces) -> Iterator[Columns]:
-        """Answer in pieces that fit the memory: halve on out-of-memory, and remember for the next batch."""
+        def wait() -> Columns:
+            answered = []
+            for start, piece, answers in parts:
+                columns = self._kept(answers(), piece)
+                columns["stimulus"] = columns["stimulus"] + start
+                answered.append(columns)
+            columns = {name: np.concatenate([part[name] for part in answered]) for name in answered[0]}
+            rows = columns.pop("stimulus")
+            return {"stimulus": np.array(shown, dtype=np.int32)[rows.astype(np.intp)], **columns}
+
+        return wait
+
+    def _in_pieces(
+        self,
+        stimuli: list[Stimulus],
+        images: Pixels | SharedImages | None,
+        pieces: Pieces,
+        on_piece: Callable[[int], None] | None,
+    ) -> Iterator[tuple[int, list[Stimulus], Callable[[], Answers]]]:
+        """Ask in pieces that fit the memory: halve on out-of-memory, and remember for the next batch."""
+        shared = images if isinstance(images, SharedImages) else None
+        pixels = images.images if isinstance(images, SharedImages) else images
         start = 0
         while start < len(stimuli) or not start:
-            size = pieces[self.observer.name]
+            size = pieces.of(self.observer)
             piece = stimuli[start : start + size]
-            pixels = None if images is None else images[start : start + size]
+            shown = None if pixels is None else pixels[start : start + size]
             try:
-                answers = self.observer.respond(Batch(piece, pixels), self.needs) if piece else {}
+                batch = Batch(piece, shown, shared, start)
+                answers = self.observer.submit(batch, self.needs) if piece else dict
             except Exception as error:
                 if len(piece) == 1 or not out_of_memory(error):
                     raise
@@ -118,9 +172,9 @@ class Question:
                 if torch is not None and torch.cuda.is_available():
                     torch.cuda.empty_cache()
                 continue
-            columns = self._kept(answers, piece)
-            columns["stimulus"] = columns["stimulus"] + start
-            yield columns
+            yield start, piece, answers
+            if on_piece is not None:
+                on_piece(len(piece))
             start += max(len(piece), 1)
 
     def _kept(self, answers: Answers, piece: Sequence[Stimulus]) -> Columns:
@@ -178,7 +232,8 @@ class JobRecord:
     """A job in ``run.json``: enough to find and score its answers without the observer.
 
     ``notes`` and ``asked_again`` are completed while the answers are collected: what asking twice has shown, and which
-    stored answers were set aside because of it (``responses/again.py``).
+    stored answers were set aside because of it (``responses/again.py``). So is ``batch_size``, how many stimuli the
+    observer was shown at once: the last bits of an answer depend on it, so the same run uses it again.
     """
 
     protocol: str
@@ -195,6 +250,7 @@ class JobRecord:
     notes: tuple[str, ...] = ()
     baseline_of: str = ""
     asked_again: Mapping[str, Any] = field(default_factory=dict)
+    batch_size: int = 0
 
     @classmethod
     def parse(cls, row: Mapping[str, Any]) -> JobRecord:
@@ -212,10 +268,18 @@ class Job(Question):
         Where.
     record : JobRecord
         Its row of ``run.json``.
+    others : tuple of ObserverBase
+        The same observer on other devices: shards are shared out among them.
     """
 
     shards: ShardFolder
     record: JobRecord
+    others: tuple[ObserverBase, ...] = ()
+
+    def on_device(self, number: int) -> Job:
+        """Return the same job for the observer on one of its devices, counted round and round."""
+        observer = (self.observer, *self.others)[number % (1 + len(self.others))]
+        return self if observer is self.observer else replace(self, observer=observer)
 
 
 @dataclass

@@ -1,12 +1,18 @@
-"""Decoding in worker processes: a file is opened once, whatever is made of it, for every geometry that is wanted."""
+"""Decoding in worker processes: a file is opened once, whatever is made of it, for every geometry that is wanted.
+
+Workers write pixels into memory that they share with the engine (``shared_memory.py``); what they send back is which
+pictures could not be made. A task is a handful of files, so that asking costs little beside decoding.
+"""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
 from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -14,8 +20,11 @@ from PIL import Image
 
 from cuebench.arrays import Pixels
 from cuebench.errors import UserError, all_problems
+from cuebench.observers.base import SharedImages
 from cuebench.observers.preprocess import Geometry
 from cuebench.processes import ProcessPool, Tell, warn
+from cuebench.responses.pixel_cache import DamagedPixels, Keeping, Kept, PixelCache, Reading, keep, read_kept
+from cuebench.responses.shared_memory import Block, SharedMemory, bytes_of
 from cuebench.stimuli.render import Unreadable, decode, render
 from cuebench.types import Stimulus, StimulusSet
 
@@ -24,6 +33,10 @@ RETRY_AFTER = 0.1
 """Seconds after which a file that could not be read (not: not be decoded) is tried once more."""
 PROBE_TRIES = 16
 """Stimuli that are tried until one can be shown as the first picture."""
+POLITENESS = 5
+"""By how much workers step back for the process that feeds the device: a core that it lacks is missed by all."""
+LARGEST_TASK = 16
+"""Stimuli that a worker is given at once, at most (more only where they are made from one file)."""
 
 
 # ------------------------------------------------------------------------------------------ in a worker process
@@ -86,60 +99,200 @@ def _apply(geometry: Geometry, image: Image.Image, stimulus: Stimulus) -> Pixels
         return f"its geometry cannot be made of {stimulus.id!r}: {reason}"
 
 
+@dataclass(frozen=True)
+class Filling:
+    """Some files of a batch, and where the pixels of their stimuli are to be written.
+
+    Parameters
+    ----------
+    root : str
+        Folder of the stimulus set.
+    files : tuple of (positions, stimuli)
+        For each file the stimuli that are made from it, and their positions in the batch.
+    geometries : tuple of Geometry
+        What is wanted of each.
+    places : tuple of Block or array
+        For each geometry the memory of the whole batch: of another process, or of this one.
+    """
+
+    root: str
+    files: tuple[tuple[tuple[int, ...], tuple[Stimulus, ...]], ...]
+    geometries: tuple[Geometry, ...]
+    places: tuple[Block | Pixels, ...]
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Why a stimulus has no pixels: none at all (``unreadable``), or none of some geometries (by their number)."""
+
+    unreadable: str = ""
+    transient: bool = False
+    impossible: Mapping[int, str] = field(default_factory=dict)
+
+
+def fill(task: Filling) -> dict[int, Failed]:
+    """Decode files and write the pixels to their places; return position → failure for what could not be made."""
+    images = [rows_of_block(place, geometry) for place, geometry in zip(task.places, task.geometries)]
+    failed = {}
+    for positions, stimuli in task.files:
+        for position, picture in zip(positions, pictures(Task(task.root, stimuli, task.geometries))):
+            if picture.unreadable:
+                failed[position] = Failed(picture.unreadable, picture.transient)
+                continue
+            impossible = {}
+            for number, pixels in enumerate(picture.by_geometry):
+                if isinstance(pixels, str):
+                    impossible[number] = pixels
+                else:
+                    images[number][position] = pixels
+            if impossible:
+                failed[position] = Failed(impossible=impossible)
+    return failed
+
+
+def _be_ready(_: None) -> None:
+    """Do nothing: whoever is asked has imported this module."""
+
+
+def rows_of_block(place: Block | Pixels, geometry: Geometry) -> Pixels:
+    """Return memory as images N×H×W×3 of a geometry, as many as fit."""
+    memory = bytes_of(place) if isinstance(place, Block) else place
+    size = image_bytes(geometry)
+    return memory[: len(memory) // size * size].reshape(-1, *geometry.size, 3)
+
+
+def image_bytes(geometry: Geometry) -> int:
+    """Return the size of one image."""
+    return geometry.size[0] * geometry.size[1] * 3
+
+
 # ------------------------------------------------------------------------------------------ in the main process
 
 
 class DecodePool(ProcessPool):
-    """Worker processes that decode.
+    """Worker processes that decode, and the memory that they share with this process.
 
     ``decoded`` counts the files that were opened, so that a test can show that no image is read twice.
     ``tell`` is called, from another thread, with a text about a worker that died.
     """
 
     def __init__(self, workers: int, *, tell: Tell = warn) -> None:
-        super().__init__(workers, tell=tell)
+        self.memory = SharedMemory() if workers else None
+        inherited = self.memory.inherited if self.memory else ()
+        super().__init__(workers, tell=tell, inherited=inherited, politeness=POLITENESS)
+        self.workers, self.tell = workers, tell
         self.decoded = 0
+        for _ in range(workers):  # each imports what it needs while this process loads its models
+            self.submit(_be_ready, None)
 
-    def decode(self, task: Task) -> Future[list[Picture]]:
+    def decode(self, task: Filling) -> Future[dict[int, Failed]]:
         """Queue a task; its future raises whatever the worker raised."""
-        self.decoded += 1
-        return self.submit(pictures, task)
+        self.decoded += len(task.files)
+        return self.submit(fill, task)
+
+    def take(self, size: int, *, pinned: bool = False) -> Block | Pixels:
+        """Return memory for so many bytes of pixels; ``pinned``: a GPU is to read them."""
+        if self.memory is None:
+            return np.empty(size, np.uint8)
+        block = self.memory.take(size)
+        if pinned:
+            self.memory.pin(block)
+        return block
+
+    def give_back(self, places: Iterable[Block | Pixels]) -> None:
+        """Let memory be used for other pixels."""
+        for place in places:
+            if self.memory is not None and isinstance(place, Block):
+                self.memory.give_back(place)
+
+    def empty(self) -> None:
+        """Give the memory back to the system, where none of it is in use."""
+        if self.memory is not None:
+            self.memory.empty()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        super().__exit__(kind, error, tb)
+        if self.memory is not None:
+            self.memory.close()
+            self.memory = None
+
+
+def available_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def check_workers(workers: int | None) -> int:
-    """Return the number of workers to start: by default one for each core, eight at most; a negative one is refused."""
+    """Return the number of workers to start: by default one for each core; a negative one is refused."""
     if workers is None:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        return min(8, cores)
+        return available_cores()
     if workers < 0:
         raise UserError(f"workers must be 0 or more; got {workers}", "0 decodes in the main process")
     return workers
 
 
 class BatchPictures:
-    """The images of one batch: requested early, waited for when they are needed."""
+    """The images of one batch: requested early, waited for when they are needed, given back when they were shown."""
 
-    def __init__(
-        self, geometries: tuple[Geometry, ...], futures: list[tuple[list[int], Future[list[Picture]]]]
-    ) -> None:
+    def __init__(self, pool: DecodePool, batch: Sequence[Stimulus], geometries: tuple[Geometry, ...]) -> None:
+        self._pool = pool
+        self._count = len(batch)
         self._geometries = geometries
-        self._futures = futures
-        self._pictures: dict[int, Picture] = {}
-        self._stacked: dict[Geometry, Pixels] = {}
+        self._places: tuple[Block | Pixels, ...] = ()
+        self._decoding: list[tuple[tuple[int, ...], Future[dict[int, Failed]]]] = []
+        self._reading: list[tuple[int, Kept, Future[None]]] = []
+        self._keeping: list[Future[None]] = []
+        self._cached: Cached | None = None
+        self._again: Callable[[Sequence[int]], None] = lambda numbers: None
+        self._failed: dict[int, Failed] = {}
+        self._shared: dict[Geometry, SharedImages] = {}
 
     @classmethod
     def request(
-        cls, pool: DecodePool, root: str, batch: Sequence[Stimulus], geometries: Iterable[Geometry | None]
+        cls,
+        pool: DecodePool,
+        root: str,
+        batch: Sequence[Stimulus],
+        geometries: Iterable[Geometry | None],
+        *,
+        pinned: bool = False,
+        cached: Cached | None = None,
     ) -> Self:
-        """Start decoding: one task for each file, whatever is made of it."""
+        """Start decoding: each file once, whatever is made of it; what the cache holds is read from there."""
         wanted = tuple(dict.fromkeys(g for g in geometries if g))
-        if not wanted:
-            return cls((), [])
-        files: dict[tuple[str, str], list[int]] = {}
-        for position, stimulus in enumerate(batch):  # by the hash, too: it is compared with the first of each task only
-            files.setdefault((stimulus.path or stimulus.id, stimulus.sha256), []).append(position)
-        tasks = ((where, Task(root, tuple(batch[i] for i in where), wanted)) for where in files.values())
-        return cls(wanted, [(where, pool.decode(task)) for where, task in tasks])
+        requested = cls(pool, batch, wanted)
+        requested._places = tuple(pool.take(len(batch) * image_bytes(g), pinned=pinned) for g in wanted)
+        requested._cached = cached
+
+        def decode(numbers: Sequence[int]) -> None:
+            places = tuple(requested._places[n] for n in numbers)
+            for files in _tasks(batch, pool.workers):
+                task = Filling(root, files, tuple(wanted[n] for n in numbers), places)
+                requested._decoding.append((tuple(numbers), pool.decode(task)))
+
+        requested._again = decode
+        missing = [n for n in range(len(wanted)) if cached is None or not requested._read_kept(n, cached)]
+        if missing:
+            decode(missing)
+        return requested
+
+    def _read_kept(self, number: int, cached: Cached) -> bool:
+        """Begin to read the pixels of one geometry from the cache; False where it does not hold them."""
+        size = image_bytes(self._geometries[number])
+        path = cached.paths[self._geometries[number]]
+        try:
+            kept = cached.cache.find(path, self._count, size)
+        except DamagedPixels as error:
+            self._drop_kept(cached, path, str(error))
+            return False
+        if kept is None:
+            return False
+        step = 4 * _task_size(self._count, self._pool.workers)
+        for first in range(0, self._count, step):
+            hashes = kept.hashes[first : first + step]
+            task = Reading(str(kept.path), first, hashes, size, self._places[number])
+            self._reading.append((number, kept, self._pool.submit(read_kept, task)))
+        return True
 
     def unreadable(self) -> dict[int, str]:
         """Return position → reason for what cannot be decoded.
@@ -150,40 +303,127 @@ class BatchPictures:
             Where a file could not be read for a reason that may pass (it is missing, the disk fails): nothing may be
             stored of that.
         """
-        failed = {i: picture for i, picture in sorted(self._wait().items()) if picture.unreadable}
-        passing = [picture.unreadable for picture in failed.values() if picture.transient]
+        failed = {i: failure for i, failure in sorted(self._wait().items()) if failure.unreadable}
+        passing = [failure.unreadable for failure in failed.values() if failure.transient]
         if passing:
             hint = "put the files back, or check the disk; then run the same command again: finished work is kept"
             raise all_problems("stimuli that cannot be read at the moment", dict.fromkeys(passing), hint)
-        return {i: picture.unreadable for i, picture in failed.items()}
+        return {i: failure.unreadable for i, failure in failed.items()}
 
     def of(self, geometry: Geometry) -> Pixels:
-        """Return all images that can be shown as one read-only array N×H×W×3, shared by all observers.
+        """Return all images that can be shown as one read-only array N×H×W×3; see ``shared``."""
+        return self.shared(geometry).images
+
+    def shared(self, geometry: Geometry) -> SharedImages:
+        """Return all images that can be shown, shared by all observers.
 
         Raises
         ------
         UserError
             Where this geometry cannot be made of one of them.
         """
-        if geometry not in self._stacked:
-            column = self._geometries.index(geometry)
-            readable = [picture for _, picture in sorted(self._wait().items()) if not picture.unreadable]
-            arrays = []
-            for picture in readable:
-                pixels = picture.by_geometry[column]
-                if isinstance(pixels, str):
-                    raise UserError(pixels)
-                arrays.append(pixels)
-            stacked = np.stack(arrays) if arrays else np.zeros((0, *geometry.size, 3), dtype=np.uint8)
-            stacked.flags.writeable = False
-            self._stacked[geometry] = stacked
-        return self._stacked[geometry]
+        if geometry not in self._shared:
+            number = self._geometries.index(geometry)
+            failed = self._wait()
+            for _, failure in sorted(failed.items()):
+                if number in failure.impossible:
+                    raise UserError(failure.impossible[number])
+            images = rows_of_block(self._places[number], geometry)[: self._count]
+            hidden = [position for position, failure in failed.items() if failure.unreadable]
+            self._shared[geometry] = SharedImages(np.delete(images, hidden, axis=0) if hidden else images)
+        return self._shared[geometry]
 
-    def _wait(self) -> dict[int, Picture]:
-        for positions, future in self._futures:
-            self._pictures.update(zip(positions, future.result()))
-        self._futures = []
-        return self._pictures
+    def give_back(self) -> None:
+        """Let the memory be used for the next pictures: nobody may look at these any more."""
+        self._shared.clear()
+        for future in self._keeping:
+            if (error := future.exception()) is not None and self._cached is not None and not self._cached.cache.full:
+                self._cached.cache.full = True
+                self._pool.tell(f"pixels are not kept any more: {getattr(error, 'strerror', None) or error}")
+        self._pool.give_back(self._places)
+        self._places = ()
+
+    def _wait(self) -> dict[int, Failed]:
+        """Wait for all pixels; return what has none."""
+        damaged: dict[int, tuple[Kept, str]] = {}
+        for number, kept, future in self._reading:
+            try:
+                future.result()
+                self._failed.update({position: Failed(reason) for position, reason in kept.unreadable.items()})
+            except DamagedPixels as error:
+                damaged.setdefault(number, (kept, str(error)))
+        self._reading = []
+        for number, (kept, reason) in damaged.items():
+            assert self._cached is not None
+            self._drop_kept(self._cached, kept.path, reason)
+            self._again([number])
+        decoded: set[int] = set()
+        for numbers, done in self._decoding:
+            decoded |= set(numbers)
+            for position, failure in done.result().items():
+                impossible = {numbers[n]: reason for n, reason in failure.impossible.items()}
+                known = self._failed.get(position, failure)
+                self._failed[position] = replace(known, impossible={**known.impossible, **impossible})
+        self._decoding = []
+        if self._cached is not None and decoded:
+            self._keep(decoded, self._cached)
+        return self._failed
+
+    def _drop_kept(self, cached: Cached, path: Path, reason: str) -> None:
+        cached.cache.drop(path)
+        self._pool.tell(f"damaged pixels in the cache are decoded again: {reason}")
+
+    def _keep(self, numbers: Iterable[int], cached: Cached) -> None:
+        """Begin to write what was decoded to the cache; nothing that may be otherwise the next time."""
+        unreadable = {position: failure.unreadable for position, failure in self._failed.items() if failure.unreadable}
+        if cached.cache.full or any(failure.transient for failure in self._failed.values()):
+            return
+        for number in numbers:
+            if any(number in failure.impossible for failure in self._failed.values()):
+                continue
+            size = image_bytes(self._geometries[number])
+            path = cached.paths[self._geometries[number]]
+            if cached.cache.make_room(path, self._count * size):
+                task = Keeping(str(path), self._count, size, self._places[number], unreadable)
+                self._keeping.append(self._pool.submit(keep, task))
+            elif cached.cache.full:
+                limit = f"{cached.cache.most / 2**30:,.1f} GiB"
+                self._pool.tell(
+                    f"the cache {cached.cache.folder} is full ({limit}): what it lacks is decoded each time"
+                )
+                return
+
+
+class Cached(NamedTuple):
+    """Where the pixels of one shard are kept: the cache, and geometry → file."""
+
+    cache: PixelCache
+    paths: Mapping[Geometry, Path]
+
+
+def _task_size(count: int, workers: int) -> int:
+    """Return how many stimuli of a batch a worker is given at once: few enough for all workers to have some."""
+    return max(1, min(LARGEST_TASK, count // (2 * max(workers, 1))))
+
+
+def _tasks(
+    batch: Sequence[Stimulus], workers: int
+) -> Iterable[tuple[tuple[tuple[int, ...], tuple[Stimulus, ...]], ...]]:
+    """Cut a batch into tasks: all that is made from one file together, and enough tasks for all workers."""
+    files: dict[tuple[str, str], list[int]] = {}
+    for position, stimulus in enumerate(batch):  # by the hash, too: it is compared with the first of each file only
+        files.setdefault((stimulus.path or stimulus.id, stimulus.sha256), []).append(position)
+    size = _task_size(len(batch), workers)
+    task: list[tuple[tuple[int, ...], tuple[Stimulus, ...]]] = []
+    count = 0
+    for positions in files.values():
+        task.append((tuple(positions), tuple(batch[i] for i in positions)))
+        count += len(positions)
+        if count >= size:
+            yield tuple(task)
+            task, count = [], 0
+    if task:
+        yield tuple(task)
 
 
 def first_picture(stimuli: StimulusSet, geometry: Geometry) -> tuple[Stimulus, Pixels] | None:

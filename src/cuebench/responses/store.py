@@ -46,6 +46,9 @@ Columns = dict[str, Array]
 """The answers to a batch: column → one row for each answer."""
 IN_MEMORY = 512 * 2**20
 """Bytes of columns that are kept in memory at once."""
+SHARD = 256
+"""Stimuli in a stored file, unless a run says otherwise. It does not depend on the machine, so that every machine finds
+what another one has answered; a process that is killed loses a few of them."""
 LAYOUT = 1
 """Version of the shard schema; part of every key."""
 LAYOUT_BY_TRUTH = 2
@@ -198,9 +201,9 @@ def slug(observer: str) -> str:
 
 
 def batches(stimuli: Sequence[Stimulus], size: int) -> Iterator[tuple[int, Sequence[Stimulus]]]:
-    """Cut stimuli into the batches that are also the shards: (position of the first, stimuli).
+    """Cut stimuli into shards: (position of the first, stimuli).
 
-    Neighbours that are made from the same file stay in one batch, which may then be larger than ``size``: a file is
+    Neighbours that are made from the same file stay in one shard, which may then be larger than ``size``: a file is
     decoded once, however many pictures are made from it.
     """
     start = 0

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,11 +17,13 @@ from cuebench.errors import UserError
 from cuebench.files import hash_file, json_text, make_folder
 from cuebench.observers.base import Observer, is_observer, missing_attributes
 from cuebench.protocols.base import Protocol
-from cuebench.registry import SCHEME, protocols
+from cuebench.registry import SCHEME, adapters, protocols
 from cuebench.responses.collect import collect
 from cuebench.responses.events import Event, OnEvent, ignore
-from cuebench.responses.job import Progress
+from cuebench.responses.job import Pieces, Progress
 from cuebench.responses.pictures import DecodePool, check_workers
+from cuebench.responses.pixel_cache import PixelCache
+from cuebench.responses.store import SHARD
 from cuebench.runs.forget import check_forgettable, forget
 from cuebench.runs.joining import OTHER_FOLDER, check_conditions, join
 from cuebench.runs.loading import OBJECT
@@ -25,6 +31,10 @@ from cuebench.runs.plan import Plan, plan_run
 from cuebench.runs.record import DamagedRecord, RunOptions, RunRecord, locked, now
 from cuebench.runs.score import find_protocols, score_run
 from cuebench.runs.scores import Scores
+from cuebench.stimuli.hashing import hashing_in
+
+WITHOUT_PIXELS = frozenset({"recorded", "ideal"})
+"""Sources of observers that look at no pixels: no decoding process is started for them."""
 
 
 def evaluate(
@@ -35,8 +45,12 @@ def evaluate(
     out: str | Path,
     device: str = "auto",
     precision: str = "float32",
-    batch_size: int = 32,
+    batch_size: int = 0,
+    shard_size: int = 0,
     workers: int | None = None,
+    cache: str | Path | None = None,
+    cache_size: float = 50.0,
+    compile: bool = False,
     limit: int = 0,
     seed: int = 0,
     resamples: int = 10_000,
@@ -50,8 +64,8 @@ def evaluate(
     """Show the stimuli of the protocols to the observers, store what they answer, score it.
 
     Running the same call again goes on where it stopped, and costs nothing where it had finished. A call with other
-    observers or protocols adds them to the run, whose scores then cover all; one with another seed, limit or batch
-    size, other options of the same protocol or other stimuli is refused.
+    observers or protocols adds them to the run, whose scores then cover all; one with another seed or limit, other
+    options of the same protocol or other stimuli is refused.
 
     Parameters
     ----------
@@ -64,13 +78,21 @@ def evaluate(
     out : path
         The run folder.
     device : str
-        ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ``mps``.
+        ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ``mps``; several GPUs: ``cuda:0,cuda:1`` or ``cuda:all``.
     precision : str
         ``float32``, or ``bfloat16`` / ``float16`` autocast.
     batch_size : int
-        Stimuli in a batch and in a stored file.
+        Stimuli that an observer is shown at once; 0: as suits its device.
+    shard_size : int
+        Stimuli in a stored file; 0: 256, or those of the run folder.
     workers : int, optional
-        Decoding processes; default: one for each core, eight at most.
+        Decoding processes; default: one for each core.
+    cache : path, optional
+        Folder in which decoded pixels are kept: other models and later runs on the same stimuli decode nothing.
+    cache_size : float
+        GiB that this folder may take.
+    compile : bool
+        Let torch compile networks whose answers will take some minutes.
     limit : int
         Approximate number of stimuli of each set, drawn by the seed; versions of one image stay together. 0: all.
     seed : int
@@ -99,7 +121,11 @@ def evaluate(
         device=device,
         precision=precision,
         batch_size=batch_size,
+        shard_size=shard_size,
         workers=workers,
+        cache=str(Path(cache).expanduser().absolute()) if cache else None,
+        cache_size=cache_size,
+        compile=compile,
         limit=limit,
         seed=seed,
         resamples=resamples,
@@ -133,13 +159,16 @@ def _run(
         notices.append(text)
         tell(Event("notice", text))
 
-    with locked(folder, notice):
+    with locked(folder, notice), _decoders(wanted, options, notice) as pool:
         if options.fresh:
             check_forgettable(folder)
         before = None if options.fresh else _earlier_run(folder, notice)
+        inherited = before.options.shard_size if before is not None else SHARD
+        options = replace(options, shard_size=options.shard_size or inherited)
         if before is not None:
             check_conditions(before, options, names, str(folder), OTHER_FOLDER)
-        plan = plan_run(wanted, names, root, folder, options, tell)
+        with hashing_in(pool if pool.workers else None):
+            plan = plan_run(wanted, names, root, folder, options, tell)
         record = _record(plan, wanted, names, root, options)
         if before is not None:
             staying = join(before, record, str(folder), OTHER_FOLDER)
@@ -151,7 +180,10 @@ def _run(
         plan.write_manifests(folder / "stimuli")
         record.files |= {f"stimuli/{name}": hash_file(folder / "stimuli" / name).sha256 for name in plan.manifests}
         record.write(folder)
-        _collect(plan, record, folder, options, tell)
+        pieces = Pieces(options.batch_size)
+        if before is not None and not options.batch_size:
+            pieces.update({job.observer: job.batch_size for job in before.jobs if job.batch_size})
+        _collect(plan, record, folder, options, pieces, pool, tell)
         _notice_damage(plan, notice)
         rows = score_run(folder, record, record.options)
         record.notices = list(dict.fromkeys([*record.notices, *notices]))
@@ -188,33 +220,64 @@ def _protocols(wanted: str | Protocol | Iterable[str | Protocol]) -> list[str]:
     return list(by_name)
 
 
-def _collect(plan: Plan, record: RunRecord, folder: Path, options: RunOptions, tell: OnEvent) -> None:
+def _decoders(wanted: Sequence[str | Observer], options: RunOptions, tell: Callable[[str], None]) -> DecodePool:
+    """Start the decoding processes, and to import torch: both go on while stimuli are read and models are loaded."""
+    workers = check_workers(options.workers)
+    schemes = {o.partition(":")[0] for o in wanted if isinstance(o, str)}
+    pixels = not schemes <= WITHOUT_PIXELS or any(not isinstance(o, str) and o.preprocess is not None for o in wanted)
+    if schemes & set(adapters.names()) - WITHOUT_PIXELS and "torch" not in sys.modules:
+        threading.Thread(target=_import_torch, args=(options.device,), daemon=True).start()
+    return DecodePool(workers if pixels else 0, tell=tell)
+
+
+def _import_torch(device: str) -> None:
+    with suppress(Exception):  # whatever is wrong with it is said where it is needed
+        import torch
+
+        if device != "cpu" and torch.cuda.is_available():
+            torch.cuda.init()
+
+
+def _collect(
+    plan: Plan,
+    record: RunRecord,
+    folder: Path,
+    options: RunOptions,
+    pieces: Pieces,
+    pool: DecodePool,
+    tell: OnEvent,
+) -> None:
     """Collect the answers; whatever happens, the record on disk says how far it came."""
-    workers = check_workers(options.workers) if any(job.geometry for job in plan.jobs) else 0
     progress = Progress(tell)
-    with DecodePool(workers, tell=lambda text: tell(Event("notice", text))) as pool:
-        try:
-            collect(
-                plan.jobs,
-                pool,
-                batch_size=options.batch_size,
-                allow_unreadable=options.allow_unreadable,
-                on_event=tell,
-                progress=progress,
-                device=plan.device,
-            )
-            record.status = "collected"
-        except BaseException:
-            record.status = "stopped"
-            raise
-        finally:
-            failed = {(f.observer, f.protocol) for f in progress.failures}
-            record.failures = [*record.failures, *progress.failures]
-            record.jobs = [job for job in record.jobs if (job.observer, job.protocol) not in failed]
-            record.unreadable = dict(sorted({**record.unreadable, **progress.unreadable}.items()))
-            record.notices = [*record.notices, *progress.notices]
-            record.images_decoded = pool.decoded
-            record.write(folder)
+    cache = PixelCache(Path(options.cache), int(options.cache_size * 2**30)) if options.cache else None
+    try:
+        collect(
+            plan.jobs,
+            pool,
+            shard_size=options.shard_size,
+            pieces=pieces,
+            allow_unreadable=options.allow_unreadable,
+            on_event=tell,
+            progress=progress,
+            device=plan.device,
+            cache=cache,
+            compiling=options.compile,
+            seed=options.seed,
+        )
+        record.status = "collected"
+    except BaseException:
+        record.status = "stopped"
+        raise
+    finally:
+        for job in plan.jobs:
+            job.record.batch_size = pieces.of(job.observer) if job.geometry else 0
+        failed = {(f.observer, f.protocol) for f in progress.failures}
+        record.failures = [*record.failures, *progress.failures]
+        record.jobs = [job for job in record.jobs if (job.observer, job.protocol) not in failed]
+        record.unreadable = dict(sorted({**record.unreadable, **progress.unreadable}.items()))
+        record.notices = [*record.notices, *progress.notices]
+        record.images_decoded = pool.decoded
+        record.write(folder)
 
 
 def _record(

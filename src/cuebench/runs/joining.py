@@ -1,7 +1,7 @@
 """One run folder, several commands: what was measured before stays in the run, if the conditions are the same.
 
-A run has one seed, one limit, one batch size, one set of stimuli for each protocol and one set of options for each.
-Under these conditions observers and protocols can be added, by ``cuebench run`` with the same ``--out`` or by
+A run has one seed, one limit, one size of its stored files, one set of stimuli for each protocol and one set of options
+for each. Under these conditions observers and protocols can be added, by ``cuebench run`` with the same ``--out`` or by
 ``cuebench merge``.
 """
 
@@ -15,7 +15,7 @@ from cuebench.responses.job import JobRecord
 from cuebench.runs.record import RunOptions, RunRecord, parse_settings
 from cuebench.types import Failure
 
-CONDITIONS = ("seed", "limit", "batch_size")
+CONDITIONS = ("seed", "limit", "shard_size")
 """Options that must be the same in all of a run."""
 OTHER_FOLDER = "choose another --out, or begin anew with --fresh, which deletes what the folder holds"
 

@@ -11,6 +11,7 @@ from cuebench.errors import UserError
 from cuebench.observers.base import LoadOptions, Observer, ObserverBase, complete
 from cuebench.observers.baselines import random_initialisations
 from cuebench.observers.load import load
+from cuebench.observers.torch.placement import devices_of
 from cuebench.responses.device import Device
 from cuebench.responses.events import Event, OnEvent
 from cuebench.responses.job import failure_of
@@ -32,6 +33,8 @@ class Loaded:
         As the user wrote it, or ``object:NAME``.
     adapter : str
         Adapter and version that loaded it.
+    others : tuple of ObserverBase
+        The same observer on the other devices of the run.
     baseline_of, baseline : str, int
         For a random initialisation: the name of the trained network, and its number among the initialisations.
     """
@@ -39,6 +42,7 @@ class Loaded:
     observer: ObserverBase
     spec: str
     adapter: str
+    others: tuple[ObserverBase, ...] = ()
     baseline_of: str = ""
     baseline: int = 0
 
@@ -105,12 +109,23 @@ def tell_failures(failures: Sequence[Failure], tell: OnEvent) -> None:
 def _load(wanted: str | Observer, options: LoadOptions, device: Device) -> list[Loaded]:
     """Load what a spec stands for; observers loaded earlier give way where the device gets full."""
     if isinstance(wanted, str):
-        loaded = [Loaded(observer, wanted, observer.loaded_by) for observer in load(wanted, options)]
+        first, *more = devices_of(options.device)
+        loaded = [Loaded(o, wanted, o.loaded_by) for o in load(wanted, replace(options, device=first))]
+        if more and any(entry.observer.preprocess for entry in loaded):
+            # Loaded once more for each: what code keeps of a device, a copy would keep too.
+            copies = [load(wanted, replace(options, device=name)) for name in more]
+            loaded = [replace(entry, others=_same(entry, same)) for entry, *same in zip(loaded, *copies)]
     else:
         loaded = [Loaded(complete(wanted), f"{OBJECT}{wanted.name}", "wrap/1")]
     for entry in loaded:
-        device.admit(entry.observer)
+        device.admit(entry.observer, entry.others)
     return loaded
+
+
+def _same(entry: Loaded, copies: Sequence[ObserverBase]) -> tuple[ObserverBase, ...]:
+    """Return the copies of an observer on other devices; none where they are not the same or look at no pixels."""
+    same = entry.observer.preprocess is not None and all(copy.fingerprint == entry.fingerprint for copy in copies)
+    return tuple(copies) if same else ()
 
 
 def _check_names(observers: Sequence[Loaded]) -> None:

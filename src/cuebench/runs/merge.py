@@ -35,7 +35,7 @@ class _Run(NamedTuple):
 
     def batches(self, job: JobRecord) -> list[Sequence[Stimulus]]:
         stimuli = read_stimuli(self.folder, job.stimuli, self.record).stimuli
-        return [batch for _, batch in batches(stimuli, self.record.options.batch_size)]
+        return [batch for _, batch in batches(stimuli, self.record.options.shard_size)]
 
 
 def merge(runs: Iterable[str | Path], out: str | Path, *, protocols: Iterable[str | Protocol] = ()) -> Scores:

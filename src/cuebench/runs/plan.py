@@ -291,7 +291,7 @@ def _add_jobs(
         shards = ShardFolder(folder / "responses", entry.observer.name, key)
         record = _record(question, entry, manifest, shards)
         parts = {f.name: getattr(question, f.name) for f in fields(Question)}
-        jobs.append(Job(**parts, shards=shards, record=record))
+        jobs.append(Job(**parts, shards=shards, record=record, others=entry.others))
     plan.jobs += jobs
 
 
@@ -362,18 +362,21 @@ def check_labels(protocol: Protocol, observer: str, labels: LabelSpace, stimuli:
 
 def _prepared(entry: Loaded, experiment: Experiment) -> Loaded:
     """Tell an observer the classes of this protocol's stimuli and the layers to read; most stay as they are."""
-    observer = entry.observer
-    if experiment.classes:
-        targets = experiment.stimuli.targets if experiment.stimuli else ""
-        members = label_map(targets) if targets else None
-        observer = observer.among(experiment.classes, members, experiment.protocol.answers_in)
     stimuli = experiment.stimuli
-    if stimuli is not None and any(s.mask for s in stimuli):
-        root = Path(stimuli.root)
-        observer = observer.with_masks(lambda s: read_labels(root / s.mask))
-    if experiment.layers:
-        observer = observer.reading(experiment.layers)
-    return entry if observer is entry.observer else replace(entry, observer=observer)
+    masked = stimuli if stimuli is not None and any(s.mask for s in stimuli) else None
+
+    def prepared(observer: ObserverBase) -> ObserverBase:
+        if experiment.classes:
+            targets = experiment.stimuli.targets if experiment.stimuli else ""
+            members = label_map(targets) if targets else None
+            observer = observer.among(experiment.classes, members, experiment.protocol.answers_in)
+        if masked is not None:
+            root = Path(masked.root)
+            observer = observer.with_masks(lambda s: read_labels(root / s.mask))
+        return observer.reading(experiment.layers) if experiment.layers else observer
+
+    observer, *others = (prepared(o) for o in (entry.observer, *entry.others))
+    return entry if observer is entry.observer else replace(entry, observer=observer, others=tuple(others))
 
 
 def _stimuli_for(experiment: Experiment, observer: ObserverBase, loaded: LoadedObservers) -> StimulusSet:

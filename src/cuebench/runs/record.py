@@ -36,10 +36,10 @@ from cuebench.types import Failure, Headline
 
 __all__ = ["DamagedRecord", "JobRecord", "RunOptions", "RunRecord", "locked", "note_scored", "now", "parse_settings"]
 
-FORMAT = 3
-READABLE = (1, 2, 3)
-"""Format 2: without checksums. Format 1: conditions of cue conflict were called ``partial`` and ``full``, layers and
-baselines were run options."""
+FORMAT = 4
+READABLE = (1, 2, 3, 4)
+"""Format 3: a stored file held one batch. Format 2: without checksums. Format 1: conditions of cue conflict were called
+``partial`` and ``full``, layers and baselines were run options."""
 _PACKAGES = ("numpy", "scipy", "pillow", "pyarrow", "torch", "torchvision", "timm", "transformers", "onnxruntime")
 _RUN_AGAIN = "run the same command again: the answers are kept"
 
@@ -51,13 +51,21 @@ class RunOptions:
     Parameters
     ----------
     device : str
-        ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ``mps``.
+        ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ``mps``; several GPUs: ``cuda:0,cuda:1`` or ``cuda:all``.
     precision : str
         ``float32``, or ``bfloat16`` / ``float16`` autocast; part of the cache key.
     batch_size : int
-        Stimuli in a batch and in a shard.
+        Stimuli that an observer is shown at once; 0: as suits its device. The last bits of an answer depend on it.
+    shard_size : int
+        Stimuli in a stored file; 0: those of the run folder, or ``responses.store.SHARD``.
     workers : int or None
-        Decoding processes; None: one for each core, eight at most.
+        Decoding processes; None: one for each core.
+    cache : str or None
+        Folder in which decoded pixels are kept for other models and runs; None: nowhere.
+    cache_size : float
+        GiB that it may take.
+    compile : bool
+        Compile networks where that pays.
     limit : int
         Approximate number of stimuli of each set, drawn by the seed; versions of one image stay together. 0: all.
     seed : int
@@ -78,8 +86,12 @@ class RunOptions:
 
     device: str = "auto"
     precision: str = "float32"
-    batch_size: int = 32
+    batch_size: int = 0
+    shard_size: int = 0
     workers: int | None = None
+    cache: str | None = None
+    cache_size: float = 50.0
+    compile: bool = False
     limit: int = 0
     seed: int = 0
     resamples: int = 10_000
@@ -90,8 +102,11 @@ class RunOptions:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.batch_size < 1:
-            raise UserError(f"batch size must be 1 or more; got {self.batch_size}")
+        for name in ("batch_size", "shard_size"):
+            if getattr(self, name) < 0:
+                raise UserError(f"{name.replace('_', ' ')} must be 1 or more, or 0 (chosen); got {getattr(self, name)}")
+        if self.cache_size <= 0:
+            raise UserError(f"the size of the cache must be more than 0 GiB; got {self.cache_size}")
         if self.limit < 0:
             raise UserError(f"limit must be 0 (all) or more; got {self.limit}")
         if self.precision not in {"float32", "bfloat16", "float16"}:
@@ -190,6 +205,8 @@ class RunRecord:
         try:
             if body["format"] == 1:
                 body = _from_format_1(body)
+            if body["format"] < 4:
+                body["arguments"] = {**body["arguments"], "shard_size": body["arguments"]["batch_size"]}
             known = {name: body[name] for name in cls.__dataclass_fields__ if name in body}
             known["jobs"] = [JobRecord.parse(job) for job in known["jobs"]]
             for name in ("failures", "skipped"):

@@ -109,7 +109,7 @@ def score_run(folder: Path, record: RunRecord, options: RunOptions) -> list[Scor
     unchecked = 0
     for name in dict.fromkeys(job.protocol for job in record.jobs):
         protocol: Protocol = protocols.get(name)
-        responses, without_checksum = _read_all(folder, record, name, options.batch_size, failures)
+        responses, without_checksum = _read_all(folder, record, name, options.shard_size, failures)
         unchecked += without_checksum
         if options.common and responses:
             responses = _restricted(responses)
@@ -140,7 +140,7 @@ def score_run(folder: Path, record: RunRecord, options: RunOptions) -> list[Scor
 
 
 def _read_all(
-    folder: Path, record: RunRecord, protocol: str, batch_size: int, failures: list[Failure]
+    folder: Path, record: RunRecord, protocol: str, shard_size: int, failures: list[Failure]
 ) -> tuple[list[Responses], int]:
     """Read the answers of all observers of a protocol; those that cannot be read are added to the failures.
 
@@ -153,7 +153,7 @@ def _read_all(
     for job in jobs:
         shards = Shards.of_key(folder / "responses" / job.folder, job.key)
         try:
-            responses.append(_read_responses(shards, job, manifests[job.stimuli], batch_size, memory))
+            responses.append(_read_responses(shards, job, manifests[job.stimuli], shard_size, memory))
         except UserError as error:
             details = {"hint": error.hint, "scoring": True}
             failures.append(Failure(job.observer, error.message, job.protocol, details))
@@ -161,9 +161,9 @@ def _read_all(
     return responses, unchecked
 
 
-def _read_responses(shards: Shards, job: JobRecord, stimuli: StimulusSet, batch_size: int, memory: Memory) -> Responses:
+def _read_responses(shards: Shards, job: JobRecord, stimuli: StimulusSet, shard_size: int, memory: Memory) -> Responses:
     """Read the stored answers of one observer."""
-    columns, excluded = gather(shards, stimuli.stimuli, batch_size, memory)
+    columns, excluded = gather(shards, stimuli.stimuli, shard_size, memory)
     labels = job.labels
     return Responses(
         observer=job.observer,

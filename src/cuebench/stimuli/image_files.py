@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import io
+import struct
+import zlib
 from pathlib import Path
 
 from PIL import Image, UnidentifiedImageError
@@ -82,6 +84,44 @@ def header(path: Path) -> tuple[str, int, int]:
             return str(image.mode), image.width, image.height
     except OSError as error:
         raise UnreadablePicture(f"{path.name}: cannot be read ({error.strerror or error})") from None
+
+
+def size_in_header(beginning: bytes, path: Path) -> tuple[int, int]:
+    """Return width and height of a picture from the first bytes of its file; what is unusual is left to Pillow.
+
+    Raises
+    ------
+    UnreadablePicture
+        There is no header that can be read.
+    """
+    size = _jpeg_size(beginning) if beginning[:2] == b"\xff\xd8" else _png_size(beginning)
+    return size if size is not None else header(path)[1:]
+
+
+def _png_size(data: bytes) -> tuple[int, int] | None:
+    if data[:16] != b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" or len(data) < 33:
+        return None
+    if zlib.crc32(data[12:29]) != int.from_bytes(data[29:33], "big"):
+        return None
+    return _plausible(*struct.unpack(">II", data[16:24]))
+
+
+def _jpeg_size(data: bytes) -> tuple[int, int] | None:
+    """Walk over the segments of a JPEG file to the one that holds its size; None where anything is unusual."""
+    place = 2
+    while place + 9 < len(data):
+        mark, kind, length = data[place], data[place + 1], int.from_bytes(data[place + 2 : place + 4], "big")
+        if mark != 0xFF or kind in (0x00, 0x01, 0xFF) or 0xD0 <= kind <= 0xDA or length < 2:
+            return None
+        if kind in (0xC0, 0xC1, 0xC2):
+            bits, height, width, channels = struct.unpack(">BHHB", data[place + 4 : place + 10])
+            return _plausible(width, height) if bits == 8 and channels in (1, 3, 4) else None
+        place += 2 + length
+    return None
+
+
+def _plausible(width: int, height: int) -> tuple[int, int] | None:
+    return (width, height) if width and height and width * height <= MOST_PIXELS else None
 
 
 def _opened(file: io.BufferedReader | io.BytesIO, name: str) -> Image.Image:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from cuebench.registry import cues
 from cuebench.testing.base import CheckFailed, require, run_checks
 
 if TYPE_CHECKING:
-    from cuebench.cues.base import CueInfo
+    from cuebench.cues.base import CueInfo, Tolerance
 
 SMALL_SIZES = ((1, 1), (1, 7), (9, 1), (17, 23))
 """Height and width of the images that every cue is tried on."""
@@ -205,6 +206,35 @@ def _check_bad_input(cue: _Cue) -> None:
         _refused(cue, "a seed too few", np.stack([good, good]), rng=[1])
 
 
+def _check_device(cue: _Cue) -> None:
+    """A tensor gives the pixels of an array, within the tolerance that the description names; without one, an error."""
+    if find_spec("torch") is None or cue.info.needs:
+        return
+    import torch
+
+    batch = sample_image((2, 33, 35, 3), np.uint8)
+    seeds: dict[str, Any] = {"rng": [3, 4]} if cue.info.random else {}
+    if cue.info.device is None:
+        _refused_call(cue, "a tensor, which its info does not promise", lambda: cue(torch.from_numpy(batch), **seeds))
+        return
+    found = cue(torch.from_numpy(batch.copy()), **seeds)
+    require(isinstance(found, torch.Tensor), f"{cue.name} of a tensor: got {type(found).__name__}")
+    require(found.dtype == torch.uint8, f"{cue.name} of a tensor: expected uint8, got {found.dtype}")
+    problem = beyond(cue.info.device, found.numpy(), cue(batch, **seeds))
+    require(not problem, f"{cue.name} of a tensor: {problem}")
+
+
+def beyond(tolerance: Tolerance, found: Array, wanted: Array) -> str:
+    """Say in words how pixels N×H×W×C of a device lie further from the CPU's than a tolerance; empty: they do not."""
+    gap = np.abs(found.astype(np.int64) - wanted)
+    share = (gap > 0).reshape(len(gap), -1).mean(axis=1).max()
+    # On a small image one value is a large share.
+    allowed = max(tolerance.share, 1 / gap[0].size) if tolerance.share else 0
+    if gap.max() <= tolerance.levels and share <= allowed:
+        return ""
+    return f"{share:.2%} of the values differ, by up to {gap.max()}; allowed {tolerance.share:.2%}, {tolerance.levels}"
+
+
 def _refused(cue: _Cue, what: str, image: Array, **options: Any) -> None:
     others = (sample_image((6, 6, 3)),) if "other" in cue.info.needs else ()
     mask = {"mask": object_mask((6, 6))} if "mask" in cue.info.needs else {}
@@ -230,5 +260,6 @@ CUE_CHECKS: Mapping[str, Callable[[_Cue], None]] = {
     "identity": _check_identity,
     "mask": _check_mask,
     "bad_input": _check_bad_input,
+    "device": _check_device,
 }
 """Name → check, as run by `check_cue`."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from cuebench.arrays import Array
-from cuebench.cues._eed.scheme import Backend, Scheme
-from cuebench.errors import MissingExtra
+from cuebench.cues._eed.plan import Plan
+from cuebench.cues._eed.scheme import Backend, Report, Scheme
+from cuebench.errors import MissingExtra, UserError
 
 DEVICES = ("cpu", "cuda")
 """Names that stand for the fastest backend on that device."""
@@ -30,6 +31,31 @@ def backend_for(name: str, batch: Array, scheme: Scheme) -> Backend:
     from cuebench.cues._eed import torch_batch
 
     return cast(Backend, torch_batch)
+
+
+def advance_tensor(name: str, planes: Any, scheme: Scheme, plan: Plan, report: Report, workers: int) -> Any:
+    """Run a plan of one part on a float32 tensor N×C×H×W in [0, 255], on its own device; return the new state.
+
+    On a CUDA device Triton does the work, on the CPU Numba, elsewhere (and where those cannot) PyTorch.
+    """
+    on_cuda = planes.device.type == "cuda"
+    accepted = {"auto", "torch", *(("cuda", "triton") if on_cuda else ()), *(("cpu", "numba") if planes.is_cpu else ())}
+    if name not in accepted:
+        what = f"backend is {name!r}, the tensor lies on {planes.device}"
+        raise UserError(what, f"accepted there: {', '.join(sorted(accepted))}")
+    if name != "torch" and on_cuda and find_spec("triton"):
+        from cuebench.cues._eed import triton_batch
+
+        if name == "triton" or triton_batch.supports(scheme):
+            return triton_batch.advance_tensor(planes, scheme, plan, report)
+    if name != "torch" and planes.is_cpu:
+        import torch
+
+        backend = backend_for("cpu" if name == "auto" else name, planes.numpy(), scheme)
+        return torch.from_numpy(backend.diffuse(planes.numpy(), scheme, plan, report, workers)[-1])
+    from cuebench.cues._eed import torch_batch
+
+    return torch_batch.advance_tensor(planes, scheme, plan, report)
 
 
 def _fastest(batch: Array, scheme: Scheme, device: str) -> str:

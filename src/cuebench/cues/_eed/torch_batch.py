@@ -109,6 +109,13 @@ def advance(u: Any, scheme: Scheme, cycles: Iterable[Cycle]) -> Iterator[tuple[A
         yield u, cycle
 
 
+def advance_tensor(u: Any, scheme: Scheme, plan: Plan, report: Report) -> Any:
+    """Return the state of a tensor N×C×H×W at the end of the plan."""
+    for u, cycle in advance(u, scheme, chain.from_iterable(plan.parts)):  # noqa: B020 - the state replaces the start
+        report(cycle.steps * len(u))
+    return u
+
+
 def diffuse(batch: Array, scheme: Scheme, plan: Plan, report: Report, workers: int, device: str | None = None) -> Array:
     """Run the plan on the GPU if there is one; see `scheme.Backend`."""
     u = torch.from_numpy(np.ascontiguousarray(batch))

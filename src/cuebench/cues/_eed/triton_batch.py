@@ -24,6 +24,8 @@ from cuebench.cues._eed import triton_kernels, triton_linear
 
 TAPS = 5
 """Taps of the marching filters; shorter kernels are padded with zeros."""
+LARGEST_GRAPH = 1 << 23
+"""Values of a batch (about 55 colour images of 224×224) up to which cycles are replayed as CUDA graphs."""
 BUNCH = 32
 """Explicit steps in one CUDA graph; even, so that the state ends in the buffer where it began."""
 
@@ -56,14 +58,15 @@ def supports(scheme: Scheme) -> bool:
 class Batch:
     """A batch N×C×H×W on the device, and the steps that change it."""
 
-    def __init__(self, u: Any, scheme: Scheme, tiles: Tiles | None = None, *, graphs: bool = True) -> None:
+    def __init__(self, u: Any, scheme: Scheme, tiles: Tiles | None = None, *, graphs: bool | None = None) -> None:
         self.u, self.scheme, self.tiles = u.contiguous(), scheme, tiles or Tiles()
         self.n, self.channels, self.h, self.w = u.shape
         self.old, self.x, self.y, self.past = (torch.zeros_like(self.u) for _ in range(4))
         self.span = 0.0  # time that the last cycle took; 0: there was none
         self.abc = torch.empty(self.n, 3, self.h + 1, self.w + 1, device=u.device)
         self.tensor = torch.empty_like(self.abc)
-        self.graphs: dict[Hashable, Any] | None = {} if graphs and u.is_cuda else None
+        small = u.numel() <= LARGEST_GRAPH  # the launches of a large batch hide behind its work
+        self.graphs: dict[Hashable, Any] | None = {} if (small if graphs is None else graphs) and u.is_cuda else None
         self.taps, self.tensor_taps = half_taps(scheme.weights), half_taps(scheme.tensor_weights)
 
     def _launch(self, kernel: Any, tile: Tile, cells: int, *args: Any, **constants: Any) -> None:
@@ -84,7 +87,6 @@ class Batch:
     def freeze(self, lead: float = 0.0) -> None:
         """Write the diffusion tensor of the state extrapolated by `lead` times the last cycle's change."""
         self.structure(torch.lerp(self.past, self.u, 1 + lead, out=self.x) if lead else None)
-        self.past.copy_(self.u)
         s, tile = self.scheme, self.tiles.tensor
         self._launch(
             triton_kernels.tensor_kernel, tile, 1,
@@ -132,8 +134,12 @@ class Batch:
         self.freeze(lead)
         weights = [(a - 1, a * cycle.tau) for a in momentum(cycle.steps)]
         weights[0] = (0.0, weights[0][1])  # u_{−1} = u_0, whatever the old buffer holds
+        if self.graphs is not None:  # a graph needs its buffers in the same places every time
+            self.past.copy_(self.u)
         for k in range(0, cycle.steps - 1, 2):
             self.two(weights[k], weights[k + 1])
+            if k == 0 and self.graphs is None:
+                self.past, self.x = self.x, self.past  # the start of the cycle is kept, its buffer exchanged
         if cycle.steps % 2:
             self.linear(*weights[-1])
 
@@ -211,8 +217,23 @@ def diffuse(batch: Array, scheme: Scheme, plan: Plan, report: Report, workers: i
     return results
 
 
-def images_that_fit(batch: Array) -> int:
+def advance_tensor(u: Any, scheme: Scheme, plan: Plan, report: Report) -> Any:
+    """Return the state of a tensor N×C×H×W on a CUDA device at the end of the plan; `u` may be overwritten."""
+    if not supports(scheme):
+        raise UserError(f"backend 'triton' got kernel_size={scheme.kernel_size}", "accepted there: 1, 3 or 5")
+    result, fit = torch.empty_like(u), images_that_fit(u)
+    with torch.cuda.device(u.device):
+        for start in range(0, len(u), fit):
+            state = Batch(u[start : start + fit], scheme)
+            for part in plan.parts:
+                state.advance(part, report)
+            result[start : start + fit] = state.u
+    return result
+
+
+def images_that_fit(batch: Any) -> int:
     """Images whose buffers (five states, two tensors) take at most half of the free device memory."""
     free, _ = torch.cuda.mem_get_info()
-    bytes_of_image = 4 * (6 * batch[0].size + 6 * (batch.shape[2] + 1) * (batch.shape[3] + 1))
+    channels, height, width = batch.shape[1:]
+    bytes_of_image = 4 * 6 * (channels * height * width + (height + 1) * (width + 1))
     return max(1, int(free / 2) // bytes_of_image)

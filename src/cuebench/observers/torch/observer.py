@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch.features import ALL, Outputs, Route, as_rows, blocks, check_layers, route, watching
 from cuebench.observers.torch.fingerprint import Identity
 from cuebench.observers.torch.placement import Placed
+from cuebench.observers.torch.transfer import on_device, to_host
 from cuebench.types import Capability, ObserverKind
 
 
@@ -78,6 +79,7 @@ class TorchObserver(ObserverBase):
         missing = () if self.way.features else ("no features: no classifier layer found; name one with features=LAYER",)
         self._notes: tuple[str, ...] = (*notes, *missing)
         self.read: tuple[str, ...] = ()
+        self._numbers: Any = None
 
     @property
     def module(self) -> Any:
@@ -108,6 +110,19 @@ class TorchObserver(ObserverBase):
     def memory(self) -> int:
         """Bytes that the weights take on a device of their own; 0 in the main memory."""
         return self._placed.memory
+
+    def compile(self, ask: Callable[[], object]) -> bool:
+        """Compile the network; where that fails, it stays as it was."""
+        if not self._placed.frozen:
+            return False
+        self._placed.compile()
+        try:
+            ask()
+        except Exception as error:  # noqa: BLE001 - a compiler may raise anything
+            self._placed.undo_compile()
+            self._notes = (*self._notes, f"not compiled: {type(error).__name__}")
+            return False
+        return True
 
     def release(self) -> None:
         """Make room on the device until the next answer."""
@@ -141,7 +156,7 @@ class TorchObserver(ObserverBase):
         check_layers(self.module, wanted)
         blank = np.zeros((1, *self.preprocess.hw, 3), np.uint8)
         with watching(self.module, wanted) as seen:
-            self._forward(blank, True)
+            self._forward(on_device(Batch((), blank), self.device), True)
         idle = [name for name in wanted if name not in seen]
         if idle and list(names) != [ALL]:
             raise UserError(f"layers of {self.name!r} that take no part in the forward pass: {', '.join(idle)}")
@@ -158,6 +173,10 @@ class TorchObserver(ObserverBase):
 
     def respond(self, batch: Batch, needs: Sequence[Capability]) -> Answers:
         """Answer a batch with one forward pass."""
+        return self.submit(batch, needs)()
+
+    def submit(self, batch: Batch, needs: Sequence[Capability]) -> Callable[[], Answers]:
+        """Begin one forward pass; on a GPU it goes on while the caller prepares the next."""
         unable = [n for n in needs if n not in self.capabilities]
         if unable:
             raise UserError(f"observer {self.name!r} cannot give {', '.join(unable)}", "; ".join(self.notes))
@@ -165,29 +184,40 @@ class TorchObserver(ObserverBase):
             raise UserError(f"observer {self.name!r} needs pixels, and the batch has no images")
         layers = self.read if "features" in needs else ()
         with watching(self.module, layers) as seen:
-            logits, features = self._forward(batch.images, "features" in needs)
-        answers: dict[str, Array] = {}
+            logits, features = self._forward(on_device(batch, self.device), "features" in needs)
+        outputs: dict[str, Any] = {}
         if "logits" in needs:
-            answers["logits"] = _numpy(logits)
-            if self.labels is not None:
-                check_logits(self.name, answers["logits"], self.labels)
+            outputs["logits"] = _rows(logits)
         if "features" in needs:
-            answers["features"] = _numpy(features)
-            answers.update({f"features:{name}": _numpy(as_rows(seen[name])) for name in layers})
+            outputs["features"] = _rows(features)
+            outputs.update({f"features:{name}": _rows(as_rows(seen[name])) for name in layers})
+        fetch = to_host(outputs)
+
+        def answers() -> Answers:
+            arrays = fetch()
+            if "logits" in needs and self.labels is not None:
+                check_logits(self.name, arrays["logits"], self.labels)
+            return arrays
+
         return answers
 
-    def _forward(self, images: Pixels, features: bool) -> Outputs:
-        return self._placed.run(lambda x: self.way.forward(x, features), self.pixels(images))
+    def _forward(self, images: Any, features: bool) -> Outputs:
+        return self._placed.run(lambda x: self.way.forward(x, features), self.normalised(images))
 
-    def pixels(self, images: Pixels) -> Any:
-        """Return the normalised input N×3×H×W on the device: ``Preprocess.normalise``, step by step."""
+    def normalised(self, images: Any) -> Any:
+        """Turn uint8 N×H×W×3 on the device into the input N×3×H×W: ``Preprocess.normalise``, step by step."""
         import torch
 
-        writable = images if images.flags.writeable else images.copy()  # torch warns of read-only memory
-        x = torch.from_numpy(writable).to(self.device).permute(0, 3, 1, 2).to(torch.float32)
-        mean = torch.tensor(self.preprocess.mean, dtype=torch.float32, device=self.device).view(1, 3, 1, 1)
-        std = torch.tensor(self.preprocess.std, dtype=torch.float32, device=self.device).view(1, 3, 1, 1)
-        return x.mul(self.preprocess.scale).sub(mean).div(std)
+        numbers = (self.preprocess.mean, self.preprocess.std, self.device)
+        if self._numbers is None or self._numbers[0] != numbers:  # made once: each is a copy that the device waits for
+            mean, std = (torch.tensor(n, dtype=torch.float32, device=self.device).view(1, 3, 1, 1) for n in numbers[:2])
+            self._numbers = (numbers, mean, std)
+        _, mean, std = self._numbers
+        return images.permute(0, 3, 1, 2).to(torch.float32).mul_(self.preprocess.scale).sub_(mean).div_(std)
+
+    def pixels(self, images: Pixels) -> Any:
+        """Return the normalised input of some images."""
+        return self.normalised(on_device(Batch((), images), self.device))
 
     def __repr__(self) -> str:
         return f"TorchObserver({self.name!r}, {type(self.module).__name__}, {self.device}, {self.precision})"
@@ -214,8 +244,8 @@ def check_logits(name: str, logits: Array, labels: LabelSpace) -> None:
         )
 
 
-def _numpy(tensor: Any) -> Array:
-    array = tensor.float().cpu().numpy()
-    while array.ndim > 2 and array.shape[-1] == 1:  # a convolutional head gives N×C×1×1
-        array = array[..., 0]
-    return array
+def _rows(tensor: Any) -> Any:
+    rows = tensor.float()
+    while rows.ndim > 2 and rows.shape[-1] == 1:  # a convolutional head gives N×C×1×1
+        rows = rows[..., 0]
+    return rows

@@ -53,8 +53,10 @@ class Placed:
         self._released = False
         if self.device.type == "cpu":
             keep_freed_memory()
-        # Convolutions on the CPU are up to 1.4 times as fast; TorchScript has fixed its own format.
-        self.channels_last = frozen and self.device.type == "cpu" and not hasattr(module, "save_to_buffer")
+        # Convolutions on the CPU are up to 1.4 times as fast, a GPU's half precisions gain too; TorchScript has fixed
+        # its own format.
+        faster = self.device.type == "cpu" or (self.device.type == "cuda" and precision != "float32")
+        self.channels_last = frozen and faster and not hasattr(module, "save_to_buffer")
         self._set_format()
 
     @property
@@ -64,6 +66,15 @@ class Placed:
             return 0
         tensors = (*self.module.parameters(), *self.module.buffers())
         return sum(t.numel() * t.element_size() for t in tensors)
+
+    def compile(self) -> None:
+        """Let torch compile the module when it runs next: it is faster then, after a minute or so."""
+        if self.frozen:
+            self.module.compile()
+
+    def undo_compile(self) -> None:
+        """Run the module as it was."""
+        self.module._compiled_call_impl = None
 
     def release(self) -> None:
         """Go to the main memory; ``run`` comes back."""
@@ -107,6 +118,18 @@ class Placed:
         return torch.channels_last if self.channels_last else torch.contiguous_format
 
 
+ALL_GPUS = "cuda:all"
+
+
+def devices_of(names: str) -> list[str]:
+    """Return the devices that a user names: one, several with commas between them, or ``cuda:all``."""
+    if names == ALL_GPUS:
+        import torch
+
+        return [f"cuda:{number}" for number in range(torch.cuda.device_count())] or ["cuda"]
+    return [name.strip() for name in names.split(",") if name.strip()] or ["auto"]
+
+
 def pick_device(name: str = "auto") -> Any:
     """Return the torch device of that name; ``auto`` takes cuda, else mps, else cpu."""
     import torch
@@ -118,7 +141,8 @@ def pick_device(name: str = "auto") -> Any:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise UserError(f"unknown device {name!r}", "one of auto, cpu, cuda, cuda:N, mps") from None
+        known = "one of auto, cpu, cuda, cuda:N, mps; several: cuda:0,cuda:1 or cuda:all"
+        raise UserError(f"unknown device {name!r}", known) from None
     available = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}.get(device.type)
     if available is not None and not available():
         raise UserError(f"device {name!r} is not available here", "use device 'auto' or 'cpu'")

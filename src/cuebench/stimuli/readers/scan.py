@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -17,6 +18,8 @@ from cuebench.types import Stimulus, StimulusSet
 
 IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"})
 DEEPEST = 4
+READ_AT_ONCE = 1 << 20
+"""Bytes; most pictures are smaller."""
 # Litter of operating systems and notes of people. Nothing else is passed over silently.
 IGNORED = frozenset(
     {".ds_store", "thumbs.db", "desktop.ini", ".gitkeep", ".gitignore", ".directory"}
@@ -60,9 +63,10 @@ def find_images(folder: Path, depth: int) -> Listing:
 
 def file_problem(path: Path) -> str:
     """Return why a path cannot be a stimulus: no such file, a broken link, no bytes; empty where it can."""
-    if not is_printable(path.name) or any("\ud800" <= c <= "\udfff" for c in str(path)):
+    text = str(path)
+    if not is_printable(path.name) or not (text.isascii() or all(not "\ud800" <= c <= "\udfff" for c in text)):
         return "the name holds control characters or is not UTF-8; rename it"
-    return file_kind_problem(path) or ("" if path.stat().st_size else "the file is empty (0 bytes)")
+    return file_kind_problem(path, filled=True)
 
 
 def _walk(folder: Path) -> Iterable[Path]:
@@ -124,18 +128,21 @@ def check_hashes(stimuli: StimulusSet) -> None:
 
 
 def image_facts(path: Path) -> ImageFacts:
-    """Hash a file and read the pixel size from its header, without decoding it."""
-    return ImageFacts(hash_file(path).sha256, *pixel_size(path))
+    """Hash a file and find its pixel size in its header, without decoding it: the file is opened once.
 
+    The size is 0 × 0 where the header is corrupt: the engine excludes and reports the file.
+    """
+    from cuebench.stimuli.image_files import UnreadablePicture, size_in_header
 
-def pixel_size(path: Path) -> tuple[int, int]:
-    """Return width and height from the header; 0, 0 where it is corrupt: the engine excludes and reports it."""
-    from cuebench.stimuli.image_files import UnreadablePicture, header
-
+    with path.open("rb", buffering=0) as file:
+        beginning = file.read(min(os.fstat(file.fileno()).st_size, READ_AT_ONCE))
+        digest = hashlib.sha256(beginning)
+        while rest := file.read(1 << 16):
+            digest.update(rest)
     try:
-        return header(path)[1:]
+        return ImageFacts(digest.hexdigest(), *size_in_header(beginning, path))
     except UnreadablePicture:
-        return 0, 0
+        return ImageFacts(digest.hexdigest(), 0, 0)
 
 
 def id_problems(stimuli: Iterable[Stimulus]) -> list[str]:

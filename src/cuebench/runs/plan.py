@@ -121,13 +121,15 @@ def read_experiments(
     for name, option_values in values.items():
         protocol: Protocol = protocols.get(name)
         experiment = Experiment(protocol, option_values, limit, seed)
+        configured = not protocol.configure
         try:
             if protocol.configure:
                 experiment = replace(experiment, protocol=protocol.configure(option_values))
+                configured = True
             stimuli = _read(experiment.protocol, root)
             experiments.append(replace(experiment, stimuli=experiment.limited(stimuli)))
         except UserError as error:
-            if protocol.configure and experiment.protocol is protocol:
+            if not configured:
                 raise  # an option that does not fit: nothing has been spent
             experiments.append(replace(experiment, problem=error))
         except Exception as error:

@@ -320,10 +320,22 @@ def many(s: Settings) -> dict[str, Any]:
             "decode": decoded,
             "forward": alone,
             "together": together,
-            "one pass": sum(single) / len(single),
+            "one pass": sum(r["seconds"] for r in single) / len(single),
+            "one pass, CPU ms": sum(r["CPU ms"] for r in single) / len(single),
             "decode once + forwards": count / decoded + s.models * count / alone,
         }
     return found
+
+
+def plan(s: Settings) -> dict[str, Any]:
+    """What ``--plan`` says of a run, and the run."""
+    workers = max(s.workers)
+    options = {"device": s.device, "precision": s.precision, "workers": workers, "offline": True}
+    _set_and_geometry(s.data, s.model)  # what is imported for the one is not imported again for the other
+    start = time.perf_counter()
+    cost = cuebench.estimate_cost(_specs(s.model, 1), PROTOCOL, data_root=s.data, **options)
+    seconds = time.perf_counter() - start
+    return {"cost": cost.as_json(), "probe seconds": seconds, "run": run_engine(s, _specs(s.model, 1), s.data, workers)}
 
 
 # ---------------------------------------------------------------------------------------------------- scale
@@ -386,6 +398,7 @@ PARTS = {
     "loader": loader,
     "engine": engine,
     "many": many,
+    "plan": plan,
     "first": first,
     "scale": scale,
 }

@@ -13,6 +13,7 @@ decode     what processes decode that do nothing else, with the engine's own dec
 loader     a DataLoader loop with torchvision's transforms; the answers are kept in memory
 engine     ``cuebench.evaluate``, every answer stored: from files; with pixels cached by a run before
 many       several networks of one geometry: together; one after the other
+plan       what ``cuebench run --plan`` says of a run, and the run
 first      seconds from the command ``cuebench run`` to its first answer
 scale      peak memory and seconds for three numbers of stimuli, a process for each
 =========  ============================================================================================
@@ -41,9 +42,9 @@ import numpy as np
 
 from benchmarks import _jpegs
 
-PARTS = ("forward", "decode", "loader", "engine", "many", "first", "scale")
-PATIENCE = 240
-"""Seconds after which a part is stopped."""
+PARTS = ("forward", "decode", "loader", "engine", "many", "plan", "first", "scale")
+PATIENCE = 240 if Path("/dev/nvidia0").exists() else 900
+"""Seconds after which a part is stopped; a CPU may be shared with others."""
 _CODE = "import sys; from benchmarks._engine_parts import main; sys.exit(main(*sys.argv[1:]))"
 """Not ``-m``: processes that a part starts would import its module, and torch, again."""
 SMALL = (86, 64)
@@ -159,6 +160,15 @@ def show_many(r: Mapping[str, Any]) -> None:
                   f"forward {found['forward']:,.0f} /s")  # fmt: skip
 
 
+def show_plan(r: Mapping[str, Any]) -> None:
+    cost, stages = r["cost"], r["run"]["stages"]
+    parts = {name: cost[f"{name}_seconds"] or 0.0 for name in ("start", "decode", "forward", "write", "score")}
+    listed = ", ".join(f"{name} {seconds:.1f}" for name, seconds in parts.items())
+    memory = f"memory {cost['memory_bytes'] / 2**20:,.0f} MiB; the probe took {r['probe seconds']:.1f} s"
+    print(f"  {'planned':44}{cost['seconds']:12.1f} s; {listed}; {memory}")
+    print(f"  {'taken':44}{stages['all']:12.1f} s; " + ", ".join(f"{name} {s:.1f}" for name, s in stages.items()))
+
+
 def show_first(r: Mapping[str, Any]) -> None:
     for name, found in r.items():
         if isinstance(found, Mapping):
@@ -180,6 +190,7 @@ SHOW: dict[str, Callable[[Mapping[str, Any]], None]] = {
     "loader": _rows,
     "engine": _rows,
     "many": show_many,
+    "plan": show_plan,
     "first": show_first,
     "scale": show_scale,
 }
@@ -216,6 +227,10 @@ def ratios(found: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, f
             n, seconds = settings["models"], r["together"]["seconds"]
             ratio[f"{n} × {name} / (decode once + {n} forwards)"] = seconds / r["decode once + forwards"]
             ratio[f"{n} single passes / {n} × {name} together"] = n * r["one pass"] / seconds
+            if settings["device"] == "cpu":
+                ratio["CPU time of single passes / together"] = r["one pass, CPU ms"] / r["together"]["CPU ms"]
+    if "plan" in good:
+        ratio["seconds planned / taken"] = good["plan"]["cost"]["seconds"] / good["plan"]["run"]["stages"]["all"]
     if "first" in good:
         runs = [r for r in good["first"].values() if isinstance(r, Mapping)]
         ratio["seconds to the first answer"] = min(r["batch"] for r in runs)
@@ -272,9 +287,9 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     arguments = parser.parse_args(argv)
     cores = len(os.sched_getaffinity(0))
     on_gpu, on_cpu = (
-        {"count": 16384, "many_count": 8192, "model": "resnet50", "several": "resnet18,resnet50", "models": 8, "batch": 256,
-         "scale_model": "resnet18", "sizes": [1000, 10_000, 100_000], "precision": "bfloat16",
-         "workers": sorted({cores, max(1, cores // 2)}, reverse=True)},
+        {"count": 16384, "many_count": 8192, "model": "resnet50", "several": "resnet18,resnet50",
+         "models": 8, "batch": 256, "scale_model": "resnet18", "sizes": [1000, 10_000, 100_000],
+         "precision": "bfloat16", "workers": sorted({cores, max(1, cores // 2)}, reverse=True)},
         {"count": 320, "many_count": 64, "model": "resnet18", "several": "resnet18", "models": 4, "batch": 32,
          "scale_model": "tiny", "sizes": [500, 2000, 8000], "precision": "float32", "workers": [cores]},
     )  # fmt: skip
@@ -290,6 +305,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
 def main(argv: Sequence[str] = ()) -> dict[str, Any]:
     """Measure and print; a part that fails prints its error, and the others go on."""
     a = _arguments(argv)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a part that is running is stopped, too
     shared = Path("/dev/shm")
     scratch = a.scratch or (shared if shared.is_dir() and shutil.disk_usage(shared).free > 8 * 2**30 else None)
     wanted = [part for part in PARTS if part in a.parts.split(",")]

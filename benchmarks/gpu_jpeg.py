@@ -1,6 +1,6 @@
 """Does the GPU decode a JPEG to the pixels of the CPU? It must, to be used: a number may not depend on the machine.
 
-    python -m benchmarks gpu_jpeg        needs CUDA, and torchvision with nvJPEG
+python -m benchmarks gpu_jpeg        needs CUDA, and torchvision with nvJPEG
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from cuebench._version import __version__
 
 _PUBLIC = {
     "evaluate": "cuebench.runs.evaluate",
+    "estimate_cost": "cuebench.runs.estimate",
     "Scores": "cuebench.runs.scores",
     "load": "cuebench.runs.scores",
     "merge": "cuebench.runs.merge",
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from cuebench.observers.base import Batch, Observer
     from cuebench.observers.preprocess import Preprocess
     from cuebench.observers.wrap import wrap
+    from cuebench.runs.estimate import estimate_cost
     from cuebench.runs.evaluate import evaluate
     from cuebench.runs.merge import merge
     from cuebench.runs.score import score
@@ -59,6 +61,7 @@ __all__ = [
     "StimulusSet",
     "UserError",
     "__version__",
+    "estimate_cost",
     "evaluate",
     "load",
     "merge",

@@ -16,6 +16,14 @@ from cuebench.options import split
 if TYPE_CHECKING:
     from cuebench.types import Score
 
+PASSED_ON = (
+    *("data_root", "out", "device", "precision", "batch_size", "shard_size", "workers", "cache", "cache_size", "limit"),
+    *("seed", "resamples", "offline", "allow_unreadable", "common", "fresh"),
+)
+"""Flags that are arguments of ``evaluate`` as they are."""
+FORMER = {"triplets": "draw", "features": "layers", "baselines": "baselines"}
+"""Earlier flags → the option of the protocol triplets that each has become."""
+
 
 def command(
     observer: Annotated[list[str], typer.Option("--observer", "-o", help="SOURCE:NAME; repeat for more.")],
@@ -46,6 +54,9 @@ def command(
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete what this run folder holds, then begin.")] = False,
     offline: Annotated[bool, typer.Option("--offline", help="Never use the network.")] = False,
     settings: Annotated[list[str] | None, typer.Option("--set", help="PROTOCOL.OPTION=VALUE; repeat for more.")] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Only say what it would take: time, memory, disk.")] = False,
+    nodes: Annotated[str, typer.Option(help="With --plan: numbers of machines, such as 1,4,16.")] = "1",
+    price: Annotated[float | None, typer.Option(help="With --plan: price of a machine for an hour.")] = None,
     triplets: Annotated[str, typer.Option(hidden=True)] = "",
     features: Annotated[str, typer.Option(hidden=True)] = "",
     baselines: Annotated[str, typer.Option(hidden=True)] = "",
@@ -53,39 +64,21 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Events on stderr, result on stdout, as JSON.")] = False,
 ) -> int:
     """Show stimuli to observers, store their answers, score them."""
+    given = dict(locals())  # every flag by its name
     from cuebench.cli._display import Display
+    from cuebench.cli._plan import show_plan
     from cuebench.runs.evaluate import evaluate
 
-    former = {"triplets": ("draw", triplets), "features": ("layers", features), "baselines": ("baselines", baselines)}
-    for flag, (option, value) in former.items():
-        if value:
-            raise UserError(
-                f"--{flag} is an option of the protocol triplets", f"write: --set triplets.{option}={value}"
-            )
+    for flag, option in FORMER.items():
+        if value := given[flag]:
+            hint = f"write: --set triplets.{option}={value}"
+            raise UserError(f"--{flag} is an option of the protocol triplets", hint)
+    arguments = {name: given[name] for name in PASSED_ON}
+    arguments |= {"compile": compile_networks, "settings": split(settings or [])}
+    if plan:
+        return show_plan(observer, protocol, nodes=nodes, price=price, quiet=quiet, as_json=as_json, **arguments)
     with Display(quiet=quiet, as_json=as_json) as display:
-        scores = evaluate(
-            observer,
-            protocol,
-            data_root=data_root,
-            out=out,
-            device=device,
-            precision=precision,
-            batch_size=batch_size,
-            shard_size=shard_size,
-            workers=workers,
-            cache=cache,
-            cache_size=cache_size,
-            compile=compile_networks,
-            limit=limit,
-            seed=seed,
-            resamples=resamples,
-            offline=offline,
-            allow_unreadable=allow_unreadable,
-            common=common,
-            fresh=fresh,
-            settings=split(settings or []),
-            on_event=display,
-        )
+        scores = evaluate(observer, protocol, **arguments, on_event=display)
     return report(scores.rows, scores.out, scores.failures, quiet=quiet, as_json=as_json)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.labels import label_map
 from cuebench.observers.base import LoadOptions, ObserverBase
 from cuebench.observers.load import load
+from cuebench.types import Stimulus
 
 
 @dataclass(frozen=True)
@@ -22,18 +25,23 @@ class Preparation:
         Label map of the stimuli, and the space that the protocol wants the answers in.
     layers : tuple of str
         Further layers that are read.
+    masks : callable, optional
+        ``masks(stimulus)``: the true mask of a stimulus, for observers that answer from the truth.
     """
 
     classes: tuple[str, ...] = ()
     targets: str = ""
     answers_in: str = ""
     layers: tuple[str, ...] = ()
+    masks: Callable[[Stimulus], Array] | None = None
 
     def prepare(self, observer: ObserverBase) -> ObserverBase:
         """Return the observer that knows of the protocol."""
         if self.classes:
             members = label_map(self.targets) if self.targets else None
             observer = observer.among(self.classes, members, self.answers_in)
+        if self.masks is not None:
+            observer = observer.with_masks(self.masks)
         return observer.reading(self.layers) if self.layers else observer
 
 

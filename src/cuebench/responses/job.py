@@ -68,6 +68,8 @@ class Question:
         How the images are prepared for this observer in this view; None where it looks at no pixels.
     reduce : callable, optional
         Replaces the answers to a batch by the summary that the protocol keeps of them.
+    note : str
+        What the rows must say about the way the stimuli are shown to this observer.
     """
 
     protocol: str
@@ -77,6 +79,7 @@ class Question:
     needs: tuple[Capability, ...]
     preprocess: Preprocess | None = None
     reduce: Reduce | None = None
+    note: str = ""
 
     @property
     def geometry(self) -> Geometry | None:

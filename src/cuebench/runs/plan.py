@@ -12,20 +12,23 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.cues.versions import recipe_versions
 from cuebench.errors import UserError, all_problems
 from cuebench.files import write_atomic
 from cuebench.labels import LabelSpace, coverage_hint, label_map
 from cuebench.observers.base import LoadOptions, Observer, ObserverBase
+from cuebench.observers.input_size import accepts
 from cuebench.observers.origin import Origin, Preparation
+from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch.features import suggested_layers
-from cuebench.protocols.base import Protocol
+from cuebench.protocols.base import Protocol, View
 from cuebench.registry import BUILT_IN, datasets, makers, protocols
 from cuebench.responses.device import Device
 from cuebench.responses.events import Event, OnEvent
@@ -33,8 +36,9 @@ from cuebench.responses.job import Job, JobRecord, Question, failure_of
 from cuebench.responses.store import Key, ShardFolder
 from cuebench.runs.loading import OBJECT, Loaded, LoadedObservers, load_observers, tell_failures
 from cuebench.runs.record import RunOptions, parse_settings
+from cuebench.stimuli.cue_files import read_labels
 from cuebench.stimuli.manifest import duplicates, to_bytes
-from cuebench.types import Failure, StimulusSet
+from cuebench.types import Capability, Failure, Stimulus, StimulusSet
 
 
 class NotApplicable(UserError):
@@ -119,13 +123,15 @@ def read_experiments(
     for name, option_values in values.items():
         protocol: Protocol = protocols.get(name)
         experiment = Experiment(protocol, option_values, limit, seed)
+        configured = not protocol.configure
         try:
             if protocol.configure:
                 experiment = replace(experiment, protocol=protocol.configure(option_values))
+                configured = True
             stimuli = _read(experiment.protocol, root)
             experiments.append(replace(experiment, stimuli=experiment.limited(stimuli)))
         except UserError as error:
-            if protocol.configure and experiment.protocol is protocol:
+            if not configured:
                 raise  # an option that does not fit: nothing has been spent
             experiments.append(replace(experiment, problem=error))
         except Exception as error:
@@ -326,7 +332,7 @@ def questions(protocol: Protocol, observer: ObserverBase, stimuli: StimulusSet) 
     reduce = protocol.reduce(stimuli, observer.labels) if protocol.reduce else None
     asked = []
     for view in protocol.views if observer.preprocess else protocol.views[:1]:
-        preprocess = view.change(observer.preprocess) if observer.preprocess else None
+        preprocess, note = _prepared_images(view, observer, needs)
         question = Question(
             protocol=protocol.name,
             view=view.name,
@@ -335,10 +341,24 @@ def questions(protocol: Protocol, observer: ObserverBase, stimuli: StimulusSet) 
             needs=needs,
             preprocess=preprocess,
             reduce=reduce,
+            note=note,
         )
         hash(question.geometry)  # a preprocessing that makes no sense fails here, not in the middle of the run
         asked.append(question)
     return asked
+
+
+def _prepared_images(view: View, observer: ObserverBase, needs: Sequence[Capability]) -> tuple[Preprocess | None, str]:
+    """Return how a view prepares images for an observer, and what its rows must say about that."""
+    own = observer.preprocess
+    if own is None:
+        return None, ""
+    changed = view.change(own)
+    if view.fixed is None or accepts(observer, changed.hw, needs):
+        return changed, ""
+    (height, width), fixed = changed.hw, view.fixed(own)
+    note = f"accepts {own.hw[1]}×{own.hw[0]} pixels only, not the {width}×{height} of the {view.name} view: {fixed}"
+    return fixed, note
 
 
 def check_labels(protocol: Protocol, observer: str, labels: LabelSpace, stimuli: StimulusSet) -> None:
@@ -353,9 +373,20 @@ def check_labels(protocol: Protocol, observer: str, labels: LabelSpace, stimuli:
 
 
 def _preparation(experiment: Experiment) -> Preparation:
-    """Return what observers are told of a protocol: the classes of its stimuli and the layers to read."""
-    targets = experiment.stimuli.targets if experiment.stimuli else ""
-    return Preparation(experiment.classes, targets, experiment.protocol.answers_in, experiment.layers)
+    """Return what observers are told of a protocol: the classes of its stimuli, their masks, the layers to read."""
+    stimuli = experiment.stimuli
+    masked = stimuli is not None and any(s.mask for s in stimuli)
+    return Preparation(
+        experiment.classes,
+        stimuli.targets if stimuli else "",
+        experiment.protocol.answers_in,
+        experiment.layers,
+        partial(_true_mask, stimuli.root) if stimuli is not None and masked else None,
+    )
+
+
+def _true_mask(root: str, stimulus: Stimulus) -> Array:
+    return read_labels(Path(root) / stimulus.mask)
 
 
 def _stimuli_for(experiment: Experiment, observer: ObserverBase, loaded: LoadedObservers) -> StimulusSet:
@@ -426,6 +457,6 @@ def _record(question: Question, entry: Loaded, manifest: str, shards: ShardFolde
         labels=None if space is None else {"name": space.name, "names": list(space.names), "ids": list(space.ids)},
         key=shards.key.parts(),
         preprocess=str(question.preprocess) if question.preprocess else "",
-        notes=entry.observer.notes,
+        notes=(*entry.observer.notes, *([question.note] if question.note else [])),
         baseline_of=entry.baseline_of,
     )

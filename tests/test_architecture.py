@@ -13,7 +13,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "cuebench"
 LAYERS = [
     {"errors", "arrays", "words", "_version"},
-    {"types", "options", "processes"},
+    {"types", "options", "processes", "places"},
     {"files", "reading", "registry", "_process_main"},
     {"source_code"},
     {"labels"},

@@ -168,7 +168,11 @@ class BiasOverTraining:
             raise experiment.problem or UserError(f"protocol {experiment.protocol.name!r} has no stimuli")
         if self.labels is not None:
             check_labels(experiment.protocol, "the network", self.labels, stimuli)
-        geometries = [view.change(self.preprocess).geometry for view in experiment.protocol.views]
+        prepared = [view.change(self.preprocess) for view in experiment.protocol.views]
+        # The network is not here yet: where it may accept its own size only, both ways of showing are decoded.
+        resized = zip(experiment.protocol.views, list(prepared))
+        prepared += [v.fixed(self.preprocess) for v, p in resized if v.fixed and p.hw != self.preprocess.hw]
+        geometries = list(dict.fromkeys(p.geometry for p in prepared))
         shown = []
         with DecodePool(0) as pool:
             for start, batch in batches(stimuli.stimuli, self.batch_size):
@@ -285,4 +289,5 @@ def _answers(question: Question, shown: Sequence[ShownBatch], batch_size: int) -
         labels=question.observer.labels,
         view=question.view,
         excluded={b.stimuli[i].id: reason for b in shown for i, reason in b.errors.items()},
+        notes=(question.note,) if question.note else (),
     )

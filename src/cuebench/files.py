@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cuebench.errors import UserError
+from cuebench.places import RemotePath
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,16 +62,20 @@ def disk_errors(path: Path) -> Iterator[None]:
         raise write_error(path, error) from error
 
 
-def write_atomic(path: Path, data: bytes) -> None:
+def write_atomic(path: Path | RemotePath, data: bytes) -> None:
     """Write a file through a temporary file in the same folder, fsync and rename; the folder is made if needed.
 
-    A reader sees the old file or the new file, never half of it, even if the machine loses power.
+    A reader sees the old file or the new file, never half of it, even if the machine loses power. On an object store,
+    where a file appears whole, it is put there at once.
 
     Raises
     ------
     UserError
         On a full disk or a read-only folder; the temporary file is removed and the old file is untouched.
     """
+    if isinstance(path, RemotePath):
+        path.write_bytes(data)
+        return
     # Process and thread in the name: two writers of the same file cannot tear each other's temporary file.
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     try:
@@ -87,7 +92,7 @@ def write_atomic(path: Path, data: bytes) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def is_temporary(path: Path) -> bool:
+def is_temporary(path: Path | RemotePath) -> bool:
     """Tell whether a file is what a process that was killed in ``write_atomic`` left behind."""
     return path.name.startswith(".") and path.name.endswith(".tmp")
 
@@ -102,7 +107,7 @@ def json_bytes(data: Any) -> bytes:
     return json_text(data).encode("utf-8", "backslashreplace")
 
 
-def write_json(path: Path, data: Any) -> None:
+def write_json(path: Path | RemotePath, data: Any) -> None:
     """Write strict JSON, whole or not at all."""
     write_atomic(path, json_bytes(data))
 

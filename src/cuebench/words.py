@@ -76,6 +76,7 @@ _CONDITIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("full", "the earlier name of a decision among all classes of the model: 1000-way", _CONFLICT),
     ("class=*", "only stimuli of this class", ()),
     ("mean_of_subjects", "mean over people of each person's own value, every person with the same weight", _CONFLICT),
+    ("with_aligned", "with the images whose shape and texture are of one class, as the authors compute it", _CONFLICT),
     ("top1", "the first answer must be the correct class", ("imagenet_accuracy",)),
     ("top5", "the correct class must be among the first five answers", ("imagenet_accuracy",)),
     ("faithful", "images resized to 256 and cut to 224 pixels, as the authors do for every model", _REFINED),

@@ -69,6 +69,32 @@ def test_other_weights_under_the_same_name_are_measured_anew(world, capsys):
         (root / "model.py").write_text(MODEL.replace("[-8 * level, 8 * level]", "[8 * level, -8 * level]"))
 
 
+def test_a_run_of_other_data_is_never_taken(world, capsys):
+    """The same model, other textures: measured anew in a folder of its own; a named run with other data is refused."""
+    root, call = world
+    other = root / "other" / "textures"
+    for name, level in (("pale", 30), ("shiny", 230)):
+        for i in range(20):
+            (other / name).mkdir(parents=True, exist_ok=True)
+            Image.fromarray(np.full((16, 16, 3), level + i, np.uint8)).save(other / name / f"{i}.png")
+    for data, texture in (("data", "dim"), ("other", "pale"), ("data", "dim")):
+        assert invoke([*call, "--data-root", str(root / data), "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["texture"] == texture
+        assert found["textures_from"] == f"2 textures, 40 pictures: textures below {root / data}"
+    runs = sorted((root / "run").glob("*/run.json"))
+    assert len(runs) == 2
+    Image.fromarray(np.full((16, 16, 3), 77, np.uint8)).save(other / "pale" / "20.png")
+    assert invoke([*call, "--data-root", str(root / "other"), "--quiet"]) == 0
+    assert len(list((root / "run").glob("*/run.json"))) == 3, "another picture is other data"
+    call[5] = str(runs[0].parent)
+    refused = [invoke([*call, "--data-root", str(root / data), "--quiet"]) for data in ("data", "other")]
+    assert sorted(refused) == [0, 2]
+    assert "not with those of" in capsys.readouterr().err
+    assert invoke(call) == 0, "without a data root the run says which data it has"
+    assert "measured on 2 textures, 40 pictures" in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_named_run_of_other_weights_is_refused(world, capsys):
     root, call = world
     assert invoke([*call, "--data-root", str(root / "data"), "--quiet"]) == 0

@@ -23,7 +23,7 @@ def noise(path: Path, height: int = 40, width: int = 48) -> None:
     Image.fromarray(NOISE.integers(0, 256, (height, width, 3), dtype=np.uint8)).save(path)
 
 
-def photographs(root: Path, folder: str = "imagenet_val", count: int = 16) -> Path:
+def photographs(root: Path, folder: str = "imagenet_val", count: int = 24) -> Path:
     """Write photographs of four ImageNet classes with their labels."""
     names = [f"p{i:02}.png" for i in range(count)]
     for name in names:

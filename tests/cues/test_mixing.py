@@ -108,3 +108,26 @@ def test_bad_weights(function):
 def test_blend_of_nothing():
     with pytest.raises(UserError, match="both 0"):
         blend(SHAPE, TEXTURE, gamma_s=0, gamma_t=0)
+
+
+@pytest.mark.parametrize(("size", "place"), [(0.2, "centre"), (0.6, "centre"), (0.8, (7, 3))])
+def test_bicubic_composites_are_those_that_pillow_pastes(size, place):
+    """Experiment 2 as published: texture pasted onto clear white, resized as RGBA (bicubic), pasted onto white."""
+    from PIL import Image
+
+    rng = np.random.default_rng(3)
+    texture, mask = rng.integers(0, 256, (224, 224, 3), dtype=np.uint8), np.zeros((224, 224), bool)
+    mask[40:190, 60:150] = rng.random((150, 90)) < 0.7
+    base = Image.new("RGBA", (224, 224), (255, 255, 255, 0))
+    base.paste(Image.fromarray(texture), mask=Image.fromarray(np.uint8(mask) * 255))
+    side = {0.2: 45, 0.6: 135, 0.8: 180}[size]
+    small = base.resize((side, side), Image.Resampling.BICUBIC)
+    expected = Image.new("RGB", (224, 224), "white")
+    corner = ((224 - side) // 2,) * 2 if place == "centre" else place[::-1]
+    expected.paste(small.convert("RGB"), corner, mask=small)
+    ours = composite(texture, mask=mask, size=size, position=place, resample="bicubic")
+    np.testing.assert_array_equal(ours, np.asarray(expected))
+    assert np.abs(ours.astype(int) - composite(texture, mask=mask, size=size, position=place)).max() > 3
+    grey = composite(texture[..., :1], mask=mask, size=size, position=place, resample="bicubic")
+    assert grey.shape == (224, 224, 1)
+    np.testing.assert_array_equal(grey[..., 0], ours[..., 0])

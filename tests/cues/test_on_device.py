@@ -16,7 +16,7 @@ from cuebench.cues.base import Tolerance  # noqa: E402
 from cuebench.errors import UserError  # noqa: E402
 from cuebench.observers.preprocess import Geometry  # noqa: E402
 from cuebench.protocols.corruption_robustness.corruptions import corruptions  # noqa: E402
-from cuebench.protocols.feature_suppression.suppressions import suppressions  # noqa: E402
+from cuebench.protocols.feature_suppression.suppressions import MODES, suppressions  # noqa: E402
 from cuebench.registry import cues  # noqa: E402
 from cuebench.stimuli import on_device  # noqa: E402
 from cuebench.stimuli.on_device import Split, before_device, marked, render_on_device, split  # noqa: E402
@@ -208,12 +208,17 @@ def test_only_an_observer_that_keeps_the_picture_leaves_cues_to_the_device():
 
 
 def protocol_stimuli(photograph):
-    """The 40 + 60 recipes of two protocols, on small squares."""
+    """The recipes of two protocols, the suppressions in both modes, on small squares."""
     small = Geometry((32, 32), (32, 32), crop=False)
-    planned = [s.stimulus(photograph) for s in suppressions()]
+    planned = [s.stimulus(photograph) for mode in MODES for s in suppressions(mode)]
     planned += [c.stimulus(photograph, "square?size=224&resize=256") for c in corruptions(keep_colour=False)]
-    smaller = [replace(s, recipe=s.recipe.replace("size=224&resize=256", "size=32&resize=36")) for s in planned]
-    return smaller, small
+    # 228 and 230 are the multiples of a grid that patches are turned at.
+    sizes = {"224&resize=256": "32&resize=36", "stretch?size=224": "stretch?size=32", "size=228": "size=36",
+             "size=230": "size=40"}  # fmt: skip
+    recipes = [s.recipe for s in planned]
+    for published, tiny in sizes.items():
+        recipes = [recipe.replace(published, tiny) for recipe in recipes]
+    return [replace(s, recipe=recipe) for s, recipe in zip(planned, recipes)], small
 
 
 def test_the_recipes_of_protocols_in_one_mixed_batch(monkeypatch):

@@ -76,6 +76,19 @@ def test_people_pooled_and_mean_of_subjects(scores):
     assert pooled.note == "800 aligned, 2,366 undecided of 12,800"
 
 
+@pytest.mark.parametrize(
+    ("observer", "conflict", "with_aligned"),
+    [("resnet50", 0.0544, 0.0674), ("vgg16", 0.0264, 0.0405), ("squeezenet1-1", 0.0459, 0.0580)],
+)
+def test_error_consistency_with_and_without_the_aligned_images(scores, observer, conflict, with_aligned):
+    """The authors keep the 80 images with shape and texture of one class; values of an independent script."""
+    without = row(scores, observer, "error_consistency")
+    assert (round(without.value, 4), without.n) == (conflict, 1200)
+    assert "80 aligned of 1,280" in without.note
+    kept = row(scores, observer, "error_consistency", "16-way/with_aligned")
+    assert (round(kept.value, 4), kept.n, kept.n_excluded) == (with_aligned, 1280, 0)
+
+
 def test_kinds_of_observers(responses):
     kinds = Counter(r.kind for r in responses)
     assert kinds == {"model": 4, "person": 10, "people": 1}

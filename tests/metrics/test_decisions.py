@@ -68,3 +68,15 @@ def test_bad_logits():
         partial_space(np.array([[0.0] * 5, [np.nan] * 5]), TARGETS)
     with pytest.raises(UserError, match="stimuli × classes"):
         full_space(np.zeros(5), TARGETS)
+
+
+@pytest.mark.parametrize("level", [0.0, -3.7, 1e4])
+def test_equal_logits_choose_the_first_class_of_the_map(level):
+    """Means of 1, 2 … 120 equal probabilities are rounded differently; that must not choose (it chose "dog")."""
+    targets = label_map("in16").resolve(label_space("imagenet1k"))
+    for dtype in (np.float32, np.float64):
+        assert targets.names[int(partial_space(np.full((1, 1000), level, dtype), targets)[0])] == "airplane"
+    # A difference that float32 logits can express still decides.
+    logits = np.zeros((1, 1000), np.float32)
+    logits[:, targets.members[targets.names.index("dog")]] = np.float32(1e-6)
+    assert targets.names[int(partial_space(logits, targets)[0])] == "dog"

@@ -88,13 +88,18 @@ def dual_encoder(folder: Path, kind: str) -> Path:
 
 
 def classifier(folder: Path, kind: str = "vit", classes: int = 1000) -> Path:
-    """Save an image classifier of transformers: vit, resnet or convnext."""
+    """Save an image classifier of transformers: vit, resnet or convnext; or an encoder without classes: dinov2, mae."""
     import torch
     import transformers as t
 
     torch.manual_seed(0)
     if kind == "vit":
         model = t.ViTForImageClassification(t.ViTConfig(**VISION, num_labels=classes))
+        processor = t.ViTImageProcessorPil(size={"height": 32, "width": 32})
+    elif kind in {"dinov2", "mae"}:
+        encoders = {"dinov2": (t.Dinov2Model, t.Dinov2Config), "mae": (t.ViTMAEModel, t.ViTMAEConfig)}
+        encoder, config = encoders[kind]
+        model = encoder(config(**VISION))
         processor = t.ViTImageProcessorPil(size={"height": 32, "width": 32})
     elif kind == "resnet":
         config = t.ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], num_labels=classes)

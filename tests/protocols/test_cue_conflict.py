@@ -27,6 +27,7 @@ from cuebench.types import StimulusSet
 IN16 = label_map("in16").names
 QUICK = ScoreOptions(resamples=400)
 NAMES = [f"{s}{i}-{t}{1 + (i + k) % 3}" for k, s in enumerate(IN16) for t in IN16 for i in range(1, 6)]
+KAPPA = ("error_consistency", "16-way")
 NUMBERS = ("shape_bias", "shape_accuracy", "texture_accuracy", "decided_fraction")
 
 
@@ -203,7 +204,7 @@ def test_pooled_people_have_a_subjects_interval_and_a_mean_of_subjects(stimuli):
 def test_error_consistency_compares_with_people(stimuli):
     persons, pool = people(stimuli)
     clone = replace(persons[0], observer="clone", kind="model")
-    rows = {s.observer: s for s in scored(clone, *persons, pool) if s.metric == "error_consistency"}
+    rows = {s.observer: s for s in scored(clone, *persons, pool) if (s.metric, s.condition) == KAPPA}
     assert list(rows) == ["clone", "s0", "s1", "s2", "people"]
     assert rows["clone"].ci_low < rows["clone"].value < rows["clone"].ci_high
     pairs = {(a, b): kappa(persons[a], persons[b]) for a, b in itertools.combinations(range(3), 2)}
@@ -412,7 +413,7 @@ def test_error_consistency_is_the_mean_of_the_public_function(stimuli):
     correct = [
         (np.asarray(r)[conflict] == shape[conflict]) for r in (answers, *(p.columns["decisions"] for p in persons))
     ]
-    rows = {s.observer: s for s in scored(decided(stimuli, answers), *persons) if s.metric == "error_consistency"}
+    rows = {s.observer: s for s in scored(decided(stimuli, answers), *persons) if (s.metric, s.condition) == KAPPA}
     expected = [cuebench.metrics.error_consistency(correct[0], other) for other in correct[1:]]
     assert rows["net"].value == pytest.approx(np.mean(expected), abs=1e-12)
 
@@ -444,3 +445,33 @@ def test_the_headline_is_the_pooled_shape_bias_with_its_widest_interval(stimuli)
         (s for s in scores if (s.metric, s.condition) == ("shape_bias", "16-way")), key=lambda s: s.ci_high - s.ci_low
     )
     assert (column.metric, column.condition, column.rows) == ("shape_bias", "16-way", {"net": widest})
+
+
+def test_images_can_be_shown_as_in_refined_bias(tmp_path):
+    """Resize 256, centre crop 224, with Pillow alone; every row says so, and without it none does."""
+    from PIL import Image
+
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "cue_conflict" / "stimuli" / "cat"
+    folder.mkdir(parents=True)
+    for texture in ("dog", "clock"):
+        pixels = rng.integers(0, 256, (224, 224, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / f"cat1-{texture}1.png")
+    sums = []
+
+    def net(x):
+        sums.append(x.sum(axis=(1, 2, 3)))
+        return np.tile(np.arange(16.0), (len(x), 1))
+
+    plain = Preprocess(size=224, resize=224, mean=(0, 0, 0), std=(1, 1, 1), scale=1.0)
+    observer = cuebench.wrap(net, name="net", preprocess=plain, labels=list(IN16), fingerprint="1")
+    for view, said in (("native", False), ("resized", True)):
+        sums.clear()
+        run = cuebench.evaluate([observer], "cue_conflict", data_root=tmp_path, out=tmp_path / view, workers=0,
+                                resamples=100, settings={"cue_conflict.view": view})  # fmt: skip
+        assert all(("resized to 256 and cut to 224" in r.note) is said for r in run.rows)
+        picture = Image.open(folder / "cat1-dog1.png")
+        if said:
+            picture = picture.resize((256, 256), Image.Resampling.BILINEAR).crop((16, 16, 240, 240))
+        expected = float(np.asarray(picture, np.float64).sum())
+        assert any(abs(float(s) - expected) < 64 for part in sums for s in part)

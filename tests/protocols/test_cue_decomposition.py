@@ -19,7 +19,7 @@ from cuebench.observers.preprocess import Preprocess
 from cuebench.options import parse as parse_options
 from cuebench.protocols import corruption_robustness
 from cuebench.protocols.base import ScoreOptions, score_rows
-from cuebench.protocols.corruption_robustness.corruptions import CORRECTED, TYPES, corruptions
+from cuebench.protocols.corruption_robustness.corruptions import CORRECTED, LEVELS, TYPES, corruptions
 from cuebench.protocols.cue_decomposition import PROTOCOL
 from cuebench.protocols.headline import headline_column
 from cuebench.registry import protocols
@@ -381,6 +381,23 @@ def test_the_published_levels():
     assert counts == {"contrast": 8, "high_pass": 8, "low_pass": 8, "uniform_noise": 8, "phase_noise": 7, CORRECTED: 7}
     assert len({c.condition for c in planned}) == len(planned) == 47
     assert all("keep_colour=true" in c.recipe for c in corruptions(keep_colour=True) if c.recipe)
+
+
+def test_the_levels_of_figure_3_can_be_added():
+    """The cue-decomposition paper shows contrast .2 and low-pass σ 8, which the levels of 2018 lack."""
+    published, both = (corruptions(keep_colour=False, levels=name) for name in LEVELS)
+    added = [c.condition for c in both if c.condition not in {p.condition for p in published}]
+    assert added == ["contrast/level=0.2", "low_pass/sigma=8"]
+    contrast = [c.level for c in both if c.kind == "contrast"]
+    assert contrast == [1.0, 0.5, 0.3, 0.2, 0.15, 0.1, 0.05, 0.03, 0.01]
+    assert [c.condition for c in both if c.condition not in added] == [c.condition for c in published]
+
+
+def test_a_run_with_the_levels_of_figure_3_says_so(data_root, tmp_path):
+    run = evaluate(["ideal:shape"], "corruption_robustness", data_root=data_root, out=tmp_path, workers=0,
+                   resamples=100, settings={"corruption_robustness.levels": "with_figure3"})  # fmt: skip
+    assert run.value("ideal:shape", "relative_robustness", "contrast/level=0.2") == 1
+    assert all("levels with_figure3" in r.note for r in run.rows)
 
 
 def test_every_image_is_decoded_once_for_all_corruptions(data_root, tmp_path):

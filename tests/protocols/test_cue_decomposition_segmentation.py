@@ -18,7 +18,8 @@ from cuebench.errors import UserError
 from cuebench.labels import label_space
 from cuebench.metrics import mean_iou, relative_robustness, robustness_cd, shape_bias_cd
 from cuebench.metrics.mean_iou import ConfusionMatrix
-from cuebench.observers.base import Batch
+from cuebench.observers.adapters.ideal import load as load_ideal
+from cuebench.observers.base import Batch, LoadOptions, Spec
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols.headline import headline_column
 from cuebench.registry import protocols
@@ -26,6 +27,7 @@ from cuebench.runs.evaluate import evaluate
 from cuebench.stimuli.decomposition.classes import numbered, read_classes
 from cuebench.stimuli.makers.base import make
 from cuebench.stimuli.readers import ade20k, cityscapes, segmentation_pairs
+from cuebench.types import Stimulus
 
 COLOURS = np.array([[220, 20, 20], [20, 220, 20], [20, 20, 220]], np.uint8)
 NAMES = ("red", "green", "blue")
@@ -394,3 +396,28 @@ def test_the_command_line_names_the_protocol_that_shows_the_set(source, tmp_path
         == 0
     )
     assert "cuebench run -p cue_decomposition_segmentation " in capsys.readouterr().out
+
+
+def test_ideal_observers_calibrate_segmentation(data_root, tmp_path):
+    """Planted: by shape or by texture, on every cue; what was taken away is answered at random."""
+    specs = ["ideal:shape", "ideal:texture", "ideal:random", "ideal:mixture?shape=0.5"]
+    run = evaluate(specs, "cue_decomposition_segmentation", data_root=data_root, out=tmp_path, workers=0, resamples=100)
+    assert not run.failures
+    for observer, kept, lost in (("ideal:shape", "eed", "voronoi"), ("ideal:texture", "voronoi", "eed")):
+        assert run.value(observer, "mean_iou", f"{kept}/{NAMES[0]}") == 1
+        assert run.value(observer, "quality_original", "original") == 1
+        # A random class of three for each pixel: a third of each class is hit, of about five thirds in the union.
+        assert 0.1 < run.value(observer, "mean_iou", f"{lost}/{NAMES[0]}") < 0.35
+    assert run.value("ideal:shape", "quality_shape", "eed") == 1
+    assert run.value("ideal:random", "quality_original", "original") < 0.35
+    shape, texture, mixed = (
+        run.value(o, "quality_shape", "eed") for o in ("ideal:shape", "ideal:texture", "ideal:mixture?shape=0.5")
+    )
+    assert texture < mixed < shape
+
+
+def test_ideal_masks_of_different_sizes():
+    (observer,) = load_ideal(Spec.parse("ideal:shape"), LoadOptions(targets=("a", "b")))
+    truth = {"x": np.zeros((2, 3), int), "y": np.ones((4, 4), int)}
+    answers = observer.with_masks(lambda s: truth[s.id]).respond(Batch([Stimulus("x"), Stimulus("y")]), ["masks"])
+    assert [m.shape for m in answers["masks"]] == [(2, 3), (4, 4)]

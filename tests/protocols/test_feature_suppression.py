@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from cuebench import metrics
 from cuebench.labels import LabelSpace
 from cuebench.protocols.base import ScoreOptions, score_rows
 from cuebench.protocols.feature_suppression import PROTOCOL, data_report, read
-from cuebench.protocols.feature_suppression.suppressions import LEVELS, suppressions
+from cuebench.protocols.feature_suppression.suppressions import LEVELS, kinds_of, suppressions
 from cuebench.protocols.headline import headline_column
 from cuebench.responses.store import batches
 from cuebench.responses.table import Responses
@@ -41,16 +42,37 @@ def data(tmp_path_factory):
 
 
 def test_every_level_is_planned():
-    found = suppressions()
+    found = suppressions("corrected")
     names = [c.condition for c in found]
     assert len(names) == len(set(names)) == 57
     assert {"original", "patch_shuffle/grid=16", "gaussian_blur/kernel=3", "channel_shuffle"} <= set(names)
     assert sum("+" in n for n in names) == 16
     assert {k for c in found for k in c.kinds} == set(LEVELS)
+    for c in (*found, *suppressions()):
+        assert kinds_of(c.name) == c.kinds, "scores know the kinds from the name"
+
+
+def test_the_plan_of_the_authors():
+    """Levels of definitions.md § 6: 8 + 8, 6 + 7 + 5, 5 + 1, and the pairs 8, 6 + 8 − 1 (in both lists), 6."""
+    names = [c.condition for c in suppressions("faithful")]
+    assert len(names) == len(set(names)) == 1 + 16 + 18 + 6 + 8 + 13 + 6
+    blurs = [n.removeprefix("gaussian_blur/") for n in names if n.startswith("gaussian_blur/")]
+    assert blurs == [
+        "kernel=3&sigma=0.33", "kernel=5&sigma=0.66", "kernel=7&sigma=1.0", "kernel=9&sigma=1.33",
+        "kernel=11&sigma=1.66", "kernel=13&sigma=2.0", "kernel=15&sigma=2.33",
+    ]  # fmt: skip
+    assert {n for n in names if n.startswith("bilateral/")} == {
+        f"bilateral/diameter={d}&sigma_colour={c}"
+        for d, c in ((4, 50), (6, 80), (8, 110), (10, 140), (12, 170), (14, 200))
+    }
+    assert "bilateral+patch_shuffle/diameter=14&sigma_colour=200&grid=12" in names
+    assert "bilateral+patch_shuffle/diameter=12&sigma_colour=170&grid=16" in names
+    assert "patch_shuffle+greyscale/grid=16&alpha=1.0&weights=rec601" in names
+    assert "bilateral+greyscale/diameter=4&sigma_colour=50&alpha=1.0&weights=rec601" in names
 
 
 def test_the_cue_that_is_taken_away_is_marked(data):
-    stimuli = {s.condition: s for s in read(data).stimuli[:57]}
+    stimuli = {s.condition: s for s in read(data, "corrected").stimuli[:57]}
     assert stimuli["original"].shape == stimuli["original"].label
     assert stimuli["patch_shuffle/grid=4"].shape == REMOVED
     assert stimuli["gaussian_blur/kernel=9"].texture == REMOVED
@@ -64,11 +86,12 @@ def test_a_file_is_decoded_once(data):
     """All pictures of a photograph are in one batch, so one task makes them from one decode."""
     for _, batch in batches(read(data).stimuli, 32):
         files = [s.path for s in batch]
-        assert all(files.count(f) == 57 for f in set(files))
+        assert all(files.count(f) == len(suppressions()) for f in set(files))
 
 
-def test_pictures_are_squares_and_the_original_is_the_centre(data):
-    stimuli = read(data)
+@pytest.mark.parametrize("mode", ["faithful", "corrected"])
+def test_pictures_are_squares_and_shuffles_keep_every_pixel(data, mode):
+    stimuli = read(data, mode)
     first = [s for s in stimuli if s.path == stimuli.stimuli[0].path]
     file = decode(stimuli.root, first[0])
     made = {s.condition: np.asarray(render(stimuli.root, file, s)) for s in first}
@@ -170,9 +193,112 @@ def test_without_the_unchanged_photographs_there_is_no_reliance():
 
 
 def test_quality_of_the_suppressions(data):
-    title, rows = data_report(data, images=2)
-    assert "56 suppressions, mean of 2 photographs" in title
+    title, rows = data_report(data, images=2, mode="corrected")
+    assert "56 corrected suppressions, mean of 2 photographs" in title
     by = {r["suppression"]: r for r in rows}
     weak, strong = by["gaussian_blur/kernel=3"], by["gaussian_blur/kernel=15"]
     assert strong["high_frequency"] < weak["high_frequency"] <= 1.0 + 1e-6
     assert by["patch_shuffle/grid=16"]["gradient_correlation"] < by["greyscale/alpha=1.0"]["gradient_correlation"]
+
+
+def test_every_row_says_in_which_mode(data, tmp_path):
+    both = {
+        mode: evaluate(["ideal:shape"], ["feature_suppression"], data_root=data, out=tmp_path / mode, resamples=100,
+                       limit=120, settings={"feature_suppression.mode": mode}).rows
+        for mode in ("faithful", "corrected")
+    }  # fmt: skip
+    for mode, rows in both.items():
+        assert all(f"{mode} suppressions" in r.note and r.protocol_version == 2 for r in rows)
+
+
+# --------------------------------------------------------------------------------------- as the authors' code does it
+
+
+@pytest.fixture(scope="module")
+def photograph():
+    rng = np.random.default_rng(1)
+    coarse = Image.fromarray(rng.integers(0, 256, (20, 30, 3), dtype=np.uint8))
+    return coarse.resize((300, 200), Image.Resampling.BICUBIC)
+
+
+@pytest.fixture(scope="module")
+def made(photograph):
+    """Return condition → picture, and the stretched photograph."""
+    stimulus = Stimulus("p", label="cat")
+    pictures = {
+        c.condition: np.asarray(render("", photograph, replace(c.stimulus(stimulus), path="p.png")))
+        for c in suppressions()
+        if "+" not in c.name or "grid=2" in c.condition or "diameter=4&" in c.condition
+    }
+    return pictures, np.asarray(photograph.resize((224, 224), Image.Resampling.BILINEAR))
+
+
+def test_filters_are_those_of_opencv(made):
+    """The calls of the authors' repository on 8-bit RGB; ours compute in floats, which rounds once."""
+    cv2 = pytest.importorskip("cv2")
+    pictures, plain = made
+    np.testing.assert_array_equal(pictures["original"], plain)
+    grey = np.repeat(cv2.cvtColor(plain, cv2.COLOR_RGB2GRAY)[..., None], 3, axis=2)
+    expected = {
+        "gaussian_blur/kernel=9&sigma=1.33": cv2.GaussianBlur(plain, (9, 9), sigmaX=1.33),
+        "gaussian_blur/kernel=15&sigma=2.33": cv2.GaussianBlur(plain, (15, 15), sigmaX=2.33),
+        "bilateral/diameter=10&sigma_colour=140": cv2.bilateralFilter(plain, d=10, sigmaColor=140, sigmaSpace=75),
+        "non_local_means/strength=25&patch=15&colour=rgb": cv2.fastNlMeansDenoising(
+            plain, h=25, templateWindowSize=14, searchWindowSize=21
+        ),
+        "greyscale/alpha=1.0&weights=rec601": grey,
+        "greyscale/alpha=0.4&weights=rec601": (0.6 * plain + 0.4 * grey).round(),
+        "bilateral+greyscale/diameter=4&sigma_colour=50&alpha=1.0&weights=rec601": np.repeat(
+            cv2.cvtColor(cv2.bilateralFilter(plain, 4, 50, 75), cv2.COLOR_RGB2GRAY)[..., None], 3, axis=2
+        ),
+    }
+    for condition, theirs in expected.items():
+        difference = np.abs(pictures[condition].astype(int) - theirs.astype(int))
+        assert difference.max() <= (2 if "bilateral" in condition else 1), condition
+        assert difference.mean() < 0.6, condition
+
+
+def test_turned_patches_are_squares_of_the_resized_image(made):
+    """A grid of 6 does not divide 224: the authors turn 38 × 38 patches of the image at 228 × 228."""
+    pictures, plain = made
+    large = Image.fromarray(plain).resize((228, 228), Image.Resampling.BILINEAR)
+    turned = [np.asarray(large)]
+    for quarters in (1, 2, 3):
+        patches = np.asarray(large).reshape(6, 38, 6, 38, 3).transpose(0, 2, 1, 3, 4)
+        back = np.rot90(patches, quarters, axes=(2, 3)).transpose(0, 2, 1, 3, 4).reshape(228, 228, 3)
+        turned.append(np.ascontiguousarray(back))
+    small = np.stack([np.asarray(Image.fromarray(t).resize((224, 224), Image.Resampling.BILINEAR)) for t in turned])
+    picture = pictures["patch_rotation/grid=6"].astype(int)
+    centres = (np.arange(6) * 224 / 6 + 224 / 12).astype(int)
+    for y in centres:
+        for x in centres:  # away from the seams, each patch is one of the four turned ones
+            window = np.s_[y - 12 : y + 12, x - 12 : x + 12]
+            assert min(np.abs(picture[window] - t[window]).max() for t in small.astype(int)) <= 1
+
+
+def test_channels_may_keep_their_order():
+    """The authors draw among all six orders, so that a sixth of the photographs is unchanged."""
+    (shuffle,) = [c for c in suppressions() if c.name == "channel_shuffle"]
+    recipes = [shuffle.stimulus(Stimulus(str(i), label="cat")).recipe for i in range(600)]
+    share = np.mean([r.endswith("order=[0,1,2]") for r in recipes])
+    assert 0.11 < share < 0.23
+    assert len(set(recipes)) == 6
+
+
+def test_golden_quality_on_real_photographs(shared):
+    """definitions.md § 6: the 4th to 23rd file of imagenet_val, resized to 224 × 224 bilinear."""
+    from cuebench.cues.by_name import call
+    from cuebench.metrics.suppression_quality import suppression_quality
+
+    files = sorted(p for p in (shared / "imagenet_val").iterdir() if p.suffix != ".csv")[3:23]
+    photographs = [
+        np.asarray(Image.open(f).convert("RGB").resize((224, 224), Image.Resampling.BILINEAR)) for f in files
+    ]
+    golden = {
+        ("gaussian_blur", "kernel", 9, "sigma", 1.33, "quantised", True): (0.597, 0.514, 0.777),
+        ("bilateral", "diameter", 10, "sigma_colour", 140): (0.595, 0.517, 0.836),
+    }
+    for (cue, *options), values in golden.items():
+        keywords = dict(zip(options[::2], options[1::2]))
+        mean = np.mean([suppression_quality(p, call(cue, p, **keywords)) for p in photographs], axis=0)
+        np.testing.assert_allclose(mean, values, atol=1e-3)

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import cuebench as cb
 from cuebench import metrics
 from cuebench.labels import label_map, label_space
 from cuebench.metrics.accuracy import rank
 from cuebench.observers.adapters.ideal import load
 from cuebench.observers.base import Batch, LoadOptions, Spec
 from cuebench.observers.preprocess import Preprocess
+from cuebench.observers.torch.torchvision_import import import_torchvision
 from cuebench.protocols.base import ScoreOptions, score_rows
 from cuebench.protocols.headline import headline_column
 from cuebench.protocols.refined_bias import (
@@ -21,6 +23,7 @@ from cuebench.protocols.refined_bias import (
     check,
     data_report,
     faithful,
+    faithful_of_fixed_size,
     read,
     score,
     stimuli_from_recordings,
@@ -260,6 +263,67 @@ def test_both_views():
     picture = np.arange(224 * 224 * 3, dtype=np.uint32).astype(np.uint8).reshape(224, 224, 3)
     native = PROTOCOL.views[1].change(Preprocess(224)).geometry.apply(Image.fromarray(picture))
     np.testing.assert_array_equal(native, picture)
+
+
+@pytest.mark.torch
+def test_the_view_of_a_fixed_size_is_the_transform_that_the_authors_gave_cmt_b():
+    """Their settings, with torchvision's own transforms: Resize(int(256 / 224 · 256), bicubic), CenterCrop(256)."""
+    import_torchvision()
+    from torchvision import transforms
+
+    picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (224, 230, 3), np.uint8))
+    ours = faithful_of_fixed_size(Preprocess(size=256, resize=256, interpolation="bilinear", mean=(0.5,) * 3))
+    assert ours.geometry.resize == 292
+    published = transforms.Compose([transforms.Resize(292, interpolation=3), transforms.CenterCrop(256)])
+    np.testing.assert_array_equal(ours.geometry.apply(picture), np.asarray(published(picture)))
+    assert ours.mean == (0.5,) * 3
+    assert faithful_of_fixed_size(Preprocess(size=384)).geometry.resize == 438
+
+
+def _small_cmt():
+    """Return a narrow CMT of one block for each stage, at the 256 pixels of CMT-B."""
+    from cuebench.observers.torch.models.cmt import CMT
+
+    network = CMT(256, (8, 16, 32, 64), 8, (1, 1, 1, 1))
+    return cb.wrap(network, name="cmt", preprocess=network.preprocess, labels="imagenet1k", device="cpu")
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("observer", "size", "resize"),
+    [(lambda: "timm:vit_tiny_patch16_384?weights=random", 384, 438), (_small_cmt, 256, 292)],
+    ids=["384", "256"],
+)
+def test_models_with_a_fixed_input_are_shown_their_own_size(tmp_path, observer, size, resize):
+    data = write_set(tmp_path / "data", per_class=1, size=224, classes=(("balloon",), ("tiger",)))
+    result = evaluate([observer()], ["refined_bias"], data_root=data, out=tmp_path / "run", resamples=100, workers=1)
+    assert not result.failures
+    values = {r.condition: r for r in result.rows if r.metric == "shape_preference" and r.ci_kind == "images"}
+    assert {"faithful", "native"} <= set(values)
+    said = f"accepts {size}×{size} pixels only, not the 224×224 of the faithful view: resize {resize} (bicubic)"
+    assert said in values["faithful"].note
+    assert "pixels only" not in values["native"].note
+
+
+@pytest.mark.torch
+def test_a_network_that_takes_any_size_is_shown_224_pixels(tmp_path):
+    torch = pytest.importorskip("torch")
+    sizes = []
+
+    class Network(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = torch.nn.Linear(3, 1000)
+
+        def forward(self, x):
+            sizes.append(tuple(x.shape[2:]))
+            return self.fc(x.mean(dim=(2, 3)))
+
+    data = write_set(tmp_path / "data", per_class=1, size=224, classes=(("balloon",), ("tiger",)))
+    observer = cb.wrap(Network(), name="any", preprocess=Preprocess(size=299, resize=342), labels="imagenet1k")
+    rows = run([observer], data, tmp_path / "run")
+    assert not any("pixels only" in r.note for r in rows)
+    assert set(sizes) == {(224, 224), (299, 299)}, "Inception-v3 too was run at 224"
 
 
 def test_a_label_space_without_a_class_is_refused(tmp_path):

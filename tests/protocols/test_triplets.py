@@ -126,6 +126,17 @@ def test_real_silhouettes_are_accepted_and_the_part_is_named(shared):
     assert (len(found), found.partial, found.expected) == (240 * 6, ("240 of 1,200 cue-conflict images",), 7200)
 
 
+def test_a_class_that_is_missing_is_named(tmp_path):
+    """Images of published classes only are a part of the set; a set with a label map of its own is not."""
+    conflict_root(tmp_path)
+    found = textured_silhouettes(tmp_path, ["experiment1/alpha=1.0"])
+    (reason,) = found.partial
+    assert reason.startswith(f"{len(found)} of 1,200 cue-conflict images, no shape of airplane, ")
+    assert found.expected == 1200
+    (tmp_path / "cue_conflict" / "labels.json").write_text('{"cat": ["tabby"], "dog": ["beagle"]}')
+    assert textured_silhouettes(tmp_path, ["experiment1/alpha=1.0"]).partial == ()
+
+
 @pytest.mark.parametrize("spoil", ["grey", "white", "missing", "size"])
 def test_bad_silhouettes_are_all_named(tmp_path, spoil):
     root = conflict_root(tmp_path)

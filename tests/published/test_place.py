@@ -12,6 +12,7 @@ import pytest
 from cuebench.cli import invoke
 from cuebench.errors import UserError
 from cuebench.labels import label_map
+from cuebench.protocols.cue_conflict import RESIZED_NOTE
 from cuebench.published.measures import measures
 from cuebench.published.place import RULES, place, placed
 from cuebench.published.readme_layout import export_readme_layout
@@ -261,3 +262,17 @@ def test_layout_of_the_readme_by_list_of_models(run, tmp_path, refined_bias):
     write_scores(tmp_path, [], {})
     with pytest.raises(UserError, match="no scores of refined_bias"):
         export_readme_layout(tmp_path, tmp_path)
+
+
+def test_cue_conflict_shown_as_in_the_paper_is_placed():
+    """Resized to 256 and cut to 224, all 1,280 images: then Tables B and C can be compared with."""
+    names = label_map("in16").names
+    stems = [f"{a}{i}-{b}{i}.png" for i in range(1, 6) for a in names for b in names]
+    stimuli = protocols.get("cue_conflict").stimuli_from_recordings(stems)
+    assert len(stimuli) == 1280
+    rows = score("cue_conflict", answers("cue_conflict", stimuli, (MIXTURE,)))
+    assert "run it with --set cue_conflict.view=resized" in refused(rows, stimuli)
+    shown = replace(stimuli, notes=(RESIZED_NOTE,))
+    placement = placed(rows, sets(rows, shown))
+    assert "refined_bias/cue_conflict_16-way" in {p.measure for p in placement.positions}
+    assert "other stimuli: another note" in refused(rows, replace(shown, notes=(RESIZED_NOTE, "another note")))

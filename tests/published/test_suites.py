@@ -229,3 +229,48 @@ class TestWithTorch:
                     assert spec.options["weights"] in models.get_model_weights(spec.body).__members__, m
                 elif spec.scheme == "open_clip":
                     assert f"{spec.body}/{spec.options['weights']}" in known, m
+
+    @pytest.mark.parametrize("name", ["refined_bias/architectures", "refined_bias/strategies"])
+    def test_members_see_what_the_authors_showed_them(self, name):
+        """Size, resize, filter, mean and std of every model in the faithful view, as in the authors' repository."""
+        import torch
+
+        from cuebench.observers.adapters import checkpoint, timm, torchvision
+        from cuebench.observers.adapters._options import overridden, torch_options
+        from cuebench.observers.preprocess import IMAGENET_MEAN, IMAGENET_STD
+        from cuebench.observers.timm_data import preprocess_of
+        from cuebench.observers.torch.torchvision_import import import_torchvision
+        from cuebench.protocols.refined_bias import faithful, faithful_of_fixed_size
+
+        import_torchvision()
+        from timm import create_model
+
+        bases = {}
+        normalised = {"ViT-S": (0.5, 0.5), "ViT-B": (0.5, 0.5), "SimCLR v2": (0.0, 1.0)}
+        for m in members(name):
+            spec = Spec.parse(m.observer)
+            adapter = {"timm": timm, "torchvision": torchvision, "checkpoint": checkpoint}[spec.scheme]
+            parsed = torch_options(spec, LoadOptions(), adapter.OPTIONS)
+            arch = parsed.values.get("arch") or m.observer
+            if arch not in bases:
+                with torch.device("meta"):  # the configuration is wanted, not the weights
+                    if spec.scheme == "checkpoint":
+                        model = checkpoint._architecture(spec, arch, 1000)
+                    elif spec.scheme == "timm":
+                        model = create_model(spec.body)
+                if spec.scheme == "torchvision":
+                    bases[arch] = torchvision.preprocess_of(torchvision.chosen_weights(spec.body, parsed))
+                else:
+                    bases[arch] = preprocess_of(model) if spec.scheme == "timm" else checkpoint._preprocess(arch, model)
+            own = overridden(bases[arch], spec, parsed.values)
+            fixed = m.model == "CMT-B"
+            shown = faithful_of_fixed_size(own) if fixed else faithful(own)
+            geometry = (shown.hw, shown.geometry.resize, shown.interpolation, shown.scale)
+            assert geometry == (
+                ((256,) * 2, 292, "bicubic", 1 / 255) if fixed else ((224,) * 2, 256, "bilinear", 1 / 255)
+            )
+            mean, std = normalised.get(m.model, (IMAGENET_MEAN, IMAGENET_STD))
+            assert (shown.mean, shown.std) == (
+                mean if isinstance(mean, tuple) else (mean,) * 3,
+                std if isinstance(std, tuple) else (std,) * 3,
+            ), m.model

@@ -139,13 +139,28 @@ def association(dominant):
         (10, "shade 1", False, "cannot tell them apart"),
         (10, "shade 0", None, "the answer is right"),
         (10, "", None, "is the usual texture of 'shade 0'"),
-        (110, "shade 5", False, "does not explain the error"),
+        (110, "shade 5", False, "no texture resembles this (the nearest, 'fog', has a cosine of 0.00)"),
     ],
 )
 def test_verdicts(level, label, explains, words):
     found = cb.texture_of(np.full((8, 8, 3), level, np.uint8), Greys(), association({}), label=label)
     assert found.explains_error is explains
     assert words in found.verdict
+
+
+def test_a_texture_that_is_not_usual_explains_nothing():
+    unusual = association({"shade 0": "fog"})
+    found = cb.texture_of(np.full((8, 8, 3), 10, np.uint8), Greys(), unusual, label="shade 5")
+    assert (found.texture, found.explains_error) == ("night", False)
+    assert "texture does not explain the error" in found.verdict
+
+
+def test_no_texture_is_named_where_none_resembles_the_image():
+    """It headlined "crystalline 0.01" for a cat; the nearest still stands in the list."""
+    found = cb.texture_of(np.full((8, 8, 3), 110, np.uint8), Greys(), association({}))
+    assert (found.texture, found.classes, found.explains_error) == ("", (), None)
+    assert 0 < found.texturedness < 0.1
+    assert found.likeness[0].name == "fog"
 
 
 def test_usual_textures_come_from_clean_images_where_there_are_some():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from cuebench.analyses.texture_of import PROTOCOL, TextureOf, answers_of, open_i
 from cuebench.errors import UserError
 from cuebench.files import make_folder
 from cuebench.observers.base import Observer
+from cuebench.protocols.texture_association import FOLDERS, PHOTOGRAPHS
 from cuebench.responses.events import OnEvent
 
 DRAWN = 1500
@@ -34,10 +36,12 @@ def explain_image(
     observer : str
         A model, ``SOURCE:NAME``.
     run : path
-        Run folder of ``texture_association``, or a folder of such runs, one for each model. In the latter, answers that
-        are missing, or that were given with other weights, are collected first.
+        Run folder of ``texture_association``, or a folder of such runs, one for each model and each set of textures.
+        In the latter, answers that are missing, or that were given with other weights or to other pictures, are
+        collected first.
     data_root : path, optional
-        Folder of textures and photographs; default: none, so that textures are drawn.
+        Folder of textures and photographs; default: none, so that textures are drawn. A run folder that was made with
+        other data is refused.
     label : str
         The true class, where it is known.
     top : int
@@ -54,11 +58,42 @@ def explain_image(
                 f"{folder} is a run without finished answers of {observer} with these weights and this preprocessing",
                 f"finish it: cuebench run -p {PROTOCOL} -o {observer} --out {folder}; or choose another --run",
             )
+        _check_data(folder, data_root)
     else:
-        folder /= re.sub(r"[^A-Za-z0-9._-]+", "_", observer).strip("_")[-80:]
+        name = re.sub(r"[^A-Za-z0-9._-]+", "_", observer).strip("_")[-80:]
+        folder /= f"{name}--{_data_key(data_root)}"
         if not _is_measured(folder, model):
             _measure(folder, model, data_root, on_event)
     return texture_of(picture, model, folder, label=label, top=top)
+
+
+def _data_key(data_root: str | Path | None) -> str:
+    """Return a name for the data of a run: ``drawn``, or a hash of the place, names, sizes and times of its files."""
+    if data_root is None:
+        return "drawn"
+    root = Path(data_root).expanduser().resolve()
+    digest = hashlib.sha256(str(root).encode())
+    for folder in (*FOLDERS, *(name for name, _ in PHOTOGRAPHS.values())):
+        for path in sorted(p for p in (root / folder).rglob("*") if p.is_file()):
+            facts = path.stat()
+            digest.update(f"|{path.relative_to(root)}|{facts.st_size}|{facts.st_mtime_ns}".encode())
+    return digest.hexdigest()[:12]
+
+
+def _check_data(folder: Path, data_root: str | Path | None) -> None:
+    """Refuse a run that was made with other data than those that are named; without a name it says which it has."""
+    from cuebench.runs.record import RunRecord
+
+    if data_root is None:
+        return
+    recorded = RunRecord.read(folder).arguments.get("data_root")
+    wanted = Path(data_root).expanduser().resolve()
+    if not recorded or Path(recorded).expanduser().resolve() != wanted:
+        made = f"with the data of {recorded}" if recorded else "with drawn textures"
+        raise UserError(
+            f"{folder} was made {made}, not with those of {data_root}",
+            "leave --data-root out, or name a folder of runs or another run with --run",
+        )
 
 
 def _is_measured(folder: Path, model: Observer) -> bool:

@@ -24,9 +24,13 @@ from cuebench.types import Stimulus
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from cuebench.runs.record import RunRecord
+
 PROTOCOL = "texture_association"
 WEAK = 0.5
 """Below this cosine the verdict says that the resemblance is weak."""
+NOTHING = 0.1
+"""Below this cosine no texture is named: the answer has next to nothing in common with the answers to any texture."""
 
 
 class Tie(NamedTuple):
@@ -51,12 +55,15 @@ class Association:
     dominant : mapping of str to str
         Class → the usual texture of clean images that are answered with it. Classes without one use the texture that
         is most associated with them.
+    source : str
+        Which set of textures it was measured on.
     """
 
     tav: TAV
     textures: tuple[str, ...]
     labels: LabelSpace
     dominant: dict[str, str]
+    source: str = ""
 
     def __post_init__(self) -> None:
         if self.tav.shape != (len(self.textures), len(self.labels)):
@@ -82,7 +89,8 @@ class TextureOf:
     observer : str
         Name of the model.
     texture, texturedness : str, float
-        The texture whose associations the answer resembles most, and the cosine; empty and 0 where there is none.
+        The texture whose associations the answer resembles most, and the cosine. Empty where the cosine is below .1:
+        no texture resembles this; the nearest stands first in ``likeness``.
     likeness, classes, predictions : tuples of Tie
         Textures by cosine, classes by their association with the texture, classes by probability; largest first.
     label : str
@@ -91,6 +99,8 @@ class TextureOf:
         Whether texture explains the error; None where no label is known or the answer is right.
     verdict : str
         The same in words.
+    textures_from : str
+        The set of textures that the model was measured on.
     """
 
     observer: str
@@ -102,6 +112,7 @@ class TextureOf:
     label: str
     explains_error: bool | None
     verdict: str
+    textures_from: str = ""
 
     @property
     def prediction(self) -> str:
@@ -166,11 +177,12 @@ def texture_of(
 def _result(observer: str, probabilities: Array, association: Association, label: str, top: int) -> TextureOf:
     cosines = _cosines(probabilities, association.tav)
     likeness = tuple(Tie(association.textures[i], float(cosines[i])) for i in _largest(cosines, top))
-    best = likeness[0] if likeness and likeness[0].value > 0 else Tie("", 0.0)
+    nearest = likeness[0] if likeness else Tie("", 0.0)
+    best = nearest if nearest.value >= NOTHING else Tie("", nearest.value)
     row = association.tav[association.textures.index(best.name)] if best.name else np.zeros(len(probabilities))
     names = association.labels.names
     predictions = tuple(Tie(names[i], float(probabilities[i])) for i in _largest(probabilities, top))
-    explains, verdict = _verdict(best, predictions[0].name, label, association)
+    explains, verdict = _verdict(best, nearest, predictions[0].name, label, association)
     return TextureOf(
         observer=observer,
         texture=best.name,
@@ -181,6 +193,7 @@ def _result(observer: str, probabilities: Array, association: Association, label
         label=label,
         explains_error=explains,
         verdict=verdict,
+        textures_from=association.source,
     )
 
 
@@ -190,10 +203,12 @@ def _cosines(p: Array, tav: TAV) -> Array:
     return np.divide(tav @ p, norms, out=np.zeros(len(tav)), where=norms > 0)
 
 
-def _verdict(best: Tie, prediction: str, label: str, association: Association) -> tuple[bool | None, str]:
+def _verdict(best: Tie, nearest: Tie, prediction: str, label: str, association: Association) -> tuple[bool | None, str]:
     """Compare the texture with the usual textures of the prediction and of the label."""
     if not best.name:
-        return None, "the answer resembles the answers to no texture"
+        found = f" (the nearest, {nearest.name!r}, has a cosine of {nearest.value:.2f})" if nearest.value > 0 else ""
+        wrong = label and prediction != label
+        return (False if wrong else None), "no texture resembles this" + found
     weak = "" if best.value >= WEAK else f"; the resemblance is weak (cosine {best.value:.2f})"
     of_prediction, of_label = association.usual(prediction), association.usual(label) if label else ""
     if not label:
@@ -233,7 +248,16 @@ def association_of(run: str | Path, observer: str) -> Association:
         tav[row[pair["texture"]], pair["position"]] = pair["tav"]
     groups = _table(run, "groups", observer)
     dominant = {g["label"]: g["texture"] for g in groups if g["by"] == "prediction" and g["dominant"]}
-    return Association(tav, textures, label_space(names[observer]), dominant)
+    return Association(tav, textures, label_space(names[observer]), dominant, _source(record, observer, len(textures)))
+
+
+def _source(record: RunRecord, observer: str, textures: int) -> str:
+    """Say which set of textures a run has shown to an observer."""
+    manifest = next(j.stimuli for j in record.jobs if j.protocol == PROTOCOL and j.observer == observer)
+    shown = record.stimuli[manifest]
+    name = str(shown["set"]).removeprefix(f"{PROTOCOL} (").removesuffix(")")
+    root = f" below {record.arguments['data_root']}" if record.arguments.get("data_root") else ""
+    return f"{textures} textures, {shown['count']:,} pictures: {name}{root}"
 
 
 def answers_of(model: Observer, run: str | Path) -> str | None:

@@ -18,11 +18,12 @@ def print_card(result: TextureOf, drawn: Path | None) -> None:
     from cuebench.cli._console import plain_console
 
     console = plain_console()
-    texture, similarity = result.texture or "none", f"  (texturedness {result.texturedness:.3f})"
+    texture, similarity = result.texture or "none resembles this", f"  (texturedness {result.texturedness:.3f})"
     console.print(Text.assemble("texture     ", (texture, "bold"), similarity))
     label = f"  · label {result.label}" if result.label else ""
     console.print(Text.assemble("prediction  ", (result.prediction, "bold"), f"  ({result.confidence:.1%}){label}"))
-    console.print(f"verdict     {result.verdict}\n")
+    console.print(f"verdict     {result.verdict}")
+    console.print(f"measured on {result.textures_from}\n" if result.textures_from else "")
     table = Table(box=None, pad_edge=False)
     for heading in ("textures by cosine", f"classes associated with {result.texture or 'it'}", "predictions"):
         table.add_column(heading)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,9 +27,7 @@ FORMER = {"triplets": "draw", "features": "layers", "baselines": "baselines"}
 
 def command(
     observer: Annotated[list[str], typer.Option("--observer", "-o", help="SOURCE:NAME; repeat for more.")],
-    protocol: Annotated[
-        list[str], typer.Option("--protocol", "-p", help="Name or python:FILE.py:NAME; repeat for more.")
-    ],
+    protocol: Annotated[list[str], typer.Option("--protocol", "-p", help="Name or python:FILE.py:NAME; repeat.")],
     out: Annotated[Path, typer.Option(help="Run folder; the same command goes on where it stopped.")],
     data_root: Annotated[Path | None, typer.Option(help="Folder with the datasets.", envvar="CUEBENCH_DATA")] = None,
     device: Annotated[
@@ -60,6 +58,9 @@ def command(
     plan: Annotated[bool, typer.Option("--plan", help="Only say what it would take: time, memory, disk.")] = False,
     nodes: Annotated[str, typer.Option(help="With --plan: numbers of machines, such as 1,4,16.")] = "1",
     price: Annotated[float | None, typer.Option(help="With --plan: price of a machine for an hour.")] = None,
+    engine: Annotated[str, typer.Option(help="local, ray (starts a cluster here), or ray://HOST:PORT.")] = "local",
+    responses: Annotated[str, typer.Option(help="Folder or address (s3://…) of the answers; default: in --out.")] = "",
+    shard: Annotated[str, typer.Option(help="i/n: answer the i-th of n parts; the last process scores.")] = "",
     triplets: Annotated[str, typer.Option(hidden=True)] = "",
     features: Annotated[str, typer.Option(hidden=True)] = "",
     baselines: Annotated[str, typer.Option(hidden=True)] = "",
@@ -71,6 +72,7 @@ def command(
     from cuebench.cli._display import Display
     from cuebench.cli._plan import show_plan
     from cuebench.runs.evaluate import evaluate
+    from cuebench.runs.share import parse_shard
 
     for flag, option in FORMER.items():
         if value := given[flag]:
@@ -81,7 +83,10 @@ def command(
     if plan:
         return show_plan(observer, protocol, nodes=nodes, price=price, quiet=quiet, as_json=as_json, **arguments)
     with Display(quiet=quiet, as_json=as_json) as display:
-        scores = evaluate(observer, protocol, **arguments, on_event=display)
+        places: dict[str, Any] = {"engine": engine, "responses": responses, "shard": parse_shard(shard)}
+        scores = evaluate(observer, protocol, **arguments, **places, on_event=display)
+    if shard and not scores.rows:
+        return 1 if scores.failures else 0  # what is missing has been said
     return report(scores.rows, scores.out, scores.failures, quiet=quiet, as_json=as_json)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from cuebench.arrays import Array
 from cuebench.cues.base import CueInfo, Rng, check_image, on_images
-from cuebench.cues.parameters import check_number
+from cuebench.cues.parameters import check_choice, check_number
 from cuebench.errors import UserError
 
 ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -35,6 +35,7 @@ def composite(
     alpha: float = 1.0,
     size: float = 1.0,
     position: str | tuple[int, int] = "centre",
+    resample: str = "linear",
     rng: Rng = 0,
 ) -> Array:
     r"""Fade everything but the object to a background, then shrink and place it.
@@ -42,7 +43,8 @@ def composite(
     .. math:: \mathrm{out} = m\,I + (1-m)\,B, \qquad m = 1 \text{ on the object}, \quad 1-\alpha \text{ elsewhere}
 
     The result is resized to :math:`\lceil \mathrm{size}\cdot H\rceil \times \lceil \mathrm{size}\cdot W\rceil` and put
-    onto the background.
+    onto the background. With ``resample="bicubic"``, as published, the image is resized with :math:`m` as its opacity
+    (Pillow's RGBA) and then laid over the background, which is not resized.
 
     Parameters
     ----------
@@ -59,6 +61,8 @@ def composite(
         In (0, 1], as a part of the image. Published: .2 to 1 (45, 90, 135, 180, 224 of 224 pixels).
     position : {"centre", "random"} or (int, int)
         Place of the shrunk image: centred; anywhere inside, drawn uniformly; or its top left corner (y, x).
+    resample : {"linear", "bicubic"}
+        Filter for sizes below 1, antialiased. Published: bicubic, on 8-bit values.
     rng : int, Generator, sequence of int, or None
         Seed of the random place, the same for each image; or one seed for each image.
 
@@ -76,6 +80,7 @@ def composite(
     named = isinstance(position, str) and position in ("centre", "random")
     if not named and not (isinstance(position, tuple | list) and len(position) == 2):
         raise UserError(f"position is {position!r}", "accepted: 'centre', 'random', or (y, x) in pixels")
+    check_choice("resample", resample, ("linear", "bicubic"))
     behind = None
     if np.ndim(background) == 0:
         check_number("background", background, low=0, high=1)
@@ -85,16 +90,41 @@ def composite(
     def kernel(pixels: Array, *, mask: Array, rng: np.random.Generator, other: Array | None = None) -> Array:
         back = np.full_like(pixels, background) if other is None else other
         keep = np.where(mask[..., None], 1.0, 1.0 - alpha)
+        if size < 1 and resample == "bicubic":
+            return _laid_over(pixels, keep, back, size, position, rng)
         mixed = keep * pixels + (1 - keep) * back
         return mixed if size == 1 else _placed(mixed, back, size, position, rng)
 
     return on_images(kernel, image, random=True, rng=rng, mask=mask, other=behind, other_name="background")
 
 
+def _goal(image: Array, size: float) -> tuple[int, int]:
+    # .2 · 224 = 44.8 → 45, .6 · 224 = 134.4 → 135: the published sizes round up.
+    height, width = image.shape[:2]
+    return math.ceil(size * height - 1e-9), math.ceil(size * width - 1e-9)
+
+
+def _laid_over(
+    image: Array, keep: Array, back: Array, size: float, position: str | tuple[int, int], rng: np.random.Generator
+) -> Array:
+    """Resize the image with its opacity as Pillow does an RGBA picture, then lay it over the background."""
+    from PIL import Image
+
+    height, width = _goal(image, size)
+    colours = np.rint(np.repeat(image, 3 // image.shape[2], axis=2) * 255).astype(np.uint8)
+    opacity = np.rint(keep * 255).astype(np.uint8)
+    layer = Image.fromarray(np.concatenate([np.where(opacity > 0, colours, 255), opacity], axis=2), "RGBA")
+    small = layer.resize((width, height), Image.Resampling.BICUBIC)
+    y, x = _corner(position, (image.shape[0] - height, image.shape[1] - width), rng)
+    below = np.rint(np.repeat(back, 3 // image.shape[2], axis=2) * 255).astype(np.uint8)
+    out = Image.fromarray(below)
+    out.paste(small.convert("RGB"), (x, y), mask=small)
+    return np.asarray(out)[..., : image.shape[2]].astype(image.dtype) / 255
+
+
 def _placed(image: Array, back: Array, size: float, position: str | tuple[int, int], rng: np.random.Generator) -> Array:
     height, width = image.shape[:2]
-    # .2 · 224 = 44.8 → 45, .6 · 224 = 134.4 → 135: the published sizes round up.
-    small = shrunk(image, math.ceil(size * height - 1e-9), math.ceil(size * width - 1e-9))
+    small = shrunk(image, *_goal(image, size))
     room = (height - small.shape[0], width - small.shape[1])
     y, x = _corner(position, room, rng)
     out = back.astype(image.dtype).copy()

@@ -23,7 +23,7 @@ CUE = CueInfo(
 )
 
 
-def gaussian_blur(image: Any, *, kernel: int = 9, sigma: float | None = None) -> Array:
+def gaussian_blur(image: Any, *, kernel: int = 9, sigma: float | None = None, quantised: bool = False) -> Array:
     r"""Convolve with a k×k Gaussian.
 
     Weights :math:`w_i \propto \exp(-i^2 / 2\sigma^2)` for :math:`|i| \le (k-1)/2` along each axis, normalised; without
@@ -38,6 +38,8 @@ def gaussian_blur(image: Any, *, kernel: int = 9, sigma: float | None = None) ->
         Odd size of the kernel in pixels. 1: identity. Published: 3 to 15.
     sigma : float, optional
         Standard deviation in pixels, > 0.
+    quantised : bool
+        Round the weights to 1/256, as OpenCV's filter of 8-bit images does: σ is then a little larger.
 
     Returns
     -------
@@ -59,6 +61,8 @@ def gaussian_blur(image: Any, *, kernel: int = 9, sigma: float | None = None) ->
     offset = np.arange(kernel) - kernel // 2
     weights = np.exp(-(offset**2) / (2 * width**2)) if kernel > 1 else np.ones(1)
     weights /= weights.sum()
+    if quantised:
+        weights = _quantised(weights)
 
     def blur(pixels: Array) -> Array:
         rows = convolve1d(pixels, weights, axis=0, mode="mirror")
@@ -72,3 +76,15 @@ def gaussian_blur(image: Any, *, kernel: int = 9, sigma: float | None = None) ->
         return filtered(images, rows, columns)
 
     return on_images(blur, image, on_device=on_device)
+
+
+def _quantised(weights: Array) -> Array:
+    """Return symmetric weights in steps of 1/256; what rounding takes from one goes to the next."""
+    half, carried = len(weights) // 2, 0.0
+    steps = np.zeros(len(weights))
+    for i in range(half):
+        wanted = weights[i] * 256 + carried
+        steps[i] = steps[-1 - i] = np.rint(wanted)
+        carried = wanted - steps[i]
+    steps[half] = 256 - steps.sum()
+    return steps / 256

@@ -7,7 +7,7 @@ from typing import Any
 from cuebench.arrays import Array
 from cuebench.cues.base import CueInfo, Tolerance, on_images
 from cuebench.cues.grey import luminance
-from cuebench.cues.parameters import check_number
+from cuebench.cues.parameters import check_choice, check_number
 
 ALPHAS = (0.2, 0.4, 0.6, 0.8, 1.0)
 """The ends are published; the steps between are ours."""
@@ -21,10 +21,11 @@ CUE = CueInfo(
 )
 
 
-def greyscale(image: Any, *, alpha: float = 1.0) -> Array:
+def greyscale(image: Any, *, alpha: float = 1.0, weights: str = "rec709") -> Array:
     r"""Mix the image with its luminance.
 
-    :math:`\mathrm{out} = (1-\alpha)\,I + \alpha\,Y` with :math:`Y = 0.2125 R + 0.7154 G + 0.0721 B`.
+    :math:`\mathrm{out} = (1-\alpha)\,I + \alpha\,Y` with :math:`Y = 0.2125 R + 0.7154 G + 0.0721 B` (``rec709``, as
+    scikit-image) or :math:`Y = 0.299 R + 0.587 G + 0.114 B` (``rec601``, as OpenCV and the authors of [1]_).
 
     Parameters
     ----------
@@ -32,6 +33,8 @@ def greyscale(image: Any, *, alpha: float = 1.0) -> Array:
         H×W, H×W×C or N×H×W×C; uint8 or float in [0, 1]. Grey images come back as they are.
     alpha : float
         In [0, 1]. 0: identity; 1: no colour left. Published: 0.2 to 1.
+    weights : {"rec709", "rec601"}
+        Parts of the channels in the luminance.
 
     Returns
     -------
@@ -43,8 +46,15 @@ def greyscale(image: Any, *, alpha: float = 1.0) -> Array:
     .. [1] T. Burgert et al., "ImageNet-trained CNNs are not biased towards texture", 2025.
     """
     check_number("alpha", alpha, low=0, high=1)
+    check_choice("weights", weights, ("rec709", "rec601"))
 
     def kernel(pixels: Array) -> Array:
-        return (1 - alpha) * pixels + alpha * luminance(pixels)
+        grey = luminance(pixels) if weights == "rec709" or pixels.shape[-1] == 1 else _rec601(pixels)
+        return (1 - alpha) * pixels + alpha * grey
 
     return on_images(kernel, image, on_device=kernel)
+
+
+def _rec601(pixels: Array) -> Array:
+    red, green, blue = (pixels[..., channel : channel + 1] for channel in range(3))
+    return 0.299 * red + 0.587 * green + 0.114 * blue

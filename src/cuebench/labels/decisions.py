@@ -12,6 +12,7 @@ import numpy as np
 from cuebench.arrays import Array, Positions
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, ResolvedMap, softmax
+from cuebench.labels.checks import refuse_nan
 
 Codes = Positions
 NONE = -1
@@ -21,8 +22,8 @@ def partial_space(logits: Array, targets: ResolvedMap) -> Codes:
     """Decide among the target classes only: the 16-class decision of Geirhos et al. 2019.
 
     p = softmax over *all* classes of the observer; score of a target = mean of p over its members; the decision is the
-    target with the highest score. Ties: the first in the order of the label map. A target without members is never
-    chosen.
+    target with the highest score. Ties: the first in the order of the label map; scores that differ by less than the
+    rounding of a mean (1e-12 of the highest) are equal. A target without members is never chosen.
 
     Parameters
     ----------
@@ -41,7 +42,10 @@ def partial_space(logits: Array, targets: ResolvedMap) -> Codes:
     Geirhos et al. 2019, https://arxiv.org/abs/1811.12231
     """
     _validate(logits)
-    return np.asarray(targets.aggregate(softmax(logits), "mean").argmax(axis=1), dtype=np.intp)
+    scores = targets.aggregate(softmax(logits), "mean")
+    # Means of equal numbers differ in the last digit with how many they are: without this, rounding would choose.
+    tied = scores >= scores.max(axis=1, keepdims=True) * (1 - 1e-12)
+    return np.asarray(tied.argmax(axis=1), dtype=np.intp)
 
 
 def full_space(logits: Array, targets: ResolvedMap) -> Codes:
@@ -81,9 +85,4 @@ def _positions(decisions: Sequence[str] | Array, space: LabelSpace) -> Codes:
 def _validate(logits: Array) -> None:
     if logits.ndim != 2:
         raise UserError(f"logits must be stimuli × classes; got shape {logits.shape}")
-    bad = np.flatnonzero(np.isnan(logits).any(axis=1))
-    if len(bad):
-        raise UserError(
-            f"{len(bad)} of {len(logits)} answers have NaN logits (the first is answer {bad[0]})",
-            "run the observer with --precision float32, or check its weights",
-        )
+    refuse_nan(logits)

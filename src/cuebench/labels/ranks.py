@@ -24,6 +24,7 @@ import numpy as np
 
 from cuebench.arrays import Array
 from cuebench.errors import MissingExtra, UserError
+from cuebench.labels.checks import refuse_nan
 
 Ranks = np.ndarray[Any, np.dtype[np.int32]]
 CHUNK = 16 << 20
@@ -48,6 +49,11 @@ def best_ranks(logits: Array, target: Array, members: Sequence[Array], *, chunk:
     -------
     int32 array n
 
+    Raises
+    ------
+    UserError
+        Some logits are NaN, or the arrays do not fit each other.
+
     Examples
     --------
     >>> best_ranks(np.array([[0.1, 0.7, 0.2], [0.5, 0.2, 0.3]]), np.array([0, 0]), [np.array([0, 2])]).tolist()
@@ -59,7 +65,9 @@ def best_ranks(logits: Array, target: Array, members: Sequence[Array], *, chunk:
     rows = max(1, chunk // (width * logits.dtype.itemsize))
     for start in range(0, len(target), rows):
         part = slice(start, start + rows)
-        out[part] = count(np.asarray(logits[part]), table[target[part]])
+        piece = np.asarray(logits[part])
+        refuse_nan(piece)
+        out[part] = count(piece, table[target[part]])
     return out
 
 

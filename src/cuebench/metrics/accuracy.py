@@ -6,6 +6,7 @@ import numpy as np
 
 from cuebench.arrays import Array, Bools, Floats
 from cuebench.errors import UserError
+from cuebench.labels.checks import refuse_nan
 from cuebench.metrics.base import Metric
 from cuebench.statistics.ratios import Terms
 
@@ -24,6 +25,7 @@ def rank(logits: Array, target: Array) -> Array:
         raise UserError(f"logits of shape {logits.shape} do not fit {len(target)} targets")
     if len(target) and not (target.min() >= 0 and target.max() < logits.shape[1]):
         raise UserError(f"targets must lie in 0 … {logits.shape[1] - 1}; got {target.min()} … {target.max()}")
+    refuse_nan(logits)
     of_target = np.take_along_axis(logits, target[:, None], axis=1)
     earlier = np.arange(logits.shape[1])[None] < target[:, None]
     ranks: Array = 1 + ((logits > of_target) | ((logits == of_target) & earlier)).sum(axis=1)

@@ -8,6 +8,7 @@ import numpy as np
 
 from cuebench.arrays import Bools, Floats
 from cuebench.errors import UserError
+from cuebench.labels.checks import refuse_nan
 from cuebench.metrics.base import Metric
 from cuebench.statistics.intervals import Clusters, percentile, resampled_sums, too_few, undefined
 from cuebench.types import Estimate
@@ -57,6 +58,8 @@ def error_consistency(first: Sequence[bool] | Bools, second: Sequence[bool] | Bo
     a, b = np.asarray(first), np.asarray(second)
     if a.shape != b.shape or a.ndim != 1:
         raise UserError(f"error consistency of {a.shape} and {b.shape} trials: both observers need the same trials")
+    for values in (a, b):
+        refuse_nan(values, "correctness")  # as a bool, NaN would be correct
     a, b = a.astype(bool), b.astype(bool)
     return float(kappa(*(np.array([number], np.float64) for number in (len(a), a.sum(), b.sum(), (a & b).sum())))[0])
 
@@ -120,7 +123,8 @@ METRIC = Metric(
     name="error_consistency",
     title="Error consistency with people",
     formula="κ = (c_obs − c_exp) / (1 − c_exp), c_exp = p1·p2 + (1 − p1)(1 − p2); mean of κ over the people",
-    denominator="conflict trials that both observers saw; correct = answered with the shape class",
+    denominator="trials that both observers saw; correct = answered with the shape class. In cue_conflict: the images "
+    "in conflict; in …/with_aligned also those with shape and texture of one class",
     reference="Geirhos, Meding & Wichmann 2020, Beyond accuracy, NeurIPS; arXiv:2006.16736. κ: Cohen 1960",
     compute=error_consistency,
     caveats=(

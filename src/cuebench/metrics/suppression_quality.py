@@ -12,6 +12,10 @@ from cuebench.errors import UserError
 _LUMINANCE = np.array([0.2125, 0.7154, 0.0721])
 
 
+PUBLISHED_WINDOW = 11
+"""Side of the window, and radius in the spectrum, of the authors."""
+
+
 class SuppressionQuality(NamedTuple):
     """The three measures of one pair of images; 1, 1, 1 for an unchanged image."""
 
@@ -20,10 +24,12 @@ class SuppressionQuality(NamedTuple):
     high_frequency: float
     """High-frequency energy ratio over that of the original: 0 = all fine detail gone."""
     gradient_correlation: float
-    """Correlation of the gradient magnitudes with those of the original: 1 = edges kept, 0 = unrelated."""
+    """Correlation of the gradients with those of the original: 1 = edges kept, 0 = unrelated."""
 
 
-def suppression_quality(original: Any, suppressed: Any, *, window: int = 7, cutoff: float = 0.25) -> SuppressionQuality:
+def suppression_quality(
+    original: Any, suppressed: Any, *, mode: str = "faithful", window: int = 7, cutoff: float = 0.25
+) -> SuppressionQuality:
     """Compare an image with its suppressed version.
 
     A good suppression of texture lowers the first two numbers and keeps the third near 1; a good suppression of
@@ -33,10 +39,15 @@ def suppression_quality(original: Any, suppressed: Any, *, window: int = 7, cuto
     ----------
     original, suppressed : array
         Two images of the same shape, H×W or H×W×C; uint8, or float in [0, 1].
+    mode : {"faithful", "corrected"}
+        As the authors' code measures: variance in all windows of 11 × 11 that lie inside the image, share of the
+        spectral power (with the mean) at a radius of 11 or more, mean of the correlations of the two gradient
+        components. Or with the functions below: mirrored borders, frequencies in cycles per pixel without the mean,
+        gradient magnitudes.
     window : int
-        Side of the window of `mean_local_variance`.
+        Side of the window of `mean_local_variance`, corrected.
     cutoff : float
-        Border of `high_frequency_ratio`.
+        Border of `high_frequency_ratio`, corrected.
 
     Returns
     -------
@@ -46,11 +57,47 @@ def suppression_quality(original: Any, suppressed: Any, *, window: int = 7, cuto
     first, second = _plane(original, "original"), _plane(suppressed, "suppressed")
     if first.shape != second.shape:
         raise UserError(f"original has size {first.shape}, suppressed {second.shape}", "accepted: the same size")
+    if mode == "faithful":
+        return SuppressionQuality(
+            _ratio(_inner_variance(second), _inner_variance(first)),
+            _ratio(_outer_power(second), _outer_power(first)),
+            _component_correlation(first, second),
+        )
+    if mode != "corrected":
+        raise UserError(f"mode is {mode!r}", "accepted: 'faithful', 'corrected'")
     return SuppressionQuality(
         _ratio(mean_local_variance(second, window=window), mean_local_variance(first, window=window)),
         _ratio(high_frequency_ratio(second, cutoff=cutoff), high_frequency_ratio(first, cutoff=cutoff)),
         gradient_correlation(first, second),
     )
+
+
+def _inner_variance(plane: Array) -> float:
+    """Return the mean variance in all windows of 11 × 11 that lie inside the image."""
+    from scipy.ndimage import uniform_filter
+
+    side = min(PUBLISHED_WINDOW, *plane.shape)
+    plane = plane - plane.mean()
+    variance = uniform_filter(plane**2, side) - uniform_filter(plane, side) ** 2
+    # The window around a pixel reaches side // 2 before it, and one pixel less behind it where the side is even.
+    height, width = (n - side + 1 for n in plane.shape)
+    inner = variance[side // 2 : side // 2 + height, side // 2 : side // 2 + width]
+    return float(np.maximum(inner, 0).mean())
+
+
+def _outer_power(plane: Array) -> float:
+    """Return the share of the spectral power, with the mean, at a radius of 11 or more."""
+    power = np.abs(np.fft.fft2(plane)) ** 2
+    rows, columns = (np.fft.fftfreq(n, 1 / n) for n in plane.shape)
+    outer = rows[:, None] ** 2 + columns[None, :] ** 2 >= PUBLISHED_WINDOW**2
+    total = float(power.sum())
+    return float(power[outer].sum()) / total if total > 0 else 0.0
+
+
+def _component_correlation(first: Array, second: Array) -> float:
+    """Return the mean of Pearson's correlations of the vertical and of the horizontal differences."""
+    components = zip(np.gradient(first), np.gradient(second))
+    return float(np.mean([_pearson(a.ravel(), b.ravel()) for a, b in components]))
 
 
 def mean_local_variance(image: Any, *, window: int = 7) -> float:
@@ -113,7 +160,10 @@ def gradient_correlation(original: Any, suppressed: Any) -> float:
     float
         In [−1, 1]; NaN where one of the images has the same gradient everywhere (e.g. a constant image).
     """
-    first, second = (_gradient(_plane(image, "image")).ravel() for image in (original, suppressed))
+    return _pearson(*(_gradient(_plane(image, "image")).ravel() for image in (original, suppressed)))
+
+
+def _pearson(first: Array, second: Array) -> float:
     first, second = first - first.mean(), second - second.mean()
     scale = float(np.linalg.norm(first) * np.linalg.norm(second))
     return float(first @ second) / scale if scale > 1e-12 * first.size else float("nan")

@@ -8,6 +8,7 @@ import numpy as np
 
 from cuebench.arrays import Array, Counts, Floats, Positions
 from cuebench.errors import UserError
+from cuebench.labels.checks import refuse_nan
 from cuebench.metrics.base import Metric
 
 BINS = 50
@@ -18,6 +19,7 @@ SURE = 0.96
 def top1(logits: Array) -> tuple[Positions, Floats]:
     """Return the class with the largest logit in each row, and its softmax, without computing the whole softmax."""
     z = np.asarray(logits, np.float64)
+    refuse_nan(z)
     best = z.argmax(axis=1)
     shifted = z - z[np.arange(len(z)), best][:, None]
     return best, 1 / np.exp(shifted).sum(axis=1)

@@ -211,6 +211,10 @@ class ObserverBase:
         """
         return self
 
+    def with_masks(self, truth: Callable[[Stimulus], Array]) -> ObserverBase:
+        """Return the observer for stimuli with masks; only ideal observers answer from the true ones."""
+        return self
+
     def layers(self) -> list[str]:
         """Return the names of the layers that ``?features=LAYER`` can name."""
         return []

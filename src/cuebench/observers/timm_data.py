@@ -32,11 +32,29 @@ def preprocess_of(model: Any, *, test_size: bool = False) -> Preprocess:
     return same_input(ours, lambda image: transform(image).numpy(), "timm's model")
 
 
-def label_space_of(model: Any) -> LabelSpace:
-    """Return the classes of a timm model's head, from its number of logits."""
+def is_embedding(model: Any) -> bool:
+    """Tell whether a timm model's outputs are an embedding of the image instead of classes: the tower of a CLIP.
+
+    So it is where the architecture itself is published with a number of outputs that is no known set of classes.
+    """
+    from timm import get_pretrained_cfg
+    from timm.data import infer_imagenet_subset
+
+    config = getattr(model, "pretrained_cfg", None) or {}
+    published = get_pretrained_cfg(str(config.get("architecture") or ""), allow_unregistered=True)
+    count = int(model.num_classes)
+    if not count or count in {1000, 1001} or config.get("label_names") or published is None:
+        return False
+    return int(published.num_classes) == count and infer_imagenet_subset(model) is None
+
+
+def label_space_of(model: Any) -> LabelSpace | None:
+    """Return the classes of a timm model's head, from its number of logits; None for a model without classes."""
     from timm.data import ImageNetInfo, infer_imagenet_subset
 
     config = getattr(model, "pretrained_cfg", None) or {}
+    if not int(model.num_classes) or is_embedding(model):
+        return None
     if config.get("label_names"):
         return LabelSpace(str(config.get("tag") or "timm"), tuple(map(str, config["label_names"])))
     count = int(model.num_classes)
@@ -48,7 +66,7 @@ def label_space_of(model: Any) -> LabelSpace:
     if subset is None:
         raise UserError(
             f"this model has {count} classes, and timm does not say which",
-            "pass ?labels=FILE (JSON or CSV with one name for each logit)" if count else "it has no classifier head",
+            "pass ?labels=FILE (JSON or CSV with one name for each logit)",
         )
     info = ImageNetInfo(subset)
     return LabelSpace(subset, tuple(info.label_descriptions()), tuple(info.label_names()))

@@ -27,10 +27,15 @@ NOT_MEASURED = frozenset({"failed", "not_applicable"})
 
 @dataclass(frozen=True)
 class View:
-    """One way of showing the stimuli: a named change of the observer's own preprocessing."""
+    """One way of showing the stimuli: a named change of the observer's own preprocessing.
+
+    ``fixed`` takes the place of ``change`` for an observer that accepts images of its own size only, where ``change``
+    asks for another; the note of its rows says so.
+    """
 
     name: str
     change: Callable[[Preprocess], Preprocess]
+    fixed: Callable[[Preprocess], Preprocess] | None = None
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,9 @@ from cuebench.metrics.cue_conflict import (
 from cuebench.metrics.error_consistency import mean_over_pairs
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.recorded_files import stimulus_key
+from cuebench.options import Option
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.protocols.refined_bias import faithful, faithful_of_fixed_size
 from cuebench.responses.table import Reduce, Responses
 from cuebench.statistics.estimates import mean_of_subjects, missing, ratio_estimates
 from cuebench.statistics.intervals import KINDS, Clusters
@@ -48,7 +50,19 @@ FULL = 1000
 """Classes of the label space that the published networks answer in."""
 AMONG_ALL, AMONG_TARGETS = "decision_among_all", "decision_among_targets"
 """What is kept of logits: the position of the class that was decided for, in either label space."""
+NATIVE, RESIZED = "native", "resized"
+RESIZED_NOTE = "images resized to 256 and cut to 224 pixels, as in REFINED-BIAS"
+"""What the rows of the resized view say; ``published place`` compares those with the paper's tables."""
+OPTIONS: Mapping[str, Option] = {
+    "view": Option(
+        NATIVE,
+        "the images as they are, 224 × 224; or resized to 256 and cut to 224, as in Tables B and C of REFINED-BIAS",
+        choices=(NATIVE, RESIZED),
+    )
+}
 RATIOS = (shape_bias, shape_accuracy, texture_accuracy, decided_fraction)
+WITH_ALIGNED = "with_aligned"
+"""Condition of the error consistency on all images, also those with shape and texture of one class."""
 BY_CLASS = {"shape_bias": "shape", "shape_accuracy": "shape", "texture_accuracy": "texture"}
 
 
@@ -58,6 +72,18 @@ BY_CLASS = {"shape_bias": "shape", "shape_accuracy": "shape", "texture_accuracy"
 def read(data_root: Path) -> StimulusSet:
     """Read ``data_root/cue_conflict/stimuli``; a user's own classes come with a label map ``labels.json`` beside it."""
     return _with_targets(folder_reader.read(Path(data_root) / NAME / "stimuli"))
+
+
+def configure(values: Mapping[str, Any]) -> Protocol:
+    """Return the protocol in the chosen view."""
+    if values["view"] == NATIVE:
+        return PROTOCOL
+    return replace(PROTOCOL, read=_read_resized, views=(View(RESIZED, faithful, faithful_of_fixed_size),))
+
+
+def _read_resized(data_root: Path) -> StimulusSet:
+    stimuli = read(data_root)
+    return replace(stimuli, notes=(*stimuli.notes, RESIZED_NOTE))
 
 
 def stimuli_from_recordings(names: Sequence[str]) -> StimulusSet:
@@ -204,15 +230,16 @@ class Measured(NamedTuple):
     """What is kept of one observer.
 
     ``own`` holds its numbers, except the agreement with people, and its rows of the table of confusions. ``stimulus``
-    and ``correct`` are its answers to conflict stimuli among the set's classes: position, and whether the shape was
-    answered; None where it did not decide among these classes.
+    and ``correct`` are its answers among the set's classes: position, and whether the shape was answered; ``conflict``
+    tells which of them are answers to conflict stimuli. None where it did not decide among these classes.
     """
 
     responses: Responses
     restricted: str
     own: Result
-    stimulus: Array | None
-    correct: Bools | None
+    stimulus: Array | None = None
+    correct: Bools | None = None
+    conflict: Bools | None = None
 
 
 def measure(responses: Responses, options: ScoreOptions) -> Measured:
@@ -221,12 +248,12 @@ def measure(responses: Responses, options: ScoreOptions) -> Measured:
     own = Result(tables={"confusion": _confusion_table(trials)})
     _add_ratios(own, trials, options)
     if trials.restricted not in trials.codes:
-        return Measured(responses, trials.restricted, own, None, None)
+        return Measured(responses, trials.restricted, own)
     _add_classes(own, trials, options)
     _add_subjects(own, trials, options)
     outcome = trials.outcomes(trials.restricted)
-    stimulus = responses.stimulus[outcome.conflict].astype(np.int32)
-    return Measured(responses, trials.restricted, own, stimulus, outcome.shape[outcome.conflict])
+    stimulus, correct = responses.stimulus.astype(np.int32), trials.codes[trials.restricted] == trials.shape
+    return Measured(responses, trials.restricted, own, stimulus, correct, outcome.conflict)
 
 
 def together(everyone: Sequence[Measured], options: ScoreOptions) -> Result:
@@ -308,22 +335,28 @@ def _add_subjects(result: Result, trials: Trials, options: ScoreOptions) -> None
 
 
 class _Answers:
-    """The answers of observers to conflict stimuli, by the id of the stimulus: observers may have seen other sets."""
+    """The answers of observers, by the id of the stimulus: observers may have seen other sets."""
 
     def __init__(self, observers: Sequence[Measured]) -> None:
         self._ids = {id(m.responses.stimuli): _ids(m.responses.stimuli) for m in observers}
         self._known = np.unique(np.concatenate(list(self._ids.values())))
         self._place = {key: np.searchsorted(self._known, ids) for key, ids in self._ids.items()}
 
-    def of(self, group: Sequence[Measured]) -> tuple[Bools, Bools]:
-        """Return observers × stimuli that any of them answered: was the shape class answered, and was anything."""
+    def of(self, group: Sequence[Measured], *, aligned: bool) -> tuple[Bools, Bools]:
+        """Return observers × stimuli that any of them answered: was the shape class answered, and was anything.
+
+        ``aligned``: with the images whose shape and texture are of one class.
+        """
         seen = np.zeros((len(group), len(self._known)), bool)
         correct = np.zeros_like(seen)
         for row, measured in enumerate(group):
             assert measured.stimulus is not None
-            place = self._place[id(measured.responses.stimuli)][measured.stimulus]
+            assert measured.correct is not None
+            assert measured.conflict is not None
+            rows = np.ones(len(measured.correct), bool) if aligned else measured.conflict
+            place = self._place[id(measured.responses.stimuli)][measured.stimulus[rows]]
             seen[row, place] = True
-            correct[row, place] = measured.correct
+            correct[row, place] = measured.correct[rows]
         anyone = seen.any(axis=0)
         return correct[:, anyone], seen[:, anyone]
 
@@ -335,20 +368,26 @@ def _ids(stimuli: StimulusSet) -> Array:
 def _add_consistency(
     result: Result, measured: Measured, people: Sequence[Measured], answers: _Answers, options: ScoreOptions
 ) -> None:
-    """Add the mean κ against people: of a person against the others, of the pool over all pairs."""
+    """Add the mean κ against people: of a person against the others, of the pool over all pairs.
+
+    Once on the conflict images, as every other number here, and once with the aligned ones, as the authors compute it.
+    """
     pooled = measured.responses.kind == "people"
     others = [p for p in people if p is not measured]
     group = others if pooled else [measured, *others]
     pairs = list(combinations(range(len(group)), 2)) if pooled else [(0, i) for i in range(1, len(group))]
     if not pairs:
         return
-    estimate = mean_over_pairs(*answers.of(group), pairs, seed=options.seed, resamples=options.resamples)
     stimuli = measured.responses.stimuli
-    aligned = sum(s.shape == s.texture for s in stimuli)
-    excluded = {"aligned": aligned, "not seen by both": len(stimuli) - aligned - estimate.n}
-    note = f"mean of κ over {len(pairs)} {'pairs of people' if pooled else 'people'}"
-    estimate = estimate.excluding(excluded).noting(note)
-    result.add(measured.responses, measured.restricted, "error_consistency", estimate)
+    number = sum(s.shape == s.texture for s in stimuli)
+    for aligned in (False, True) if number else (False,):
+        correct, seen = answers.of(group, aligned=aligned)
+        estimate = mean_over_pairs(correct, seen, pairs, seed=options.seed, resamples=options.resamples)
+        left_out = 0 if aligned else number
+        excluded = {"aligned": left_out, "not seen by both": len(stimuli) - left_out - estimate.n}
+        condition = f"{measured.restricted}/{WITH_ALIGNED}" if aligned else measured.restricted
+        note = f"mean of κ over {len(pairs)} {'pairs of people' if pooled else 'people'}"
+        result.add(measured.responses, condition, "error_consistency", estimate.excluding(excluded).noting(note))
 
 
 def _confusion_table(trials: Trials) -> pa.Table:
@@ -382,7 +421,9 @@ PROTOCOL = Protocol(
     needs=(("logits",), ("decisions",)),
     read=read,
     stimuli_from_recordings=stimuli_from_recordings,
-    views=(View("native", Preprocess.whole_image),),
+    views=(View(NATIVE, Preprocess.whole_image),),
+    options=OPTIONS,
+    configure=configure,
     score=score,
     check=check,
     targets=label_map(TARGETS).names,

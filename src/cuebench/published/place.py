@@ -18,6 +18,7 @@ import numpy as np
 
 from cuebench.errors import UserError
 from cuebench.protocols.base import PARTIAL
+from cuebench.protocols.cue_conflict import RESIZED_NOTE
 from cuebench.protocols.headline import measured, one_row_each
 from cuebench.published.measures import PREFERENCE, Measure, measures
 from cuebench.runs.record import RunRecord
@@ -52,6 +53,8 @@ class Rule:
         Condition of the stimuli that are counted as images; empty: all.
     refuse : str
         Why the number cannot be compared, whatever the stimuli; empty: it can.
+    shown : str
+        Note of the stimuli with which it can all the same: they were shown as in the paper.
     """
 
     protocol: str
@@ -62,12 +65,13 @@ class Rule:
     images: int
     counted: str = ""
     refuse: str = ""
+    shown: str = ""
 
 
 _WHOLE = "other preprocessing: view native shows the whole image, the paper resized it to 256 and cut 224"
 _UNSIZED = (
     "other preprocessing: view native does not resize, the published columns are of images resized to 256 and cut to "
-    "224 (ResNet-50 V1: .2139 without, .2228 with)"
+    "224 (ResNet-50 V1: .2139 without, .2228 with); run it with --set cue_conflict.view=resized"
 )
 _POPULATION = "another population H: s and t must be those of the 43 models of Table VIII"
 _RB, _CC, _CD = ("refined_bias", 1), ("cue_conflict", 1), ("cue_decomposition", 1)
@@ -78,8 +82,8 @@ RULES = (
     Rule(*_RB, "shape_sensitivity", "native", PLANE[0], 6000, refuse=_WHOLE),
     Rule(*_RB, "texture_sensitivity", "native", PLANE[1], 6000, refuse=_WHOLE),
     Rule(*_RB, "shape_preference", "native", PREFERENCE, 6000, refuse=_WHOLE),
-    Rule(*_CC, "shape_bias", "16-way", "refined_bias/cue_conflict_16-way", 1280, refuse=_UNSIZED),
-    Rule(*_CC, "shape_bias", "1000-way", "refined_bias/cue_conflict_1000-way", 1280, refuse=_UNSIZED),
+    Rule(*_CC, "shape_bias", "16-way", "refined_bias/cue_conflict_16-way", 1280, "", _UNSIZED, RESIZED_NOTE),
+    Rule(*_CC, "shape_bias", "1000-way", "refined_bias/cue_conflict_1000-way", 1280, "", _UNSIZED, RESIZED_NOTE),
     Rule(*_CD, "quality_shape", "eed", "cue_decomposition/Q_S", 1200, "original"),
     Rule(*_CD, "quality_texture", "voronoi", "cue_decomposition/Q_T", 1200, "original"),
     Rule(*_CD, "robustness_cd", "eed+voronoi", "cue_decomposition/R_cd", 1200, "original"),
@@ -206,7 +210,8 @@ def _reason(score: Score, rule: Rule, stimuli: StimulusSet | None) -> str:
     """Say why a score is not comparable; empty where it is."""
     if score.protocol_version != rule.version:
         return f"version {score.protocol_version} of the protocol; the comparison is for version {rule.version}"
-    if rule.refuse:
+    notes = stimuli.notes if stimuli is not None else ()
+    if rule.refuse and rule.shown not in notes:
         return rule.refuse
     partial = (stimuli.partial if stimuli else ()) or re.findall(rf"{PARTIAL}([^;]*)", score.note)
     if partial:
@@ -214,8 +219,8 @@ def _reason(score: Score, rule: Rule, stimuli: StimulusSet | None) -> str:
     images = sum(s.condition == rule.counted or not rule.counted for s in stimuli or ())
     if images != rule.images:
         return f"other stimuli: {images:,} images, published {rule.images:,}"
-    if stimuli is not None and stimuli.notes:
-        return f"other stimuli: {'; '.join(stimuli.notes)}"
+    if other := [note for note in notes if note != rule.shown]:
+        return f"other stimuli: {'; '.join(other)}"
     return "" if math.isfinite(score.value) else f"no value: {score.note}"
 
 

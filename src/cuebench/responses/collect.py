@@ -26,8 +26,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cuebench.arrays import Pixels
-from cuebench.errors import all_problems
+from cuebench.errors import UserError, all_problems
 from cuebench.observers.preprocess import Geometry
+from cuebench.places import RemotePath
 from cuebench.responses.again import Difference, Examiner, first_asked_twice, note_of
 from cuebench.responses.device import Device, fitting_batch
 from cuebench.responses.events import OnEvent
@@ -39,6 +40,7 @@ from cuebench.types import Stimulus, StimulusSet
 
 _OF_A_MODEL = (Exception, SystemExit)
 """What a broken model raises: it is a row of the result, the others go on. A model may even end Python."""
+Folder = Path | RemotePath
 PIXELS_IN_MEMORY = 1 << 30
 """Bytes of pixels that are decoded, or being decoded, at once; two shards are, whatever they take."""
 MOST_SHARDS = 8
@@ -67,6 +69,8 @@ def collect(
     cache: PixelCache | None = None,
     compiling: bool = False,
     seed: int = 0,
+    part: Part | None = None,
+    serve: Callable[[Sequence[Stream]], None] | None = None,
 ) -> Progress:
     """Answer everything that is not yet stored.
 
@@ -94,26 +98,34 @@ def collect(
         Compile networks whose answers take longer than ``COMPILE_FROM`` seconds.
     seed : int
         Draws the stored answers that are asked for again.
+    part : Part, optional
+        The shards that this process answers, where several share a run.
+    serve : callable, optional
+        Another engine: shows everything that is missing.
     """
     progress = progress or Progress(on_event)
-    progress.total = sum(len(job.stimuli) for job in jobs)
-    progress.tell("start", f"{progress.total:,} answers to collect")
-    shared = _Shared(shard_size, progress, Pieces() if pieces is None else pieces, device or Device(), cache, compiling)
+    chosen = Pieces() if pieces is None else pieces
+    shared = _Shared(shard_size, progress, chosen, device or Device(), cache, compiling, part)
     streams = []
     for _, group in groupby(sorted(jobs, key=_set_of), key=_set_of):
         jobs_of_set = list(group)
         stimuli = jobs_of_set[0].stimuli
-        streams.append(_Stream(stimuli, jobs_of_set, _Unreadable(stimuli, allow_unreadable, progress), shared))
+        streams.append(Stream(stimuli, jobs_of_set, _Unreadable(stimuli, allow_unreadable, progress), shared))
+    progress.total = sum(len(stream.jobs) * stream.size for stream in streams)
+    progress.tell("start", f"{progress.total:,} answers to collect")
     for stream in streams:
         stream.find_missing()
     examiner = Examiner(shared.device, shared.pieces, seed)
-    outdated: dict[Path, Path] = {}
+    outdated: dict[Folder, Folder] = {}
     for stream in streams:
         stream.ask_again(examiner, outdated)
     for stream in streams:
         stream.forget(outdated)
     for stream in streams:
         stream.probe()
+    if serve is not None:
+        serve(streams)
+        return progress
     with _switching(SWITCH), ThreadPoolExecutor(WRITERS, "cuebench-writer") as writers:
         for stream in streams:
             for fitting in shared.device.groups(stream.jobs):
@@ -135,6 +147,18 @@ def _set_of(job: Job) -> str:
     return f"{job.stimuli.root}|{job.stimuli.fingerprint}"
 
 
+class Part(NamedTuple):
+    """The i-th of n parts of all shards, i from 1: what one of several processes answers."""
+
+    i: int
+    n: int
+
+    def holds(self, stimuli: StimulusSet, number: int) -> bool:
+        """Tell whether a shard of a stimulus set, by its number there, is in this part."""
+        # Each set begins with another part: otherwise the last parts would get less of many small sets.
+        return (number + int(stimuli.fingerprint[:8], 16)) % self.n == self.i - 1
+
+
 class _Shared(NamedTuple):
     """What the streams of all stimulus sets have in common."""
 
@@ -144,6 +168,7 @@ class _Shared(NamedTuple):
     device: Device
     cache: PixelCache | None
     compiling: bool
+    part: Part | None = None
 
 
 class _Shard(NamedTuple):
@@ -188,7 +213,7 @@ class _Unreadable:
 
 
 @dataclass
-class _Stream:
+class Stream:
     """All jobs of one stimulus set."""
 
     stimuli: StimulusSet
@@ -202,12 +227,24 @@ class _Stream:
     done: dict[Job, int] = field(default_factory=dict)
     """Job → how many of its stimuli have been asked, or are stored."""
 
+    def shards(self) -> Iterator[tuple[int, Sequence[Stimulus]]]:
+        """Yield the shards that this process is to answer: position of the first stimulus, stimuli."""
+        part = self.shared.part
+        for number, shard in enumerate(batches(self.stimuli.stimuli, self.shared.shard_size)):
+            if part is None or part.holds(self.stimuli, number):
+                yield shard
+
+    @property
+    def size(self) -> int:
+        """How many stimuli these are."""
+        return sum(len(stimuli) for _, stimuli in self.shards()) if self.shared.part else len(self.stimuli)
+
     def find_missing(self) -> None:
         """Look what is stored, and which stimuli could not be shown then; too many of them end the run at once."""
         for job in self.jobs:
             job.shards.open()
             self.missing[job] = set()
-            for start, batch in batches(self.stimuli.stimuli, self.shared.shard_size):
+            for start, batch in self.shards():
                 errors = job.shards.stored(batch)
                 if errors is None:
                     self.missing[job].add(start)
@@ -215,28 +252,31 @@ class _Stream:
                     self.unreadable.add(batch, errors)
         self.unreadable.check()
 
-    def ask_again(self, examiner: Examiner, outdated: dict[Path, Path]) -> None:
+    def ask_again(self, examiner: Examiner, outdated: dict[Folder, Folder]) -> None:
         """Compare stored answers with those of now; add folders that are set aside to ``outdated``, with new names."""
         for job in list(self.jobs):
-            all_batches = batches(self.stimuli.stimuli, self.shared.shard_size)
+            all_batches = self.shards()
             stored = {start: batch for start, batch in all_batches if start not in self.missing[job]}
             if not stored or job.shards.folder in outdated:
                 continue
             try:
                 verdict = examiner.examine(job, stored)
             except _OF_A_MODEL as error:
-                self._drop(job, error)
+                self.drop(job, error)
                 continue
             job.record.asked_again = verdict.difference.record()
-            self._note(job, verdict.note)
-            if not verdict.holds:
+            self.note(job, verdict.note)
+            if not verdict.holds and self.shared.part:
+                reason = f"{job.observer.name} does not answer as it did: {verdict.difference} when asked again"
+                self.drop(job, UserError(reason, "processes that share a run set nothing aside: choose another --out"))
+            elif not verdict.holds:
                 outdated[job.shards.folder] = self._set_aside(job, verdict.difference, len(stored))
 
-    def _set_aside(self, job: Job, difference: Difference, stored: int) -> Path:
+    def _set_aside(self, job: Job, difference: Difference, stored: int) -> Folder:
         """Rename the folder of answers that are not those of this observer any more."""
         folder = job.shards.folder
         aside = next(p for n in count(1) if not (p := folder.with_name(f"{folder.name}.stale-{n}")).exists())
-        folder.rename(aside)
+        folder.rename(aside)  # type: ignore[arg-type]
         self.shared.progress.notice(
             f"{job.observer.name} does not answer as it did: {difference} when asked again. Its stored answers "
             f"({stored} {'batch' if stored == 1 else 'batches'} of {job.stimuli.name}) are set aside in "
@@ -246,15 +286,16 @@ class _Stream:
         )
         return aside
 
-    def forget(self, outdated: Mapping[Path, Path]) -> None:
+    def forget(self, outdated: Mapping[Folder, Folder]) -> None:
         """Ask everything anew whose folder was set aside, for whichever stimulus set that was found out."""
         for job in self.jobs:
             if job.shards.folder in outdated:
                 job.shards.open()
-                self.missing[job] = {start for start, _ in batches(self.stimuli.stimuli, self.shared.shard_size)}
+                self.missing[job] = {start for start, _ in self.shards()}
                 job.record.asked_again = {**job.record.asked_again, "set_aside": outdated[job.shards.folder].name}
 
-    def _note(self, job: Job, note: str) -> None:
+    def note(self, job: Job, note: str) -> None:
+        """Let a note stand beside the scores of a job."""
         if note and note not in job.record.notes:
             job.record.notes = (*job.record.notes, note)
             self.shared.progress.notice(f"{job.observer.name}: {note}", observer=job.observer.name)
@@ -277,7 +318,7 @@ class _Stream:
                         if self.shared.compiling:
                             self._compile(job, ask)
             except _OF_A_MODEL as error:
-                self._drop(job, error)
+                self.drop(job, error)
             else:
                 self.shared.progress.tell("probe", f"{job.observer.name} answers", observer=job.observer.name)
 
@@ -287,8 +328,7 @@ class _Stream:
         ask(count)
         begin = time.perf_counter()
         ask(count)
-        left = sum(len(s) for start, s in batches(self.stimuli.stimuli, self.shared.shard_size)
-                   if start in self.missing[job])  # fmt: skip
+        left = sum(len(stimuli) for start, stimuli in self.shards() if start in self.missing[job])
         seconds = (time.perf_counter() - begin) * left / count
         name = job.observer.name
         if job.needs != ("logits",) or seconds < COMPILE_FROM:
@@ -306,14 +346,19 @@ class _Stream:
         assert picture is not None
         return picture
 
-    def _drop(self, job: Job, error: BaseException) -> None:
+    def drop(self, job: Job, error: BaseException) -> None:
         """Go on without a job: its observer has failed."""
         if job in self.jobs:
-            self.jobs.remove(job)
-            self.shared.progress.total -= len(job.stimuli) - self.done.get(job, 0)
+            self.leave(job)
             self.shared.progress.fail(job, error)
 
-    def _advance(self, job: Job, count: int) -> None:
+    def leave(self, job: Job) -> None:
+        """Ask a job no more."""
+        self.jobs.remove(job)
+        self.shared.progress.total -= self.size - self.done.get(job, 0)
+
+    def advance(self, job: Job, count: int) -> None:
+        """Count stimuli that a job has been shown, or whose answers are stored."""
         self.done[job] = self.done.get(job, 0) + count
         self.shared.progress.done += count
 
@@ -328,12 +373,12 @@ class _Stream:
         ahead = max(1, self._shards_in_memory(group) - behind)
         pool.empty()
         try:
-            for start, stimuli in batches(self.stimuli.stimuli, self.shared.shard_size):
+            for start, stimuli in self.shards():
                 remaining = [job for job in group if job in self.jobs]
                 jobs = [job for job in remaining if start in self.missing[job]]
                 for job in remaining:
                     if job not in jobs:
-                        self._advance(job, len(stimuli))
+                        self.advance(job, len(stimuli))
                 if len(jobs) < len(remaining):
                     progress.tell("batch", "already stored")
                 if jobs:
@@ -384,9 +429,9 @@ class _Stream:
             try:
                 wait = self._submit(job, shard, hidden)
             except _OF_A_MODEL as error:
-                self._drop(job, error)
+                self.drop(job, error)
                 continue
-            self._advance(job, len(hidden))
+            self.advance(job, len(hidden))
             written.append((job, writers.submit(_store, job, shard.stimuli, hidden, wait)))
         return _Answered(shard, written)
 
@@ -395,7 +440,7 @@ class _Stream:
         self.shared.device.admit(job.observer, job.others)
 
         def on_piece(count: int) -> None:
-            self._advance(job, count)
+            self.advance(job, count)
             self.shared.progress.tell("batch", job.observer.name, observer=job.observer.name)
 
         asked = job.on_device(shard.start // self.shared.shard_size)
@@ -405,7 +450,7 @@ class _Stream:
         columns = wait()
         pixels = None if images is None else images.images
         twice = first_asked_twice(job, shard.stimuli, hidden, pixels, columns, self.shared.pieces)
-        self._note(job, note_of(twice) if twice.differing else "")
+        self.note(job, note_of(twice) if twice.differing else "")
         return lambda: columns
 
     def _settle(self, answered: _Answered) -> None:
@@ -413,7 +458,7 @@ class _Stream:
         for job, future in answered.written:
             error = future.result()
             if error is not None:
-                self._drop(job, error)
+                self.drop(job, error)
         answered.shard.pictures.give_back()
 
 

@@ -71,6 +71,8 @@ class Question:
         How the images are prepared for this observer in this view; None where it looks at no pixels.
     reduce : callable, optional
         Replaces the answers to a batch by the summary that the protocol keeps of them.
+    note : str
+        What the rows must say about the way the stimuli are shown to this observer.
     cues_on : str
         Kind of device on which the end of recipes is made (``ObserverBase.makes_cues``); empty: none, all is decoded.
     """
@@ -82,6 +84,7 @@ class Question:
     needs: tuple[Capability, ...]
     preprocess: Preprocess | None = None
     reduce: Reduce | None = None
+    note: str = ""
     cues_on: str = ""
 
     @cached_property
@@ -319,6 +322,8 @@ class Progress:
     done: int = 0
     failures: list[Failure] = field(default_factory=list)
     unreadable: dict[str, str] = field(default_factory=dict)
+    decoded: int = 0
+    """Files that were opened."""
     notices: list[str] = field(default_factory=list)
     """What the record of the run says besides: answers that were set aside, damaged files."""
 

@@ -142,7 +142,7 @@ class Filling:
     """
 
     root: str
-    files: tuple[tuple[tuple[int, ...], tuple[Stimulus, ...]], ...]
+    files: Files
     geometries: tuple[Geometry, ...]
     places: tuple[Block | Pixels, ...]
 
@@ -320,6 +320,19 @@ class BatchPictures:
             self._reading.append((number, kept, self._pool.submit(read_kept, task)))
         return True
 
+    @classmethod
+    def made(
+        cls,
+        batch: Sequence[Stimulus],
+        geometries: tuple[Geometry, ...],
+        places: tuple[Pixels, ...],
+        failed: dict[int, Failed],
+    ) -> Self:
+        """Return images that another process has decoded into these places."""
+        there = cls(DecodePool(0), batch, geometries)
+        there._places, there._failed = places, failed
+        return there
+
     def unreadable(self) -> dict[int, str]:
         """Return position → reason for what cannot be decoded.
 
@@ -432,18 +445,25 @@ def _task_size(count: int, workers: int) -> int:
     return max(1, min(LARGEST_TASK, count // (2 * max(workers, 1))))
 
 
-def _tasks(
-    batch: Sequence[Stimulus], workers: int
-) -> Iterable[tuple[tuple[tuple[int, ...], tuple[Stimulus, ...]], ...]]:
-    """Cut a batch into tasks: all that is made from one file together, and enough tasks for all workers."""
+Files = tuple[tuple[tuple[int, ...], tuple[Stimulus, ...]], ...]
+"""For each file the positions and the stimuli that are made from it."""
+
+
+def files_of(batch: Sequence[Stimulus]) -> Files:
+    """Return the files of a batch, each with all that is made from it."""
     files: dict[tuple[str, str], list[int]] = {}
     for position, stimulus in enumerate(batch):  # by the hash, too: it is compared with the first of each file only
         files.setdefault((stimulus.path or stimulus.id, stimulus.sha256), []).append(position)
+    return tuple((tuple(positions), tuple(batch[i] for i in positions)) for positions in files.values())
+
+
+def _tasks(batch: Sequence[Stimulus], workers: int) -> Iterable[Files]:
+    """Cut a batch into tasks: all that is made from one file together, and enough tasks for all workers."""
     size = _task_size(len(batch), workers)
     task: list[tuple[tuple[int, ...], tuple[Stimulus, ...]]] = []
     count = 0
-    for positions in files.values():
-        task.append((tuple(positions), tuple(batch[i] for i in positions)))
+    for positions, stimuli in files_of(batch):
+        task.append((positions, stimuli))
         count += len(positions)
         if count >= size:
             yield tuple(task)

@@ -7,7 +7,7 @@
 kinds of answer. *shard* hashes the stimuli of one batch, in order: the pixels for an observer that looks at them, all
 that is known of the stimuli for one that does not (an ideal observer reads the truth, a recording the names). So a
 shard that exists is right, a shard that is missing or damaged is to be made, and there is no index that could
-disagree with the files. Shards are written to a temporary file and renamed.
+disagree with the files. Shards are written to a temporary file and renamed, or put whole into an object store.
 
 A shard carries its own checksum (``files.parquet_bytes``), which every reading compares. Shards of earlier versions
 have none; they are read and counted (``Shards.unchecked``).
@@ -41,6 +41,7 @@ import pyarrow.parquet as pq
 from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.files import open_parquet, parquet_bytes, write_atomic, write_json
+from cuebench.places import RemotePath
 from cuebench.responses.shard_form import check_columns
 from cuebench.responses.table import Reduce
 from cuebench.types import Stimulus
@@ -93,26 +94,26 @@ class Shards:
 
     Parameters
     ----------
-    folder : Path
-        Where they lie.
+    folder : Path or RemotePath
+        Where they lie: on a disk, or on an object store.
     by_truth : bool
         Whether they are named by all that is known of the stimuli, not by their pixels alone.
     """
 
-    def __init__(self, folder: Path, *, by_truth: bool = False) -> None:
+    def __init__(self, folder: Path | RemotePath, *, by_truth: bool = False) -> None:
         self.folder = folder
         self.by_truth = by_truth
-        self.damaged: dict[Path, str] = {}
+        self.damaged: dict[Path | RemotePath, str] = {}
         """Damaged shards that ``stored`` met, and what is wrong with them."""
-        self.unchecked: set[Path] = set()
+        self.unchecked: set[Path | RemotePath] = set()
         """Shards without a checksum that were met: an earlier version wrote them."""
 
     @classmethod
-    def of_key(cls, folder: Path, parts: Mapping[str, Any]) -> Shards:
+    def of_key(cls, folder: Path | RemotePath, parts: Mapping[str, Any]) -> Shards:
         """Return the shards that a recorded key (``Key.parts``) belongs to, of this or an earlier layout."""
         return cls(folder, by_truth=parts.get("layout") == LAYOUT_BY_TRUTH)
 
-    def path(self, batch: Sequence[Stimulus]) -> Path:
+    def path(self, batch: Sequence[Stimulus]) -> Path | RemotePath:
         """Return the file that holds the answers to exactly these stimuli in this order."""
         names = [s.everything for s in batch] if self.by_truth else [s.key for s in batch]
         digest = hashlib.sha256("\n".join(names).encode()).hexdigest()[:24]
@@ -128,6 +129,8 @@ class Shards:
                 if path in self.unchecked:
                     file.read(use_threads=False)  # nothing but decoding can find damage there
                 return _errors(file.schema_arrow)
+        except UserError:  # an object store that cannot be reached: nothing is known of the file
+            raise
         except Exception as error:  # noqa: BLE001 - a damaged file can make Arrow raise anything
             self.damaged[path] = str(error)
             return None
@@ -161,7 +164,7 @@ class Shards:
         with _damage(path), self._open(path) as file:
             return int(file.metadata.num_rows)
 
-    def _existing(self, batch: Sequence[Stimulus]) -> Path:
+    def _existing(self, batch: Sequence[Stimulus]) -> Path | RemotePath:
         path = self.path(batch)
         if not path.is_file():
             raise UserError(
@@ -169,7 +172,7 @@ class Shards:
             )
         return path
 
-    def _open(self, path: Path) -> pq.ParquetFile:
+    def _open(self, path: Path | RemotePath) -> pq.ParquetFile:
         """Open a shard whose checksum is right; one of an earlier version is added to ``unchecked``."""
         file, has_checksum = open_parquet(path.read_bytes())
         if not has_checksum:
@@ -178,10 +181,12 @@ class Shards:
 
 
 @contextmanager
-def _damage(path: Path) -> Iterator[None]:
+def _damage(path: Path | RemotePath) -> Iterator[None]:
     """Turn whatever a damaged file makes Arrow raise into a user error."""
     try:
         yield
+    except UserError:
+        raise
     except Exception as error:  # noqa: BLE001 - as above
         hint = "run the same command again: only these answers are asked for again"
         raise UserError(f"{path} is damaged: {error}", hint) from None
@@ -190,7 +195,7 @@ def _damage(path: Path) -> Iterator[None]:
 class ShardFolder(Shards):
     """The shards of one observer under one key."""
 
-    def __init__(self, root: Path, observer: str, key: Key) -> None:
+    def __init__(self, root: Path | RemotePath, observer: str, key: Key) -> None:
         super().__init__(root / f"{slug(observer)}--{key.digest[:16]}", by_truth=key.preprocess is None)
         self.key = key
 

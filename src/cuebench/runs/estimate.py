@@ -273,7 +273,7 @@ class _Probe:
         images = None if pixels is None else pixels[rows]
         each, columns = _seconds_each(lambda: job.submit(batch, {}, images, pieces), count, seconds)
         self._write(job, batch, columns, len(of_set.missing[job]))
-        stored = ShardFolder(self.folder, job.observer.name, job.shards.key).path(batch).stat().st_size
+        stored = len(ShardFolder(self.folder, job.observer.name, job.shards.key).path(batch).read_bytes())
         self.found[job] = ObserverCost(
             observer=job.observer.name,
             protocol=job.protocol,

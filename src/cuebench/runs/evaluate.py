@@ -16,13 +16,16 @@ from typing import Any, cast
 from cuebench.errors import UserError
 from cuebench.files import hash_file, json_text, make_folder
 from cuebench.observers.base import Observer, is_observer, missing_attributes
+from cuebench.places import place
 from cuebench.protocols.base import Protocol
 from cuebench.registry import SCHEME, adapters, protocols
-from cuebench.responses.collect import collect
+from cuebench.responses.collect import Part, collect
+from cuebench.responses.engines import LOCAL, address_of
 from cuebench.responses.events import Event, OnEvent, ignore
 from cuebench.responses.job import Pieces, Progress
 from cuebench.responses.pictures import DecodePool, check_workers
 from cuebench.responses.pixel_cache import PixelCache
+from cuebench.responses.ray_engine import RayEngine
 from cuebench.responses.store import SHARD
 from cuebench.runs.forget import check_forgettable, forget
 from cuebench.runs.joining import OTHER_FOLDER, check_conditions, join, set_aside_besides
@@ -31,7 +34,9 @@ from cuebench.runs.plan import Plan, plan_run
 from cuebench.runs.record import DamagedRecord, RunOptions, RunRecord, locked, now
 from cuebench.runs.score import find_protocols, score_run
 from cuebench.runs.scores import Scores
+from cuebench.runs.share import PATIENCE, SHARED, PartRecord, begin, check_unreadable, unfinished, with_parts
 from cuebench.stimuli.hashing import hashing_in
+from cuebench.types import Score
 
 WITHOUT_PIXELS = frozenset({"recorded", "ideal"})
 """Sources of observers that look at no pixels: no decoding process is started for them."""
@@ -60,6 +65,9 @@ def evaluate(
     common: bool = False,
     fresh: bool = False,
     settings: Mapping[str, Any] | None = None,
+    engine: str = "local",
+    responses: str | Path = "",
+    shard: tuple[int, int] | None = None,
     on_event: OnEvent | None = None,
 ) -> Scores:
     """Show the stimuli of the protocols to the observers, store what they answer, score it.
@@ -113,6 +121,14 @@ def evaluate(
         Delete what an earlier run wrote to this folder, once it is clear that this one can begin.
     settings : mapping, optional
         Options of single protocols: ``{"triplets.draw": "all"}``; ``cuebench explain PROTOCOL`` lists them.
+    engine : str
+        ``local``: this machine. ``ray``: a Ray cluster that is started here and ended with the run; ``ray://HOST:PORT``
+        or ``ray:auto``: one that there is. The answers are the same.
+    responses : path or str
+        Folder or address (``s3://BUCKET/FOLDER``) of the answers. Default: ``responses`` in the run folder.
+    shard : pair of int, optional
+        ``(i, n)``: answer the i-th of n parts, i from 1; n processes share the run folder, and the last one scores.
+        The scores of the others are empty.
     on_event : callable, optional
         Told of progress (``responses.events.Event``).
 
@@ -139,6 +155,9 @@ def evaluate(
         common=common,
         fresh=fresh,
         settings=dict(settings or {}),
+        engine=engine,
+        responses=str(place(responses)) if responses else "",
+        shard=None if shard is None else (int(shard[0]), int(shard[1])),
     )
     scores = _run(
         listed_observers(observers), protocol_names(protocols), data_root, Path(out), options, on_event or ignore
@@ -166,40 +185,113 @@ def _run(
         notices.append(text)
         tell(Event("notice", text))
 
+    if options.shard is not None:
+        return _run_part(wanted, names, root, folder, options, tell, notice, notices)
     with locked(folder, notice), start_decoders(wanted, options, notice) as pool:
         if options.fresh:
             check_forgettable(folder)
-        before = None if options.fresh else _earlier_run(folder, notice)
-        inherited = before.options.shard_size if before is not None else SHARD
-        options = replace(options, shard_size=options.shard_size or inherited)
-        if before is not None:
-            check_conditions(before, options, names, str(folder), OTHER_FOLDER)
+        before, options = _conditions(folder, options, names, notice)
         with hashing_in(pool if pool.workers else None):
             plan = plan_run(wanted, names, root, folder, options, tell)
         record = _record(plan, wanted, names, root, options)
-        if before is not None:
-            staying = join(before, record, str(folder), OTHER_FOLDER)
-            find_protocols(record)
-            if staying:
-                notice(f"{folder} holds answers of {', '.join(staying)} too: all of them are scored")
+        _join(before, record, folder, notice)
         if options.fresh:  # only now: a mistyped observer must not cost what was measured
             forget(folder)
-        plan.write_manifests(folder / "stimuli")
-        record.files |= {f"stimuli/{name}": hash_file(folder / "stimuli" / name).sha256 for name in plan.manifests}
-        record.write(folder)
-        pieces = Pieces(options.batch_size)
-        if before is not None and not options.batch_size:
-            pieces.update({job.observer: job.batch_size for job in before.jobs if job.batch_size})
-        _collect(plan, record, folder, options, pieces, pool, tell)
+        _write_plan(plan, record, folder)
+        _collect(plan, record, folder, options, _pieces(before, options), pool, tell)
         _notice_damage(plan, notice)
         for text in set_aside_besides(record, [job.record for job in plan.jobs]):
             notice(text)
-        rows = score_run(folder, record, record.options, most_workers=options.workers, on_event=tell)
-        record.notices = list(dict.fromkeys([*record.notices, *notices]))
-        record.status, record.finished = "complete", now()
-        record.write(folder)
+        rows = _score(folder, record, notices, tell)
     tell(Event("finished", f"{len(rows)} scores in {folder}", fields={"out": str(folder)}))
     return Scores(tuple(rows), folder, record)
+
+
+def _run_part(
+    wanted: Sequence[str | Observer],
+    names: Sequence[str],
+    root: Path | None,
+    folder: Path,
+    options: RunOptions,
+    tell: OnEvent,
+    notice: Callable[[str], None],
+    notices: list[str],
+) -> Scores:
+    """Answer a part of the run; score it where all other parts are there (``runs/share.py``)."""
+    part = Part(*cast("tuple[int, int]", options.shard))
+    before, options = _conditions(folder, options, names, notice)
+    progress, pieces = Progress(tell), _pieces(before, options)
+    with start_decoders(wanted, options, notice) as pool:
+        with hashing_in(pool if pool.workers else None):
+            plan = plan_run(wanted, names, root, folder, options, tell)
+        record = _record(plan, wanted, names, root, options)
+        record.status = SHARED
+        with locked(folder, notice, PATIENCE):
+            _join(_earlier_run(folder, notice), record, folder, lambda text: None)
+            _write_plan(plan, record, folder)
+            begin(folder, part)
+        _ask(plan, options, pieces, pool, progress, part)
+    _notice_damage(plan, notice)
+    with locked(folder, notice, PATIENCE):
+        PartRecord.of(plan.jobs, progress, notices).write(folder, part)
+        missing = unfinished(folder, plan.jobs, part.n, options.shard_size)
+        if missing:
+            count = f"{len(missing)} of {part.n} parts {'is' if len(missing) == 1 else 'are'} missing"
+            which = ", ".join(f"{i}/{part.n}" for i in missing[:8]) + (" …" if len(missing) > 8 else "")
+            tell(Event("notice", f"{count} ({which}); the last one scores, or: cuebench score {folder}"))
+            return Scores((), folder, with_parts(folder, record))
+        _join(_earlier_run(folder, notice), record, folder, notice)
+        record = with_parts(folder, record)
+        check_unreadable(plan.manifests.values(), record.unreadable, options.allow_unreadable)
+        rows = _score(folder, record, [], tell)
+    tell(Event("finished", f"{len(rows)} scores in {folder}", fields={"out": str(folder)}))
+    return Scores(tuple(rows), folder, record)
+
+
+def _conditions(
+    folder: Path, options: RunOptions, names: Sequence[str], notice: Callable[[str], None]
+) -> tuple[RunRecord | None, RunOptions]:
+    """Return what the folder holds, and the options with what they inherit from it; refuse other conditions."""
+    before = None if options.fresh else _earlier_run(folder, notice)
+    if before is None:
+        return None, replace(options, shard_size=options.shard_size or SHARD)
+    options = replace(options, shard_size=options.shard_size or before.options.shard_size)
+    check_conditions(before, options, names, str(folder), OTHER_FOLDER)
+    if before.options.responses != options.responses:
+        then, here = (o.responses or "the folder itself" for o in (before.options, options))
+        raise UserError(f"the answers of {folder} lie in {then}, not in {here}", OTHER_FOLDER)
+    return before, options
+
+
+def _join(before: RunRecord | None, record: RunRecord, folder: Path, notice: Callable[[str], None]) -> None:
+    """Add what the folder holds besides."""
+    if before is not None:
+        staying = join(before, record, str(folder), OTHER_FOLDER)
+        find_protocols(record)
+        if staying:
+            notice(f"{folder} holds answers of {', '.join(staying)} too: all of them are scored")
+
+
+def _write_plan(plan: Plan, record: RunRecord, folder: Path) -> None:
+    plan.write_manifests(folder / "stimuli")
+    record.files |= {f"stimuli/{name}": hash_file(folder / "stimuli" / name).sha256 for name in plan.manifests}
+    record.write(folder)
+
+
+def _pieces(before: RunRecord | None, options: RunOptions) -> Pieces:
+    """Return how much each observer is shown at once: as before, so that the last bits of the answers are the same."""
+    pieces = Pieces(options.batch_size)
+    if before is not None and not options.batch_size:
+        pieces.update({job.observer: job.batch_size for job in before.jobs if job.batch_size})
+    return pieces
+
+
+def _score(folder: Path, record: RunRecord, notices: Sequence[str], tell: OnEvent) -> list[Score]:
+    rows = score_run(folder, record, record.options, most_workers=record.options.workers, on_event=tell)
+    record.notices = list(dict.fromkeys([*record.notices, *notices]))
+    record.status, record.finished = "complete", now()
+    record.write(folder)
+    return rows
 
 
 def listed_observers(observers: str | Observer | Iterable[str | Observer]) -> list[str | Observer]:
@@ -231,7 +323,7 @@ def protocol_names(wanted: str | Protocol | Iterable[str | Protocol]) -> list[st
 
 def start_decoders(wanted: Sequence[str | Observer], options: RunOptions, tell: Callable[[str], None]) -> DecodePool:
     """Start the decoding processes, and to import torch: both go on while stimuli are read and models are loaded."""
-    workers = check_workers(options.workers)
+    workers = check_workers(options.workers) if options.engine == LOCAL else 0
     schemes = {o.partition(":")[0] for o in wanted if isinstance(o, str)}
     pixels = not schemes <= WITHOUT_PIXELS or any(not isinstance(o, str) and o.preprocess is not None for o in wanted)
     if schemes & set(adapters.names()) - WITHOUT_PIXELS and "torch" not in sys.modules:
@@ -258,6 +350,35 @@ def _collect(
 ) -> None:
     """Collect the answers; whatever happens, the record on disk says how far it came."""
     progress = Progress(tell)
+    try:
+        _ask(plan, options, pieces, pool, progress)
+        record.status = "collected"
+    except BaseException:
+        record.status = "stopped"
+        raise
+    finally:
+        failed = {(f.observer, f.protocol) for f in progress.failures}
+        record.failures = [*record.failures, *progress.failures]
+        record.jobs = [job for job in record.jobs if (job.observer, job.protocol) not in failed]
+        record.unreadable = dict(sorted({**record.unreadable, **progress.unreadable}.items()))
+        record.notices = [*record.notices, *progress.notices]
+        record.images_decoded = progress.decoded
+        record.write(folder)
+
+
+def _ask(
+    plan: Plan,
+    options: RunOptions,
+    pieces: Pieces,
+    pool: DecodePool,
+    progress: Progress,
+    part: Part | None = None,
+) -> None:
+    """Collect the answers with the engine of the run."""
+    address = address_of(options.engine)
+    on_a_cluster = None if address is None else RayEngine(address, plan.origins, options.device).serve
+    if on_a_cluster and (options.compile or options.cache):
+        progress.notice("--compile and --cache are of the local engine: they have no effect on a cluster")
     cache = PixelCache(Path(options.cache), int(options.cache_size * 2**30)) if options.cache else None
     try:
         collect(
@@ -266,27 +387,19 @@ def _collect(
             shard_size=options.shard_size,
             pieces=pieces,
             allow_unreadable=options.allow_unreadable,
-            on_event=tell,
+            on_event=progress.on_event,
             progress=progress,
             device=plan.device,
             cache=cache,
-            compiling=options.compile,
+            compiling=options.compile and on_a_cluster is None,
             seed=options.seed,
+            part=part,
+            serve=on_a_cluster,
         )
-        record.status = "collected"
-    except BaseException:
-        record.status = "stopped"
-        raise
     finally:
+        progress.decoded += pool.decoded
         for job in plan.jobs:
             job.record.batch_size = pieces.of(job.observer) if job.geometry else 0
-        failed = {(f.observer, f.protocol) for f in progress.failures}
-        record.failures = [*record.failures, *progress.failures]
-        record.jobs = [job for job in record.jobs if (job.observer, job.protocol) not in failed]
-        record.unreadable = dict(sorted({**record.unreadable, **progress.unreadable}.items()))
-        record.notices = [*record.notices, *progress.notices]
-        record.images_decoded = pool.decoded
-        record.write(folder)
 
 
 def _record(
@@ -300,7 +413,7 @@ def _record(
         "observers": [o if isinstance(o, str) else f"{OBJECT}{o.name}" for o in wanted],
         "protocols": list(names),
         "data_root": str(data_root) if data_root else None,
-        **{k: v for k, v in vars(options).items() if k != "fresh"},
+        **{k: v for k, v in vars(options).items() if k not in ("fresh", "shard")},
     }
     return RunRecord(
         arguments=json.loads(json_text(arguments)),  # as it will be read again

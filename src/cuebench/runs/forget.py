@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from cuebench.errors import UserError, all_problems
+from cuebench.places import RemotePath
 from cuebench.registry import protocols
-from cuebench.runs.record import RunRecord
+from cuebench.runs.record import PARTS, RunRecord
 
 _ANSWERS = re.compile(r".*--[0-9a-f]{16}(\.stale-[0-9]+)?")
 """Earlier versions left the name empty where it had no Latin letters; answers that were set aside are called stale."""
 _SHARD = re.compile(r"key\.json|[0-9a-f]{24}\.parquet|\..+\.tmp")
 _MANIFEST = re.compile(r"(.+)-[0-9a-f]{12}\.parquet")
+_PART = re.compile(r"[0-9]+-of-[0-9]+\.json")
 _LABELS = re.compile(r"labels-[0-9a-f]{12}\.\w+")
 
 
@@ -46,10 +49,11 @@ def forget(folder: Path) -> None:
         raise all_problems(f"--fresh: not everything in {folder} can be deleted", problems, "check the permissions")
 
 
-def _written(folder: Path) -> Iterator[Path]:
+def _written(folder: Path) -> Iterator[Path | RemotePath]:
     """Yield what a run wrote, files before their folders."""
     names = {*protocols, *_recorded_protocols(folder)}
-    for answers in _matching(folder / "responses", _ANSWERS):
+    responses = _recorded_responses(folder)
+    for answers in _matching(responses, _ANSWERS):
         if (answers / "key.json").is_file():
             yield from sorted(_matching(answers, _SHARD), key=lambda p: p.name == "key.json")
             yield answers
@@ -59,8 +63,18 @@ def _written(folder: Path) -> Iterator[Path]:
     yield from _matching(folder / "stimuli", _LABELS)
     for name in sorted(names):
         yield from sorted((folder / "tables").glob(f"{name}.*.parquet"))
-    yield from (folder / part for part in ("responses", "stimuli", "tables"))
+    yield from _matching(folder / PARTS, _PART)
+    yield responses
+    yield from (folder / part for part in ("responses", "stimuli", "tables", PARTS))
     yield from (folder / part for part in ("scores.parquet", "scores.json"))
+
+
+def _recorded_responses(folder: Path) -> Path | RemotePath:
+    try:
+        options = RunRecord.read(folder).options
+    except UserError:  # none there, or damaged
+        return folder / "responses"
+    return options.responses_in(folder)
 
 
 def _recorded_protocols(folder: Path) -> list[str]:
@@ -70,11 +84,11 @@ def _recorded_protocols(folder: Path) -> list[str]:
         return []
 
 
-def _matching(folder: Path, names: re.Pattern[str]) -> list[Path]:
+def _matching(folder: Path | RemotePath, names: re.Pattern[str]) -> list[Any]:
     return sorted(p for p in folder.iterdir() if names.fullmatch(p.name)) if folder.is_dir() else []
 
 
-def _delete(path: Path) -> str:
+def _delete(path: Path | RemotePath) -> str:
     """Delete a file, or a folder that is empty; return why it cannot be."""
     try:
         if path.is_dir() and not path.is_symlink():

@@ -60,6 +60,8 @@ class LoadedObservers:
     failures: list[Failure] = field(default_factory=list)
     device: Device = field(default_factory=Device)
     """Which of them are on the device: not all where they do not fit together."""
+    options: LoadOptions = field(default_factory=LoadOptions)
+    """What they were loaded with."""
 
 
 def load_observers(
@@ -78,7 +80,7 @@ def load_observers(
     tell : callable
         Told of failures and of networks that cannot be initialised at random.
     """
-    result = LoadedObservers()
+    result = LoadedObservers(options=options)
     for observer in wanted:
         try:
             result.observers += _load(observer, options, result.device)

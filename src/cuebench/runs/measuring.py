@@ -24,6 +24,7 @@ import numpy as np
 from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
+from cuebench.places import RemotePath
 from cuebench.processes import ProcessPool, WorkerDied
 from cuebench.protocols.base import ByObserver, Protocol, ScoreOptions
 from cuebench.registry import protocols
@@ -39,15 +40,16 @@ SMALL = 50_000
 
 
 class Manifests(NamedTuple):
-    """The manifests of a run folder, and the SHA-256 of its files as its record has them."""
+    """Where a run lies: its folder, the SHA-256 of its files as its record has them, and the place of its answers."""
 
     folder: Path
     files: tuple[tuple[str, str], ...]
+    answers: Path | RemotePath
 
     @classmethod
     def of(cls, folder: Path, record: RunRecord) -> Manifests:
         """Return the manifests of a run."""
-        return cls(folder, tuple(record.files.items()))
+        return cls(folder, tuple(record.files.items()), record.options.responses_in(folder))
 
     def read(self, name: str) -> StimulusSet:
         """Read a manifest, once in each process."""
@@ -236,7 +238,7 @@ def measure(work: Work) -> Outcome:
     protocol: Protocol = protocols.get(work.job.protocol)
     score = protocol.score
     assert isinstance(score, ByObserver)
-    shards = Shards.of_key(work.manifests.folder / "responses" / work.job.folder, work.job.key)
+    shards = Shards.of_key(work.manifests.answers / work.job.folder, work.job.key)
     stimuli = work.manifests.read(work.job.stimuli)
     condense = score.condense(stimuli, _labels(work.job)) if score.condense else None
     try:

@@ -31,7 +31,7 @@ class _Run(NamedTuple):
     record: RunRecord
 
     def shards(self, job: JobRecord) -> Shards:
-        return Shards.of_key(self.folder / "responses" / job.folder, job.key)
+        return Shards.of_key(self.record.options.responses_in(self.folder) / job.folder, job.key)
 
     def batches(self, job: JobRecord) -> list[Sequence[Stimulus]]:
         stimuli = read_stimuli(self.folder, job.stimuli, self.record).stimuli
@@ -81,6 +81,7 @@ def merge(runs: Iterable[str | Path], out: str | Path, *, protocols: Iterable[st
         for index, other in enumerate(others):
             record = _joined(record, merged[: index + 1], other)
         record.arguments["merged"] = [str(path) for path in folders]
+        record.arguments["responses"] = ""  # they are copied
         record.status, record.scored, record.finished = "running", {}, ""
         find_protocols(record, protocols)
         record.files = {}

@@ -12,29 +12,34 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.cues.versions import recipe_versions
 from cuebench.errors import UserError, all_problems
 from cuebench.files import write_atomic
 from cuebench.labels import LabelSpace, coverage_hint, label_map
 from cuebench.observers.base import LoadOptions, Observer, ObserverBase
+from cuebench.observers.input_size import accepts
+from cuebench.observers.origin import Origin, Preparation
+from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch.features import suggested_layers
-from cuebench.protocols.base import Protocol
+from cuebench.protocols.base import Protocol, View
 from cuebench.registry import BUILT_IN, datasets, makers, protocols
 from cuebench.responses.device import Device
 from cuebench.responses.events import Event, OnEvent
 from cuebench.responses.job import Job, JobRecord, Question, failure_of
 from cuebench.responses.store import Key, ShardFolder
-from cuebench.runs.loading import Loaded, LoadedObservers, load_observers, tell_failures
+from cuebench.runs.loading import OBJECT, Loaded, LoadedObservers, load_observers, tell_failures
 from cuebench.runs.record import RunOptions, parse_settings
+from cuebench.stimuli.cue_files import read_labels
 from cuebench.stimuli.manifest import duplicates, to_bytes
 from cuebench.stimuli.on_device import marked
-from cuebench.types import Failure, StimulusSet
+from cuebench.types import Capability, Failure, Stimulus, StimulusSet
 
 
 class NotApplicable(UserError):
@@ -119,13 +124,15 @@ def read_experiments(
     for name, option_values in values.items():
         protocol: Protocol = protocols.get(name)
         experiment = Experiment(protocol, option_values, limit, seed)
+        configured = not protocol.configure
         try:
             if protocol.configure:
                 experiment = replace(experiment, protocol=protocol.configure(option_values))
+                configured = True
             stimuli = _read(experiment.protocol, root)
             experiments.append(replace(experiment, stimuli=experiment.limited(stimuli)))
         except UserError as error:
-            if protocol.configure and experiment.protocol is protocol:
+            if not configured:
                 raise  # an option that does not fit: nothing has been spent
             experiments.append(replace(experiment, problem=error))
         except Exception as error:
@@ -165,6 +172,8 @@ class Plan:
     device: Device = field(default_factory=Device)
     recipe_versions: dict[str, dict[str, str]] = field(default_factory=dict)
     """Manifest → versions of the cues that make its pictures in the stream."""
+    origins: dict[Job, Origin] = field(default_factory=dict)
+    """Job → how its observer can be made again elsewhere; not for observers that were passed as objects."""
 
     def write_manifests(self, folder: Path) -> None:
         """Write what is shown to a folder, with users' label maps: scoring never needs the data root again."""
@@ -272,7 +281,11 @@ def _add_jobs(
 ) -> None:
     """Add the jobs of one observer on one protocol, one for each view."""
     protocol = experiment.protocol
-    entry = _prepared(entry, experiment)
+    preparation = _preparation(experiment)
+    origin = Origin(entry.spec, entry.observer.name, loaded.options, preparation)
+    prepared, *others = (preparation.prepare(observer) for observer in (entry.observer, *entry.others))
+    if prepared is not entry.observer:  # the weights of an observer that stays as it is are hashed once
+        entry = replace(entry, observer=prepared, others=tuple(others))
     stimuli = _stimuli_for(experiment, entry.observer, loaded)
     asked = questions(protocol, entry.observer, stimuli)
     manifest = f"{protocol.name}-{stimuli.fingerprint[:12]}.parquet"
@@ -289,11 +302,13 @@ def _add_jobs(
         if options.cues_on == "device" and recipes and question.preprocess:
             question, recipes = _with_cues_on_device(question, recipes, plan)
         key = _key(question, entry, protocol, options, recipes)
-        shards = ShardFolder(folder / "responses", entry.observer.name, key)
+        shards = ShardFolder(options.responses_in(folder), entry.observer.name, key)
         record = _record(question, entry, manifest, shards)
         parts = {f.name: getattr(question, f.name) for f in fields(Question)}
         jobs.append(Job(**parts, shards=shards, record=record, others=entry.others))
     plan.jobs += jobs
+    if not entry.spec.startswith(OBJECT):
+        plan.origins |= dict.fromkeys(jobs, origin)
 
 
 def _with_cues_on_device(
@@ -337,7 +352,7 @@ def questions(protocol: Protocol, observer: ObserverBase, stimuli: StimulusSet) 
     reduce = protocol.reduce(stimuli, observer.labels) if protocol.reduce else None
     asked = []
     for view in protocol.views if observer.preprocess else protocol.views[:1]:
-        preprocess = view.change(observer.preprocess) if observer.preprocess else None
+        preprocess, note = _prepared_images(view, observer, needs)
         question = Question(
             protocol=protocol.name,
             view=view.name,
@@ -346,10 +361,24 @@ def questions(protocol: Protocol, observer: ObserverBase, stimuli: StimulusSet) 
             needs=needs,
             preprocess=preprocess,
             reduce=reduce,
+            note=note,
         )
         hash(question.geometry)  # a preprocessing that makes no sense fails here, not in the middle of the run
         asked.append(question)
     return asked
+
+
+def _prepared_images(view: View, observer: ObserverBase, needs: Sequence[Capability]) -> tuple[Preprocess | None, str]:
+    """Return how a view prepares images for an observer, and what its rows must say about that."""
+    own = observer.preprocess
+    if own is None:
+        return None, ""
+    changed = view.change(own)
+    if view.fixed is None or accepts(observer, changed.hw, needs):
+        return changed, ""
+    (height, width), fixed = changed.hw, view.fixed(own)
+    note = f"accepts {own.hw[1]}×{own.hw[0]} pixels only, not the {width}×{height} of the {view.name} view: {fixed}"
+    return fixed, note
 
 
 def check_labels(protocol: Protocol, observer: str, labels: LabelSpace, stimuli: StimulusSet) -> None:
@@ -363,18 +392,21 @@ def check_labels(protocol: Protocol, observer: str, labels: LabelSpace, stimuli:
         )
 
 
-def _prepared(entry: Loaded, experiment: Experiment) -> Loaded:
-    """Tell an observer the classes of this protocol's stimuli and the layers to read; most stay as they are."""
+def _preparation(experiment: Experiment) -> Preparation:
+    """Return what observers are told of a protocol: the classes of its stimuli, their masks, the layers to read."""
+    stimuli = experiment.stimuli
+    masked = stimuli is not None and any(s.mask for s in stimuli)
+    return Preparation(
+        experiment.classes,
+        stimuli.targets if stimuli else "",
+        experiment.protocol.answers_in,
+        experiment.layers,
+        partial(_true_mask, stimuli.root) if stimuli is not None and masked else None,
+    )
 
-    def prepared(observer: ObserverBase) -> ObserverBase:
-        if experiment.classes:
-            targets = experiment.stimuli.targets if experiment.stimuli else ""
-            members = label_map(targets) if targets else None
-            observer = observer.among(experiment.classes, members, experiment.protocol.answers_in)
-        return observer.reading(experiment.layers) if experiment.layers else observer
 
-    observer, *others = (prepared(o) for o in (entry.observer, *entry.others))
-    return entry if observer is entry.observer else replace(entry, observer=observer, others=tuple(others))
+def _true_mask(root: str, stimulus: Stimulus) -> Array:
+    return read_labels(Path(root) / stimulus.mask)
 
 
 def _stimuli_for(experiment: Experiment, observer: ObserverBase, loaded: LoadedObservers) -> StimulusSet:
@@ -433,6 +465,7 @@ def _key(question: Question, entry: Loaded, protocol: Protocol, options: RunOpti
 
 def _record(question: Question, entry: Loaded, manifest: str, shards: ShardFolder) -> JobRecord:
     space = entry.observer.labels
+    notes = (question.note, f"cues made on {question.cues_on}" if question.cues_on else "")
     return JobRecord(
         protocol=question.protocol,
         view=question.view,
@@ -445,6 +478,6 @@ def _record(question: Question, entry: Loaded, manifest: str, shards: ShardFolde
         labels=None if space is None else {"name": space.name, "names": list(space.names), "ids": list(space.ids)},
         key=shards.key.parts(),
         preprocess=str(question.preprocess) if question.preprocess else "",
-        notes=(*entry.observer.notes, *((f"cues made on {question.cues_on}",) if question.cues_on else ())),
+        notes=(*entry.observer.notes, *filter(None, notes)),
         baseline_of=entry.baseline_of,
     )

@@ -1,6 +1,7 @@
 """``run.json``: what was asked for, with what it was run, on what, and what was partial. Scores and reports start here.
 
 run.json             this record
+parts/*.json         what each process of a run that is shared by several has to say (``runs/share.py``)
 stimuli/*.parquet    the manifest of every stimulus set that was shown
 responses/           the shards (``responses/store.py``)
 scores.parquet       one row for each interval of each score
@@ -16,6 +17,7 @@ import json
 import os
 import platform
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -28,9 +30,11 @@ from cuebench._version import __version__
 from cuebench.errors import UserError
 from cuebench.files import disk_errors, json_bytes, write_json
 from cuebench.options import check_types, parse
+from cuebench.places import RemotePath, place
 from cuebench.processes import warn
 from cuebench.protocols.headline import remember_headline
 from cuebench.registry import BUILT_IN, protocols
+from cuebench.responses.engines import address_of
 from cuebench.responses.job import JobRecord
 from cuebench.runs.record_form import check_record
 from cuebench.types import Failure, Headline
@@ -42,6 +46,8 @@ READABLE = (1, 2, 3, 4)
 """Format 3: a stored file held one batch. Format 2: without checksums. Format 1: conditions of cue conflict were called
 ``partial`` and ``full``, layers and baselines were run options."""
 _PACKAGES = ("numpy", "scipy", "pillow", "pyarrow", "torch", "torchvision", "timm", "transformers", "onnxruntime")
+PARTS = "parts"
+"""Folder of the records of the processes that share a run."""
 _RUN_AGAIN = "run the same command again: the answers are kept"
 
 
@@ -79,6 +85,12 @@ class RunOptions:
         Guarantee that nothing is downloaded.
     allow_unreadable : float
         Share of unreadable stimuli that does not stop the run.
+    engine : str
+        ``local``, ``ray``, or ``ray:ADDRESS`` (``responses/engines.py``).
+    responses : str
+        Folder or address of the answers; empty: ``responses`` in the run folder.
+    shard : pair of int or None
+        (i, n): this process answers the i-th of n parts.
     common : bool
         Score every observer on the stimuli that all of them saw.
     fresh : bool
@@ -104,10 +116,24 @@ class RunOptions:
     common: bool = False
     fresh: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
+    engine: str = "local"
+    responses: str = ""
+    shard: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         for name, value in check_types(vars(self), RunOptions).items():
             object.__setattr__(self, name, value)
+        address_of(self.engine)
+        if self.shard is not None and not 1 <= self.shard[0] <= self.shard[1]:
+            i, n = self.shard
+            raise UserError(
+                f"shard {i}/{n}: the first number counts the parts from 1 to the second", "e.g. --shard 1/4"
+            )
+        if self.shard is not None and self.fresh:
+            raise UserError(
+                "--fresh and --shard do not go together: one process would delete what the others have answered",
+                "choose another --out, or empty this one first",
+            )
         for name in ("batch_size", "shard_size"):
             if getattr(self, name) < 0:
                 raise UserError(f"{name.replace('_', ' ')} must be 1 or more, or 0 (chosen); got {getattr(self, name)}")
@@ -125,6 +151,10 @@ class RunOptions:
             raise UserError(f"seed must be 0 or more; got {self.seed}")
         if self.resamples < 100:
             raise UserError(f"resamples must be 100 or more for a 95 % interval; got {self.resamples}")
+
+    def responses_in(self, folder: Path) -> Path | RemotePath:
+        """Return where the answers of a run folder lie."""
+        return place(self.responses) if self.responses else folder / "responses"
 
     def scoring(self) -> dict[str, Any]:
         """Return what changes the scores of the same answers."""
@@ -302,7 +332,7 @@ def now() -> str:
 
 
 @contextmanager
-def locked(out: Path, tell: Callable[[str], None] = warn) -> Iterator[None]:
+def locked(out: Path, tell: Callable[[str], None] = warn, patience: float = 0) -> Iterator[None]:
     """Hold the run folder: two runs that write the same record would lose one of them.
 
     Parameters
@@ -311,19 +341,29 @@ def locked(out: Path, tell: Callable[[str], None] = warn) -> Iterator[None]:
         The run folder.
     tell : callable
         Told where the file system has no locks. Default: a warning.
+    patience : float
+        Seconds to wait while another process holds it.
     """
+    deadline = time.monotonic() + patience
     with disk_errors(out):
         file = (out / ".lock").open("w")
     with file:
-        try:
-            _lock(file.fileno())
-        except OSError as error:
-            if error.errno not in _NO_LOCKS:
-                raise UserError(f"another run is writing to {out}", "wait for it, or choose another --out") from None
-            tell(f"the file system of {out} has no locks ({error.strerror}): let only one process write to it")
+        while True:
+            try:
+                _lock(file.fileno())
+                break
+            except OSError as error:
+                if error.errno in _NO_LOCKS:
+                    tell(f"the file system of {out} has no locks ({error.strerror}): let only one process write to it")
+                    break
+                if time.monotonic() >= deadline:
+                    hint = "wait for it, or choose another --out"
+                    raise UserError(f"another run is writing to {out}", hint) from None
+            time.sleep(_LOOK_AGAIN)
         yield
 
 
+_LOOK_AGAIN = 0.05
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
 """What systems answer that cannot lock a file, such as some network file systems."""
 

@@ -29,6 +29,7 @@ from cuebench.runs.measuring import (
 from cuebench.runs.record import JobRecord, RunOptions, RunRecord, locked, note_scored, parse_settings
 from cuebench.runs.results import remove_other_tables, unfinished, write_scores
 from cuebench.runs.scores import Scores
+from cuebench.runs.share import SHARED, with_parts
 from cuebench.types import Failure, Score
 
 MY_PROTOCOL = "cuebench.score(RUN, protocols=[MY_PROTOCOL])"
@@ -72,6 +73,8 @@ def score(
     RunRecord.read(folder)  # no lock in a folder that is no run
     with locked(folder):
         record = RunRecord.read(folder)
+        if record.status == SHARED:
+            record = with_parts(folder, record)
         find_protocols(record, protocols)
         options = record.options
         options = replace(
@@ -241,7 +244,7 @@ class _Scoring:
         memory = Memory()  # one for all observers: they are scored together
         responses, read = [], []
         for work in self._works(jobs, options):
-            shards = Shards.of_key(self._manifests.folder / "responses" / work.job.folder, work.job.key)
+            shards = Shards.of_key(self._manifests.answers / work.job.folder, work.job.key)
             try:
                 responses.append(read_responses(work, shards, memory))
                 read.append(work.job)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from cuebench.cues.by_name import call
 from cuebench.errors import UserError
 from cuebench.observers.preprocess import Geometry
-from cuebench.stimuli.render import BLACK, FILE, SQUARE, Step, steps
+from cuebench.stimuli.render import BLACK, FILE, SQUARE, STRETCH, Step, steps
 from cuebench.types import Stimulus
 
 MOST_VALUES = 1 << 24
@@ -49,6 +49,8 @@ def split(recipe: str, source: bool = False) -> Split:
     --------
     >>> split("square?size=224&resize=256;contrast?level=0.3")
     Split(cpu='square?size=224&resize=256', device='contrast?level=0.3', size=224)
+    >>> split("stretch?size=224;greyscale?alpha=1.0&weights=rec601").device
+    'greyscale?alpha=1.0&weights=rec601'
     >>> split("contrast?level=0.3").device
     ''
     """
@@ -56,7 +58,7 @@ def split(recipe: str, source: bool = False) -> Split:
     first = len(parsed)
     while first and _runs_on_device(parsed[first - 1]):
         first -= 1
-    squares = [step for step in parsed[:first] if step.name == SQUARE]
+    squares = [step for step in parsed[:first] if step.name in (SQUARE, STRETCH)]
     if first == len(parsed) or not squares:
         return Split(recipe)
     return Split(";".join(texts[:first]), ";".join(texts[first:]), squares[-1].options("")["size"])

@@ -7,8 +7,8 @@ such as a mask; ``black:PATH`` is the mask of a published silhouette: its pure-b
 how the hash of the file begins. A stimulus without a file begins with a *source* instead (``stimuli/sources/``), which
 draws the picture.
 A recipe may come from a table that anybody wrote: it runs no file that was not allowed (``registry.allow_code``).
-``square?size=224&resize=256`` is the only step that is no cue: the usual cut of a photograph, for recipes that must
-work on what the observer sees, not on what is cropped away later.
+Two steps are no cues: ``square?size=224&resize=256``, the usual cut of a photograph, and ``stretch?size=224``, all of
+it made square; for recipes that must work on what the observer sees, not on what is cropped away later.
 Random steps draw from the seed of the stimulus, so a picture never depends on which worker made it.
 """
 
@@ -35,7 +35,7 @@ from cuebench.stimuli._rgb import to_rgb
 from cuebench.stimuli.image_files import UnreadablePicture, open_picture
 from cuebench.types import Stimulus
 
-SQUARE = "square"
+SQUARE, STRETCH = "square", "stretch"
 RECIPE = "the recipe of a stimulus"
 FILE, BLACK = "file:", "black:"
 """Prefixes of values that are images: a file, and the black pixels of a file."""
@@ -112,8 +112,8 @@ def _rendered(root: str | Path, image: Image.Image, stimulus: Stimulus) -> Image
     has_source = not stimulus.path
     for step in islice(steps(stimulus.recipe, source=has_source), int(has_source), None):
         options = step.options(root)
-        if step.name == SQUARE:
-            pixels = square(pixels, **options)
+        if step.kind == "step":
+            pixels = step.function(pixels, **options)
             continue
         if step.function.info.random:  # type: ignore[attr-defined]
             options = {"rng": stimulus.seed, **options}
@@ -135,8 +135,8 @@ def steps(recipe: str, *, source: bool = False) -> Iterator[Step]:
         texts = query_options(query, f"recipe {recipe!r}")
         if source and number == 0:
             yield Step(name, "source", sources.get(name), texts)
-        elif name == SQUARE:
-            yield Step(name, "step", square, texts)
+        elif name in (SQUARE, STRETCH):
+            yield Step(name, "step", square if name == SQUARE else stretch, texts)
         else:
             yield Step(name, "cue", cues.get(name), texts)
 
@@ -153,6 +153,11 @@ def check_recipe(recipe: str, *, source: bool = False) -> None:
 def square(pixels: Pixels, *, size: int, resize: int = 0) -> Pixels:
     """Scale the shorter side to ``resize`` (0: to ``size``) and cut the centre ``size`` × ``size``, bilinear."""
     return cut_square(pixels, size, resize, Image.Resampling.BILINEAR)
+
+
+def stretch(pixels: Pixels, *, size: int) -> Pixels:
+    """Scale the whole image to ``size`` × ``size``, bilinear; its proportions change."""
+    return np.asarray(Image.fromarray(pixels).resize((size, size), Image.Resampling.BILINEAR))
 
 
 def cut_square(pixels: Pixels, size: int, resize: int, resampling: Image.Resampling) -> Pixels:

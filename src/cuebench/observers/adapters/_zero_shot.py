@@ -1,7 +1,7 @@
 """Zero-shot classification with a dual encoder: class names become prompts, prompts become the rows of a classifier.
 
 logit = scale · cos(image, text) + bias, with the text features of a class averaged over the prompt templates. They are
-computed once, when the observer is loaded. Features are the image embeddings before they are made unit length.
+computed once, when the observer is loaded. Features are the image embeddings, scaled to length one.
 """
 
 from __future__ import annotations
@@ -66,6 +66,10 @@ def text_features(encode: Callable[[list[str]], Any], texts: list[str], per_clas
         return unit(every.reshape(len(texts) // per_class, per_class, -1).mean(dim=1)).clone()
 
 
+EMBEDDING = "image embedding of length one"
+"""Dual encoders compare directions only: without a common length, dot products and distances would mean nothing."""
+
+
 def zero_shot_route(embed: Callable[[Any], Any], text: Any, scale: float, bias: float = 0.0) -> Route:
     """Return the way from pixels to logits and image embeddings.
 
@@ -78,9 +82,14 @@ def zero_shot_route(embed: Callable[[Any], Any], text: Any, scale: float, bias: 
         image = embed(x).float()
         with torch.autocast(image.device.type, enabled=False):
             logits = scale * unit(image) @ text.to(image.device).T + bias
-        return Outputs(logits, image if want else None)
+        return Outputs(logits, unit(image) if want else None)
 
-    return Route(forward, "image embedding")
+    return Route(forward, EMBEDDING)
+
+
+def embedding_route(embed: Callable[[Any], Any]) -> Route:
+    """Return the way from pixels to image embeddings alone, for a tower without text or classes."""
+    return Route(lambda x, want: Outputs(None, unit(embed(x).float())), EMBEDDING)
 
 
 def token_hash(tokens: Sequence[Any]) -> str:

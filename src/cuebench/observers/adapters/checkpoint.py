@@ -115,7 +115,7 @@ def _preprocess(arch: str, model: Any) -> Preprocess:
         import_torchvision()
         # With the centre rounded down, files of such weights have the accuracies that are known of them
         # (docs/real_models.md); torchvision's own rule misses them by some tenths of a percent.
-        published = torchvision.first_weights(arch.partition(":")[2])
+        published = torchvision.fitting_weights(arch.partition(":")[2], model)
         return replace(torchvision.preprocess_of(published), centre="down")
     preprocess = getattr(model, "preprocess", None)
     return preprocess if isinstance(preprocess, Preprocess) else imagenet_usual()

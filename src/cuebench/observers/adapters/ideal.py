@@ -8,7 +8,7 @@ the other stimuli.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -49,6 +49,9 @@ class IdealObserver(ObserverBase):
     cosine of two stimuli that share only the shape is ``shape``, of two that share only the texture 1 − ``shape``. An
     observer that always lapses has random features. Where features are asked for and the stimuli name the instances
     that they were made from, the features tell instances apart instead; see ``observers.adapters._ideal_features``.
+
+    Masks are the true ones where the chosen cue is there, and a random class for each pixel where it was taken away.
+    ``truth`` reads them; the run sets it for stimuli that have masks.
     """
 
     name: str
@@ -61,6 +64,7 @@ class IdealObserver(ObserverBase):
     kind: ObserverKind = "ideal"
     preprocess: None = None
     capabilities: frozenset[Capability] = field(default=frozenset({"logits", "features", "decisions"}))
+    truth: Callable[[Stimulus], Array] | None = field(default=None, compare=False)
 
     @property
     def fingerprint(self) -> str:
@@ -96,8 +100,14 @@ class IdealObserver(ObserverBase):
             return plain
         return replace(self, labels=large, members={n: int(m[0]) for n, m in zip(resolved.names, resolved.members)})
 
+    def with_masks(self, truth: Callable[[Stimulus], Array]) -> IdealObserver:
+        """Return the observer that answers with masks, and with nothing else."""
+        return replace(self, truth=truth, capabilities=frozenset({"masks"}))
+
     def respond(self, batch: Batch, needs: Sequence[Capability]) -> Answers:
         """Answer from the truth of each stimulus, with all columns."""
+        if "masks" in needs:
+            return {"masks": _column([self._mask(s) for s in batch.stimuli])}
         answers = [self._answer(s) for s in batch.stimuli]
         logits = np.array([a for a, _ in answers], np.float32).reshape(len(answers), len(self.labels))
         features = np.array([f for _, f in answers], np.float32).reshape(len(answers), 2 * len(self.classes))
@@ -107,6 +117,16 @@ class IdealObserver(ObserverBase):
             features = instance_features(batch.stimuli, share, self.seed)
         decisions = np.array(self.labels.names)[logits.argmax(axis=1)] if len(answers) else np.zeros(0, np.str_)
         return {"decisions": decisions, "logits": logits, "features": features}
+
+    def _mask(self, stimulus: Stimulus) -> Array:
+        """Return the true mask, or a random class for each pixel: a lapse, or a cue that was taken away."""
+        assert self.truth is not None
+        truth = np.asarray(self.truth(stimulus), np.int16)
+        rng = generator(self.seed, stimulus)
+        by_shape, lapsed = rng.random() < self.shape, rng.random() < self.lapse
+        if lapsed or (stimulus.shape if by_shape else stimulus.texture) == REMOVED:
+            return rng.integers(len(self.labels), size=truth.shape, dtype=np.int16)
+        return truth
 
     def _answer(self, stimulus: Stimulus) -> tuple[Array, Array]:
         rng = generator(self.seed, stimulus)
@@ -153,6 +173,15 @@ class IdealObserver(ObserverBase):
                 f"classes of this run: {', '.join(self.classes.names)}",
             )
         return position
+
+
+def _column(masks: Sequence[Array]) -> Array:
+    """Return masks as one array, of objects where their sizes differ."""
+    if len({m.shape for m in masks}) == 1:
+        return np.stack(masks)
+    column = np.empty(len(masks), object)
+    column[:] = masks
+    return column
 
 
 def generator(seed: int, stimulus: Stimulus) -> np.random.Generator:

@@ -2,7 +2,8 @@
 
 Preprocessing comes from timm's configuration of the weights, at the size they were trained with; ``?test_size=true``
 takes the larger test size where the weights have one. Classes come from the number of logits: ImageNet-1k, -12k, -21k
-and -22k are known by their WordNet ids, 1,001 logits have a background class first.
+and -22k are known by their WordNet ids, 1,001 logits have a background class first. Models without classes (towers of
+DINO, MAE, SAM, CLIP …) answer with features: their pooled output, or the embedding of a CLIP, scaled to length one.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from typing import Any
 from cuebench.errors import UserError, did_you_mean
 from cuebench.observers.adapters import _hub
 from cuebench.observers.adapters._options import TORCH, TorchOptions, initialised, overridden, torch_options
+from cuebench.observers.adapters._zero_shot import embedding_route
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
-from cuebench.observers.timm_data import label_space_of, preprocess_of
+from cuebench.observers.timm_data import is_embedding, label_space_of, preprocess_of
 from cuebench.observers.torch.observer import TorchObserver
 from cuebench.observers.torch.torchvision_import import import_torchvision
 from cuebench.observers.torch.weights import built
@@ -27,14 +29,21 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     import_torchvision()
     parsed = torch_options(spec, options, OPTIONS)
     model, notes = module_of(spec.body, parsed, options.offline)
+    labels = parsed.labels or label_space_of(model)
+    way = None
+    if labels is None:
+        notes += ("no classes: answers with features only",)
+        if not parsed.features and is_embedding(model):
+            way = embedding_route(model)
     observer = TorchObserver(
         model,
         name=parsed.name,
         preprocess=overridden(preprocess_of(model, test_size=parsed.values["test_size"]), spec, parsed.values),
-        labels=parsed.labels or label_space_of(model),
+        labels=labels,
         device=options.device,
         precision=options.precision,
         features=parsed.features,
+        way=way,
         notes=notes,
         frozen=True,
     )

@@ -1,7 +1,7 @@
 """Any classifier of torchvision, with its published weights, a checkpoint, or random weights.
 
 Preprocessing comes from the weights' own ``transforms()``; random weights and checkpoints take the geometry of the
-model's first published weights unless the options say otherwise.
+model's first published weights that fit the network's input size, unless the options say otherwise.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     check_name(spec.body)
     weights = chosen_weights(spec.body, parsed)
     model, notes = module_of(spec.body, parsed, weights, options.offline)
+    if parsed.random or parsed.checkpoint:
+        weights = fitting_weights(spec.body, model)
     observer = TorchObserver(
         model,
         name=parsed.name,
@@ -102,12 +104,18 @@ def classifiers() -> list[str]:
     return [n for n in models.list_models(module=models) if not n.startswith("quantized_")]
 
 
-def first_weights(name: str) -> Any:
-    """Return the first weights that were published for a model."""
+def fitting_weights(name: str, model: Any) -> Any:
+    """Return the first weights that were published for a model and have the input size of this network.
+
+    Most networks take any size. A vision transformer takes the one that it was built for: ``vit_h_14`` is built for 224
+    pixels, and its first weights are for 518.
+    """
     from torchvision import models
 
     check_name(name)
-    return next(iter(models.get_model_weights(name)))
+    published = list(models.get_model_weights(name))
+    size = getattr(model, "image_size", None)
+    return next((w for w in published if size is None or w.transforms().crop_size == [size]), published[0])
 
 
 def preprocess_of(weights: Any) -> Preprocess:

@@ -1,8 +1,10 @@
-"""Image classifiers and zero-shot dual encoders (CLIP, SigLIP, ALIGN, FLAVA) of Hugging Face transformers.
+"""Image classifiers, zero-shot dual encoders (CLIP, SigLIP, ALIGN, FLAVA) and encoders of Hugging Face transformers.
 
 The body is a repository of the hub or a local folder. A dual encoder chooses among the classes of ``?labels=`` (default
 ImageNet-1k) by the prompt "a photo of a {class}", or the templates in ``?templates=FILE``. The image processor's Pillow
 back end is used, by name; its configuration is translated to a ``Preprocess`` and checked against the processor itself.
+A repository without a classifier (DINO, DINOv2, MAE …) answers with features: the class token of the last layer, or the
+mean over positions where there is none.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from cuebench.observers.adapters._zero_shot import (
     zero_shot_route,
 )
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
-from cuebench.observers.torch.features import Route, route
+from cuebench.observers.torch.features import Outputs, Route, as_rows, route
 from cuebench.observers.torch.observer import TorchObserver
 from cuebench.observers.torch.placement import pick_device
 from cuebench.observers.torch.torchvision_import import import_torchvision
@@ -52,7 +54,11 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
         spec.body, wanted, options.offline, lambda s: _parts(s, parsed)
     )
     settings: dict[str, Any] = {"image_processor": f"{type(processor).__name__} ({BACKEND})"}
-    if tokenizer is None:
+    labels: LabelSpace | None
+    if tokenizer is None and _is_encoder(model.config, parsed):
+        labels, way = None, _encoder_route(model, parsed.features)
+        notes += ("no classes: answers with features only",)
+    elif tokenizer is None:
         labels = parsed.labels or label_space_of(model.config, spec.body)
         way = route(model, len(labels), parsed.features, call=lambda x: model(pixel_values=x))
     else:
@@ -80,23 +86,49 @@ def _parts(source: str, parsed: TorchOptions) -> tuple[Any, Any, Any, tuple[str,
     transformers.utils.logging.disable_progress_bar()  # of reading a file; a download still shows its own
     config = transformers.AutoConfig.from_pretrained(source, trust_remote_code=False)
     dual = config.model_type in DUAL_ENCODERS
-    kind = transformers.AutoModel if dual else transformers.AutoModelForImageClassification
+    whole = dual or _is_encoder(config, parsed)
+    kind = transformers.AutoModel if whole else transformers.AutoModelForImageClassification
     processor = transformers.AutoImageProcessor.from_pretrained(source, trust_remote_code=False, backend=BACKEND)
     tokenizer = transformers.AutoTokenizer.from_pretrained(source, trust_remote_code=False) if dual else None
     model, notes = _model(kind, source, config, parsed)
     return model, processor, tokenizer, notes
 
 
+def _is_encoder(config: Any, parsed: TorchOptions) -> bool:
+    """Tell whether a repository holds an encoder without a classifier, and none was asked for with ``?labels=``."""
+    classes = config.architectures or ("ForImageClassification",)
+    return parsed.labels is None and not any("ForImageClassification" in name for name in classes)
+
+
+def _encoder_route(model: Any, layer: str | None) -> Route:
+    """Return the way to the class token of the last layer, or to the mean over positions where there is none."""
+    if layer:
+        return route(model, None, layer, call=lambda x: model(pixel_values=x).last_hidden_state)
+    tokens = any(name.endswith("cls_token") for name, _ in model.named_parameters())
+
+    def forward(x: Any, want: bool) -> Outputs:
+        hidden = model(pixel_values=x).last_hidden_state
+        return Outputs(None, hidden[:, 0] if tokens and hidden.ndim == 3 else as_rows(hidden))
+
+    return Route(forward, "class token of the last layer" if tokens else "last layer")
+
+
 def _model(kind: Any, source: str, config: Any, parsed: TorchOptions) -> tuple[Any, tuple[str, ...]]:
     import torch
 
+    if getattr(config, "mask_ratio", None):
+        config.mask_ratio = 0.0  # a masked autoencoder would hide three quarters of the image
     if parsed.random or parsed.checkpoint:
         if parsed.labels and config.model_type not in DUAL_ENCODERS:
             config.num_labels = len(parsed.labels)
         return initialised(lambda: kind.from_config(config, dtype=torch.float32), parsed)
-    model, info = kind.from_pretrained(source, trust_remote_code=False, dtype=torch.float32, output_loading_info=True)
+    model, info = kind.from_pretrained(
+        source, config=config, trust_remote_code=False, dtype=torch.float32, output_loading_info=True
+    )
     # transformers fills what the file lacks with random numbers and only warns: a head that was never trained.
     missing = [*info["missing_keys"], *(str(m) for m in info.get("mismatched_keys", ()))]
+    if _is_encoder(config, parsed):
+        missing = [key for key in missing if not str(key).startswith("pooler.")]  # takes no part in the features
     if missing:
         raise all_problems(
             f"the weights of {source} do not fit {type(model).__name__}",

@@ -6,18 +6,21 @@ and nothing but the answers is written to disk. Used by the cue-decomposition pa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
 from cuebench.metrics.relative_robustness import relative_robustness
 from cuebench.observers.preprocess import Preprocess
+from cuebench.options import Option
 from cuebench.protocols import correctness, imagenet_accuracy, masks
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
 from cuebench.protocols.correctness import Qualities
-from cuebench.protocols.corruption_robustness.corruptions import CLEAN, CORRECTED, TYPES, corruptions
+from cuebench.protocols.corruption_robustness.corruptions import CLEAN, CORRECTED, LEVELS, TYPES, corruptions
 from cuebench.responses.table import Reduce, Responses
 from cuebench.statistics.estimates import derived
 from cuebench.statistics.resampled import mean_estimate
@@ -26,14 +29,35 @@ from cuebench.stimuli.decomposition.folder import CLASSIFICATION, MANIFEST, SEGM
 from cuebench.types import Citation, Estimate, Headline, Reference, StimulusSet
 
 NAME, VERSION = "corruption_robustness", 1
+DEFAULT = "geirhos2018"
+OPTIONS: Mapping[str, Option] = {
+    "levels": Option(
+        DEFAULT,
+        "levels of Geirhos et al. 2018, or these and the two that Fig. 3 of the cue-decomposition paper shows besides "
+        "(contrast .2, low-pass σ 8)",
+        choices=tuple(LEVELS),
+    )
+}
 SQUARE = "square?size=224&resize=256"
 """Recipe that cuts photographs to the usual centre square."""
 
 
-def read(data_root: Path) -> StimulusSet:
+def configure(values: Mapping[str, Any]) -> Protocol:
+    """Return the protocol with the chosen list of levels."""
+    return replace(PROTOCOL, read=partial(read, levels=values["levels"]))
+
+
+def read(data_root: Path, levels: str = DEFAULT) -> StimulusSet:
     """Read the originals of a cue decomposition below the data root, else ``imagenet_val``, and plan the corruptions.
 
     The originals of a decomposition go first, so that R_cd and robustness speak of the same images.
+
+    Parameters
+    ----------
+    data_root : Path
+        Holds the images.
+    levels : str
+        Name of a list of levels.
     """
     sets = [name for name in (CLASSIFICATION, SEGMENTATION) if (data_root / name / MANIFEST).is_file()]
     if len(sets) > 1:
@@ -45,12 +69,13 @@ def read(data_root: Path) -> StimulusSet:
         images = images.only([s for s in images if s.condition == ORIGINAL])
     else:
         images, before = imagenet_accuracy.read(data_root), SQUARE
-    planned = corruptions(keep_colour=_segmentation(images))
+    planned = corruptions(keep_colour=_segmentation(images), levels=levels)
     stimuli = tuple(c.stimulus(s, before) for s in images for c in planned)
-    partial = tuple(p.replace("stimuli", "images") for p in images.partial)
+    missing = tuple(p.replace("stimuli", "images") for p in images.partial)
     # The notes say how the cues were made, which does not concern the originals.
+    notes = () if levels == DEFAULT else (f"levels {levels}",)
     return replace(
-        images, name=NAME, stimuli=stimuli, expected=images.expected * len(planned), partial=partial, notes=()
+        images, name=NAME, stimuli=stimuli, expected=images.expected * len(planned), partial=missing, notes=notes
     )
 
 
@@ -136,6 +161,8 @@ PROTOCOL = Protocol(
     check=check,
     reduce=reduce,
     metrics=("relative_robustness", "accuracy", "mean_iou"),
+    options=OPTIONS,
+    configure=configure,
     headline=Headline("relative_robustness", ("mean", "mean_corrected"), direction="correct"),
     reference=(
         Reference("ResNet101", "relative_robustness", "contrast", 0.826, _TABLE),

@@ -1,4 +1,4 @@
-"""The corruptions and their published levels, as recipes."""
+"""The corruptions and their levels, as recipes."""
 
 from __future__ import annotations
 
@@ -21,6 +21,14 @@ TYPES: dict[str, str] = {
     "phase_noise": "width",
 }
 """Cue → the keyword that its published levels belong to."""
+LEVELS: dict[str, dict[str, tuple[float, ...]]] = {
+    "geirhos2018": {},
+    "with_figure3": {"contrast": (0.2,), "low_pass": (8.0,)},
+}
+"""Name of a list of levels → what it adds to those of Geirhos et al. 2018.
+
+Heinert et al. do not print their levels. Their Fig. 3 shows one of each corruption, two of which are not in that list.
+"""
 CORRECTED = "phase_noise_corrected"
 """Phase noise with mirrored shifts, so that the spectrum stays Hermitian; beside the published one, not in the mean."""
 
@@ -59,18 +67,22 @@ class Corruption:
         )
 
 
-def corruptions(*, keep_colour: bool) -> tuple[Corruption, ...]:
+def corruptions(*, keep_colour: bool, levels: str = "geirhos2018") -> tuple[Corruption, ...]:
     """Return the clean picture, every corruption at every level, and the corrected phase noise.
 
     Parameters
     ----------
     keep_colour : bool
         As published for segmentation; for classification images are grey.
+    levels : str
+        Name of a list in ``LEVELS``.
     """
     planned = [Corruption(CLEAN, 0.0, "")]
     for name, keyword in TYPES.items():
-        levels: Sequence[float] = cues.get(name).info.levels[keyword]
-        planned += [Corruption(name, level, _step(name, keyword, level, keep_colour)) for level in levels]
+        published: Sequence[float] = cues.get(name).info.levels[keyword]
+        added = LEVELS[levels].get(name, ())
+        strong_last = sorted([*published, *added], reverse=published[0] > published[-1])
+        planned += [Corruption(name, level, _step(name, keyword, level, keep_colour)) for level in strong_last]
     for level in cues.get("phase_noise").info.levels["width"]:
         step = _step("phase_noise", "width", level, keep_colour, mode="corrected")
         planned.append(Corruption(CORRECTED, level, step))

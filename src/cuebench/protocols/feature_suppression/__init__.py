@@ -1,37 +1,52 @@
 """Feature suppression (Burgert et al. 2025): how much accuracy is left without shape, without texture, without colour.
 
-Labelled photographs are cut to the usual centre square, and suppressed at several levels on the fly; a file is decoded
-once for all of its pictures. Each accuracy is divided by that on the same photographs unchanged.
+Labelled photographs are suppressed at several levels on the fly; a file is decoded once for all of its pictures. Each
+accuracy is divided by that on the same photographs unchanged. Two modes (``suppressions.py``): ``faithful``, as the
+authors' code does it, and ``corrected``; the note of every row says which.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from cuebench.observers.preprocess import Preprocess
+from cuebench.options import Option
 from cuebench.protocols import correctness, imagenet_accuracy
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
 from cuebench.protocols.feature_suppression.scores import add_scores
-from cuebench.protocols.feature_suppression.suppressions import suppressions
+from cuebench.protocols.feature_suppression.suppressions import FAITHFUL, MODES, suppressions
 from cuebench.responses.table import Responses
 from cuebench.types import Axis, Citation, Headline, StimulusSet
 
-NAME, VERSION = "feature_suppression", 1
+NAME, VERSION = "feature_suppression", 2
+OPTIONS: Mapping[str, Option] = {
+    "mode": Option(
+        FAITHFUL, "suppressions as the authors' code makes them, or with what we think is right", choices=MODES
+    )
+}
 QUALITY_IMAGES = 20
 """Number of photographs that the quality of the suppressions is measured on."""
 
 
-def read(data_root: Path) -> StimulusSet:
+def configure(values: Mapping[str, Any]) -> Protocol:
+    """Return the protocol in the chosen mode."""
+    return replace(PROTOCOL, read=partial(read, mode=values["mode"]))
+
+
+def read(data_root: Path, mode: str = FAITHFUL) -> StimulusSet:
     """Read ``data_root/imagenet_val`` and plan every suppression of every photograph."""
     photographs = imagenet_accuracy.read(data_root)
-    conditions = suppressions()
+    conditions = suppressions(mode)
     stimuli = tuple(c.stimulus(s) for s in photographs for c in conditions)
-    partial = tuple(p.replace("stimuli", "photographs") for p in photographs.partial)
+    missing = tuple(p.replace("stimuli", "photographs") for p in photographs.partial)
     expected = photographs.expected * len(conditions)
-    return replace(photographs, name=NAME, stimuli=stimuli, expected=expected, partial=partial)
+    notes = (*photographs.notes, f"{mode} suppressions")
+    return replace(photographs, name=NAME, stimuli=stimuli, expected=expected, partial=missing, notes=notes)
 
 
 def measure(responses: Responses, options: ScoreOptions) -> Result:
@@ -44,7 +59,9 @@ def measure(responses: Responses, options: ScoreOptions) -> Result:
 score = ByObserver(measure, joined)
 
 
-def data_report(data_root: Path, images: int = QUALITY_IMAGES) -> tuple[str, list[dict[str, Any]]]:
+def data_report(
+    data_root: Path, images: int = QUALITY_IMAGES, mode: str = FAITHFUL
+) -> tuple[str, list[dict[str, Any]]]:
     """Return the quality of every suppression, averaged over photographs that are spread evenly over the set.
 
     Parameters
@@ -53,6 +70,8 @@ def data_report(data_root: Path, images: int = QUALITY_IMAGES) -> tuple[str, lis
         Holds ``imagenet_val``.
     images : int
         Number of photographs.
+    mode : str
+        Of the suppressions and of the measures.
     """
     import numpy as np
 
@@ -61,20 +80,21 @@ def data_report(data_root: Path, images: int = QUALITY_IMAGES) -> tuple[str, lis
 
     photographs = imagenet_accuracy.read(data_root)
     chosen = list(islice(photographs, 0, None, max(1, len(photographs) // images)))[:images]
-    original, *others = suppressions()
+    original, *others = suppressions(mode)
     qualities: dict[str, list[SuppressionQuality]] = {c.condition: [] for c in others}
     for photograph in chosen:
         file = decode(photographs.root, photograph)
         plain = np.asarray(render(photographs.root, file, original.stimulus(photograph)))
         for c in others:
             suppressed = np.asarray(render(photographs.root, file, c.stimulus(photograph)))
-            qualities[c.condition].append(suppression_quality(plain, suppressed))
+            qualities[c.condition].append(suppression_quality(plain, suppressed, mode=mode))
     fields = SuppressionQuality._fields
     rows = [
         {"suppression": name, **{f: float(np.nanmean([getattr(q, f) for q in measured])) for f in fields}}
         for name, measured in qualities.items()
     ]
-    return f"quality of {len(others)} suppressions, mean of {len(chosen)} photographs; 1 = as the original", rows
+    number = f"{len(others)} {mode} suppressions, mean of {len(chosen)} photographs"
+    return f"quality of {number}; 1 = as the original", rows
 
 
 PROTOCOL = Protocol(
@@ -88,6 +108,8 @@ PROTOCOL = Protocol(
     check=imagenet_accuracy.check,
     reduce=correctness.reduce,
     metrics=("relative_accuracy", "shape_reliance", "accuracy"),
+    options=OPTIONS,
+    configure=configure,
     headline=Headline(
         metric="shape_reliance",
         conditions=("all",),
@@ -103,7 +125,7 @@ PROTOCOL = Protocol(
   journal = {arXiv preprint arXiv:2509.20234},
   year    = {2025}
 }""",  # noqa: E501
-        url="https://arxiv.org/abs/2509.20234",
+        url="https://github.com/tomburgert/feature-reliance",
         licence="the photographs' own: ImageNet terms of access, research use",
     ),
 )

@@ -11,7 +11,7 @@ from cuebench.metrics.shape_reliance import shape_reliance
 from cuebench.protocols import correctness
 from cuebench.protocols.base import Result, ScoreOptions
 from cuebench.protocols.correctness import Qualities
-from cuebench.protocols.feature_suppression.suppressions import LEVELS, ORIGINAL, suppressions
+from cuebench.protocols.feature_suppression.suppressions import LEVELS, ORIGINAL, kinds_of
 from cuebench.responses.table import Responses
 from cuebench.statistics.estimates import derived, missing
 from cuebench.statistics.resampled import mean_estimate
@@ -32,11 +32,12 @@ def add_scores(result: Result, responses: Responses, options: ScoreOptions) -> N
     """
     observer = _accuracies(responses, options)
     accuracies = observer.by_condition
-    suppressed = [c for c in suppressions() if c.condition in accuracies and c.condition != ORIGINAL]
+    suppressed = [c for c in accuracies if c != ORIGINAL] if ORIGINAL in accuracies else []
     levels: dict[str, list[str]] = {}
-    for c in suppressed if ORIGINAL in accuracies else ():
-        if len(c.kinds) == 1:
-            levels.setdefault(c.name, []).append(c.condition)
+    for condition in suppressed:
+        name = condition.partition("/")[0]
+        if len(kinds_of(name)) == 1:
+            levels.setdefault(name, []).append(condition)
     by_name = {name: _relative(accuracies, conditions) for name, conditions in levels.items()}
     members = {kind: [name for name in names if name in by_name] for kind, names in LEVELS.items()}
     by_kind = {kind: mean_estimate([by_name[n] for n in names]) for kind, names in members.items() if names}
@@ -53,17 +54,15 @@ def add_scores(result: Result, responses: Responses, options: ScoreOptions) -> N
     for name, estimate in by_name.items():
         if name not in accuracies:  # a suppression without levels has one row only
             observer.add(result, name, "relative_accuracy", estimate, levels[name])
-    for c in suppressed if ORIGINAL in accuracies else ():
-        estimate = _relative(accuracies, [c.condition])
-        observer.add(result, c.condition, "relative_accuracy", estimate, [c.condition])
+    for condition in suppressed:
+        observer.add(result, condition, "relative_accuracy", _relative(accuracies, [condition]), [condition])
     for condition, estimate in accuracies.items():
         observer.add(result, condition, "accuracy", estimate, [condition])
 
 
 def _accuracies(responses: Responses, options: ScoreOptions) -> Qualities:
     """Return condition → accuracy, on the photographs of which any picture was answered."""
-    present = {s.condition for s in responses.stimuli}
-    conditions = [c.condition for c in suppressions() if c.condition in present]
+    conditions = list(dict.fromkeys(s.condition for s in responses.stimuli))
     correct = correctness.table(responses, correctness.correct_answers(responses), conditions)
     answered = np.flatnonzero(correct.shown.any(axis=1))
     images = [correct.images[i] for i in answered]

@@ -2,7 +2,8 @@
 
 3,000 shape cues (white contours) of ten classes, 3,000 texture cues (re-ordered patches in four sizes) of ten others.
 No image is in conflict: each cue has its own sensitivity, and the preference is a function of both. Two views: the
-authors' preprocessing (``faithful``: resize to 256, crop 224, for every model) and ``native`` (nothing is cropped).
+authors' preprocessing (``faithful``: resize to 256, crop 224; a model that accepts one other size only keeps that and
+the proportion) and ``native`` (nothing is cropped).
 """
 
 from __future__ import annotations
@@ -110,6 +111,16 @@ def faithful(preprocess: Preprocess) -> Preprocess:
     return replace(preprocess, size=224, resize=256, crop=True, interpolation="bilinear")
 
 
+def faithful_of_fixed_size(preprocess: Preprocess) -> Preprocess:
+    """Return the authors' geometry of a model that accepts images of one size only, as they ran CMT-B at 256 pixels.
+
+    The shorter side is resized in the same proportion, 256 to 224 (292 for 256 pixels), with the bicubic filter; then
+    the centre of the model's own size is cut.
+    """
+    resize = int(256 / 224 * min(preprocess.hw))
+    return replace(preprocess, resize=resize, crop=True, interpolation="bicubic")
+
+
 _VIEWS = ("faithful", "native")
 _TABLE_B = "Kim et al. 2026, Table B"
 _README = "example output in the README of PumjunKim/REFINED-BIAS"
@@ -154,7 +165,7 @@ PROTOCOL = Protocol(
     needs=(("logits",), ("decisions",)),
     read=read,
     stimuli_from_recordings=stimuli_from_recordings,
-    views=(View(_VIEWS[0], faithful), View(_VIEWS[1], Preprocess.whole_image)),
+    views=(View(_VIEWS[0], faithful, faithful_of_fixed_size), View(_VIEWS[1], Preprocess.whole_image)),
     score=score,
     check=check,
     targets=label_map(TARGETS).names,

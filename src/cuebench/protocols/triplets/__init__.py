@@ -25,7 +25,7 @@ from cuebench.responses.table import Responses
 from cuebench.stimuli.sources.novel_object import BACKGROUNDS
 from cuebench.types import Citation, Headline, Reference, StimulusSet
 
-VERSION = 1
+VERSION = 2
 OPTIONS: Mapping[str, Option] = {
     "experiments": Option((), "which experiments; default: all that there is data for", choices=tuple(EXPERIMENTS)),
     "background": Option("white", "background of the novel objects", choices=tuple(BACKGROUNDS)),

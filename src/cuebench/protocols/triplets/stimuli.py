@@ -108,9 +108,14 @@ def textured_silhouettes(data_root: Path, conditions: Sequence[str]) -> Stimulus
     conflict = [s for s in images if s.shape != s.texture]
     masks = silhouettes(data_root, {s.shape_source: s for s in conflict})
     stimuli = [_picture(s, c, masks[s.shape_source]) for s in conflict for c in conditions]
-    published = {c for s in images for c in (s.shape, s.texture)} == set(label_map("in16").names)
-    incomplete = published and len(conflict) != PUBLISHED
-    partial = (f"{len(conflict):,} of {PUBLISHED:,} cue-conflict images",) if incomplete else ()
+    classes, known = {c for s in images for c in (s.shape, s.texture)}, label_map("in16").names
+    # A set of other classes, or with a label map of its own, is not a part of the published one.
+    published = classes <= set(known) and not images.targets
+    partial: tuple[str, ...] = ()
+    if published and len(conflict) != PUBLISHED:
+        absent = [name for name in known if name not in {s.shape for s in conflict}]
+        without = f", no shape of {', '.join(absent)}" if absent else ""
+        partial = (f"{len(conflict):,} of {PUBLISHED:,} cue-conflict images{without}",)
     expected = (PUBLISHED if published else len(conflict)) * len(conditions)
     return StimulusSet(NAME, tuple(stimuli), str(data_root), expected, partial)
 
@@ -159,7 +164,8 @@ def _picture(image: Stimulus, condition: str, mask: str) -> Stimulus:
         options["alpha"] = rest.removeprefix("alpha=")
     else:
         size, place = rest.split("/")
-        options |= {"size": size.removeprefix("size="), "position": PLACES[place]}
+        # As published: Pillow's bicubic filter on the object with its opacity.
+        options |= {"size": size.removeprefix("size="), "position": PLACES[place], "resample": "bicubic"}
     ident = f"{image.id}/{condition}"
     untouched = options.get("alpha") == "0.0"
     return replace(

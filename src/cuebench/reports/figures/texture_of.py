@@ -28,7 +28,7 @@ def texture_of(result: TextureOf, image: Image.Image) -> Drawing:
         What was shown.
     """
     page = Drawing(900, 446, f"Texture of an image for {short_name(result.observer)}")
-    texture = (result.texture or "no texture").replace("_", " ")
+    texture = (result.texture or "no texture resembles this").replace("_", " ")
     page.text(_LEFT, 34, f"{texture} {result.texturedness:.2f}", 20, bold=True)
     answer = f"answer of {short_name(result.observer)}: {result.prediction}, {result.confidence:.0%}"
     page.text(_LEFT, 53, answer + (f" · label: {result.label}" if result.label else ""), 12, SOFT)

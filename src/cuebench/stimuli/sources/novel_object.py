@@ -20,7 +20,7 @@ from cuebench.arrays import Pixels
 from cuebench.errors import UserError, did_you_mean
 from cuebench.stimuli.drawing import novel_shapes, textures
 
-VERSION = f"s{novel_shapes.VERSION}t{textures.VERSION}"
+VERSION = f"s{novel_shapes.VERSION}t{textures.VERSION}n"
 PIXELS = 224
 FIELD = 512
 """Side of the field that patches are cut from: a patch of 224 pixels has 83,521 places in it."""
@@ -60,7 +60,7 @@ def draw(
     version : str
         Of the drawings; part of the recipe, so that stored answers to other drawings are never taken for these.
     size : float
-        In (0, 1]: the whole picture, shape and texture, is shrunk to this part of the width.
+        In (0, 1]: the whole picture, shape and texture, is shrunk to this part of the width, by the nearest pixel.
     position : {"centre", "random"}
         Where the shrunk picture stands: in the middle (aligned) or anywhere inside (unaligned).
     background : {"white", "grey", "noise"}
@@ -95,7 +95,7 @@ def compose(
         out = np.repeat(rng.integers(64, 193, size=(whole, whole, 1), dtype=np.uint8), 3, axis=2)
     else:
         out = np.full((whole, whole, 3), 255 if background == "white" else 128, np.uint8)
-    m, inner = (_shrunk(cover, side), _shrunk(patch, side)) if room else (cover, patch)
+    m, inner = (_nearest(cover, side), _nearest(patch, side)) if room else (cover, patch)
     window = out[top : top + side, left : left + side]
     weight = m[..., None].astype(np.uint16)
     # At most 255 · 255 + 127: fits 16 bits.
@@ -142,6 +142,11 @@ def _patch(source: Pixels, side: int, rng: np.random.Generator) -> Pixels:
         raise UserError(f"a texture of {width}×{height} pixels is too small for patches of {side}×{side}")
     top, left = (int(rng.integers(length - side + 1)) for length in (height, width))
     return source[top : top + side, left : left + side]
+
+
+def _nearest(pixels: Pixels, side: int) -> Pixels:
+    # As published: every pixel of the small picture is one of the large picture.
+    return np.asarray(Image.fromarray(pixels).resize((side, side), Image.Resampling.NEAREST))
 
 
 def _shrunk(pixels: Pixels, side: int) -> Pixels:

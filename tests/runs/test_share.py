@@ -1,0 +1,161 @@
+"""One run, several processes (``--shard i/n``): the same bytes as one process, whichever dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cuebench as cb
+from cuebench.errors import UserError
+from cuebench.responses.events import Event
+from cuebench.runs.share import parse_shard
+
+MODEL = """
+import os
+import time
+import numpy as np
+import cuebench as cb
+
+def slow(pixels):
+    time.sleep(float(os.environ.get("SECONDS_TO_THINK", 0)))
+    level = pixels[:, 0].mean(axis=(1, 2))
+    if FAILS and level[0] >= 80:
+        raise ValueError("no such layer")
+    return -np.abs(level[:, None] - 40 * np.arange(4)[None]).astype(np.float32)
+
+FAILS = False
+
+def factory():
+    plain = cb.Preprocess(size=32, mean=(0, 0, 0), std=(1, 1, 1), scale=1)
+    return cb.wrap(slow, preprocess=plain, labels=("cat", "dog", "car", "clock"), name="slow", fingerprint="slow-1")
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.py"
+    path.write_text(MODEL)
+    return path
+
+
+def results(out: Path) -> dict[str, bytes]:
+    paths = [p for p in out.rglob("*") if p.suffix == ".parquet" or p.name == "scores.json"]
+    return {str(p.relative_to(out)): p.read_bytes() for p in paths}
+
+
+def run(model: Path, data_root: Path, out: Path, shard: tuple[int, int] | None = None, **options: Any) -> cb.Scores:
+    observers = [f"python:{model}:factory", "ideal:mixture?shape=0.4"]
+    settings = {"data_root": data_root, "shard_size": 2, "workers": 0, "resamples": 100, "on_event": lambda e: None}
+    return cb.evaluate(observers, "cue_conflict", out=out, shard=shard, **{**settings, **options})
+
+
+def test_three_processes_at_once_one_killed_and_repeated(model: Path, data_root: Path, tmp_path: Path) -> None:
+    whole, shared = tmp_path / "whole", tmp_path / "shared"
+    run(model, data_root, whole, workers=1)
+    base = [sys.executable, "-m", "cuebench", "run", "-o", f"python:{model}:factory", "-o", "ideal:mixture?shape=0.4"]
+    base += ["-p", "cue_conflict", "--data-root", str(data_root), "--out", str(shared)]
+    base += ["--shard-size", "2", "--workers", "1", "--resamples", "100"]
+    kept = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    slowly = {**os.environ, "SECONDS_TO_THINK": "0.3"}  # the second is to be killed before it has finished
+    processes = [subprocess.Popen([*base, "--shard", f"{i}/3"], env=slowly, **kept) for i in (1, 2, 3)]
+    deadline = time.monotonic() + 120
+    while not list(shared.glob("responses/slow--*/*.parquet")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    processes[1].kill()
+    texts = [process.communicate(timeout=120) for process in processes]
+    assert [process.returncode for process in processes] == [0, -9, 0]
+    assert all("scores:" not in out for out, _ in texts)
+    assert any("1 of 3 parts is missing (2/3); the last one scores, or: cuebench score" in err for _, err in texts)
+    assert not (shared / "scores.json").exists()
+    last = subprocess.run([*base, "--shard", "2/3"], check=True, timeout=120, capture_output=True, text=True)
+    assert "scores:" in last.stdout
+    assert results(shared) == results(whole)
+    assert json.loads((shared / "run.json").read_text())["status"] == "complete"
+
+
+def test_parts_do_not_overlap_and_the_last_one_scores(model: Path, data_root: Path, tmp_path: Path) -> None:
+    whole, shared = tmp_path / "whole", tmp_path / "shared"
+    run(model, data_root, whole)
+    events: list[Event] = []
+    for i in (3, 1):
+        assert len(run(model, data_root, shared, (i, 3), on_event=events.append)) == 0
+    said = [event.message for event in events if event.kind == "notice"]
+    assert said[0].startswith("2 of 3 parts are missing (1/3, 2/3); the last one scores, or: cuebench score")
+    assert said[1].startswith("1 of 3 parts is missing (2/3)")
+    assert len(run(model, data_root, shared, (2, 3))) > 0
+    assert results(shared) == results(whole)
+    decoded = [json.loads((out / "run.json").read_text())["images_decoded"] for out in (shared, whole)]
+    assert decoded[0] == decoded[1] == 32
+
+
+def test_another_number_of_parts_finds_what_is_stored(model: Path, data_root: Path, tmp_path: Path) -> None:
+    whole, shared = tmp_path / "whole", tmp_path / "shared"
+    run(model, data_root, whole)
+    run(model, data_root, shared, (1, 3))
+    before = {p: p.stat().st_mtime_ns for p in shared.glob("responses/*/*.parquet")}
+    assert 0 < len(before) < len(list(whole.glob("responses/*/*.parquet")))
+    run(model, data_root, shared, (2, 2))
+    assert sorted(p.name for p in (shared / "parts").iterdir()) == ["2-of-2.json"]
+    assert len(run(model, data_root, shared, (1, 2))) > 0
+    assert {p: p.stat().st_mtime_ns for p in before} == before
+    assert results(shared) == results(whole)
+
+
+def test_a_failure_of_one_part_is_a_row_until_it_is_repeated(model: Path, data_root: Path, tmp_path: Path) -> None:
+    whole, shared = tmp_path / "whole", tmp_path / "shared"
+    run(model, data_root, whole)
+    model.write_text(MODEL.replace("FAILS = False", "FAILS = True"))
+    run(model, data_root, shared, (1, 2))
+    scores = run(model, data_root, shared, (2, 2))
+    (failure,) = scores.record.failures
+    assert (failure.observer, failure.reason) == ("slow", "ValueError: no such layer")
+    assert {row.observer for row in scores if row.metric == "failed"} == {"slow"}
+    model.write_text(MODEL)
+    run(model, data_root, shared, (1, 2))
+    assert len(run(model, data_root, shared, (2, 2)).record.failures) == 0
+    assert results(shared) == results(whole)
+
+
+def test_too_many_unreadable_files_of_all_parts_together(model: Path, data_root: Path, tmp_path: Path) -> None:
+    for path in sorted((data_root / "cue_conflict" / "stimuli").rglob("*.png"))[:8:2]:
+        path.write_bytes(path.read_bytes()[:40])
+    shared, allowed = tmp_path / "shared", {"allow_unreadable": 0.1}  # 4 of 32; each part has two of them
+    run(model, data_root, shared, (1, 2), **allowed)
+    with pytest.raises(UserError, match="too many unreadable stimuli"):
+        run(model, data_root, shared, (2, 2), **allowed)
+    run(model, data_root, shared, (2, 2), allow_unreadable=0.2)
+    assert len(json.loads((shared / "run.json").read_text())["unreadable"]) == 4
+
+
+def test_score_joins_what_the_parts_say(model: Path, data_root: Path, tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    run(model, data_root, shared, (1, 2))
+    scores = cb.score(shared)
+    assert {f.observer for f in scores.record.failures} == {"slow", "ideal:mixture?shape=0.4"}
+    assert all("no stored answers" in f.reason for f in scores.record.failures)
+    run(model, data_root, shared, (2, 2))
+    assert not cb.score(shared).record.failures
+
+
+@pytest.mark.parametrize("text", ["1", "a/b", "1/", "/2", "-1/2"])
+def test_a_shard_that_cannot_be_read(text: str) -> None:
+    with pytest.raises(UserError, match="--shard"):
+        parse_shard(text)
+
+
+@pytest.mark.parametrize("shard", [(0, 3), (4, 3), (1, 0)])
+def test_a_part_that_there_is_not(model: Path, data_root: Path, tmp_path: Path, shard: tuple[int, int]) -> None:
+    with pytest.raises(UserError, match="the first number counts the parts"):
+        run(model, data_root, tmp_path / "run", shard)
+
+
+def test_fresh_and_shard_do_not_go_together(model: Path, data_root: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="--fresh and --shard"):
+        run(model, data_root, tmp_path / "run", (1, 2), fresh=True)

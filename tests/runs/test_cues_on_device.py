@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from PIL import Image
 
@@ -17,9 +20,13 @@ from cuebench.observers.torch import observer as torch_observer  # noqa: E402
 from cuebench.observers.torch.observer import TorchObserver  # noqa: E402
 from cuebench.protocols import corruption_robustness  # noqa: E402
 from cuebench.protocols.base import Protocol, Result, View  # noqa: E402
+from cuebench.registry import protocols  # noqa: E402
 from cuebench.responses import job, pictures  # noqa: E402
+from cuebench.responses.ray_worker import Answering, Order, Setup, Work, decoded, report_of  # noqa: E402
 from cuebench.responses.store import Shards, batches  # noqa: E402
 from cuebench.runs.evaluate import evaluate  # noqa: E402
+from cuebench.runs.plan import plan_run  # noqa: E402
+from cuebench.runs.record import RunOptions  # noqa: E402
 from cuebench.types import Citation, Estimate, Headline, Stimulus, StimulusSet  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("torch")]
@@ -256,6 +263,29 @@ def test_an_observer_that_does_not_finish_pictures_is_stopped(root, tmp_path, on
         scores = run(root, tmp_path / "run", net(), "device")
     assert "shown pictures without their cues" in scores.failures[0]
     assert not list((tmp_path / "run" / "responses").glob("*/*.parquet"))
+
+
+def test_a_node_of_a_cluster_finishes_pictures(root, tmp_path, on_cpu_too, monkeypatch):
+    """What a Ray actor does with a shard, without Ray."""
+    plain = run(root, tmp_path / "cpu", net(), "cpu")
+    options = RunOptions(cues_on="device", shard_size=8)
+    plan = plan_run([net()], [protocols.resolve(PROTOCOL)], root, tmp_path / "run", options, lambda event: None)
+    (asked,) = plan.jobs
+    asked.shards.open()
+    order = Order(
+        **{n: getattr(asked, n) for n in ("protocol", "view", "needs", "preprocess", "reduce", "shards", "record")},
+        **{"observer": "net", "batch_size": 4, "fingerprint": asked.shards.key.weights, "cues_on": asked.cues_on},
+    )
+    _, batch = next(iter(batches(asked.stimuli.stimuli, 8)))
+    work = Work(0, str(root), tuple(batch), (0,), (asked.geometry,))
+    shard = decoded(pa.table({"work": [pickle.dumps(work)]}))
+    for observer, stored in ((net(), [0]), (function(), [])):
+        monkeypatch.setattr(Answering, "_made", lambda self, order, observer=observer: observer)
+        report = report_of(Answering(Setup({0: order}, os.getcwd()))(shard).to_pylist()[0])
+        assert report.stored == stored
+    assert "cues are to be made on" in report.failed[0].reason
+    found = asked.shards.read(batch)[0]["logits"]
+    np.testing.assert_allclose(found, logits(plain, root)[: len(batch)], atol=0.02 * np.ptp(found))
 
 
 def test_an_unreadable_file_is_left_out(root, tmp_path, on_cpu_too):

@@ -42,9 +42,7 @@ def command(
     compile_networks: Annotated[
         bool, typer.Option("--compile", help="Compile networks whose answers will take some minutes.")
     ] = False,
-    cues: Annotated[
-        str, typer.Option(help="Where cues in the stream are made: cpu, or device (the GPU of a network).")
-    ] = "cpu",
+    cues: Annotated[str, typer.Option(help="Where cues in the stream are made: cpu, or device (a GPU).")] = "cpu",
     limit: Annotated[
         int, typer.Option(help="Approximate number of stimuli; versions of one image stay together. 0: all.")
     ] = 0,

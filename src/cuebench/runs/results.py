@@ -115,9 +115,10 @@ def unfinished(out: Path, record: RunRecord) -> str:
     """Say that a run did not come to its end, and why, as far as its record knows; empty where it did."""
     if record.status in ("complete", "collected"):
         return ""
-    ended = (
-        "its process was killed or ended by itself, or still works" if record.status == "running" else "it was stopped"
-    )
+    ended = {
+        "running": "its process was killed or ended by itself, or still works",
+        "shared": "not all of its processes (--shard i/n) have come to their end",
+    }.get(record.status, "it was stopped")
     return f"the run in {out} was not finished: {ended} (status: {record.status})"
 
 

@@ -180,6 +180,7 @@ class _Child(subprocess.Popen[bytes]):
     """A process that runs ``_process_main.py``."""
 
     def __init__(self, inherited: tuple[int, ...] = (), politeness: int = 0) -> None:
+        shared: dict[str, Any] = {"pass_fds": inherited} if inherited else {}  # Windows knows no such argument
         # -P: a file queue.py in the user's current folder is not the library's. A session (on Windows: a group) of its
         # own: Ctrl-C reaches the parent, which ends the child.
         super().__init__(
@@ -189,7 +190,7 @@ class _Child(subprocess.Popen[bytes]):
             env=_child_environment(),
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
-            pass_fds=inherited,
+            **shared,
         )
         if politeness and hasattr(os, "setpriority"):
             with suppress(OSError):  # a wish, not a need

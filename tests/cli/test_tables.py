@@ -34,7 +34,7 @@ def test_the_headline_comes_first_with_its_widest_interval(capsys: pytest.Captur
     column = headline_column(rows, protocol)
     assert column is not None
     printed = lines(capsys, *rows)
-    assert printed[0] == f"{protocol} v1 · {column.condition}"
+    assert printed[0] == f"{protocol} v{protocols.get(protocol).version} · {column.condition}"
     table = printed[: printed.index("")]
     for observer, score in column.rows.items():
         (line,) = [line for line in table if line.startswith(f"{observer} ")]
@@ -48,6 +48,7 @@ def test_all_headlines_come_before_other_conditions(capsys: pytest.CaptureFixtur
     assert set(titles[2:]) == {
         "cue_conflict v1 · 1000-way",
         "cue_conflict v1 · 16-way/mean_of_subjects",
+        "cue_conflict v1 · 16-way/with_aligned",
         "imagenet_accuracy v1 · top5",
     }
 
@@ -68,7 +69,7 @@ def test_the_direction_and_the_value_of_people_are_named(capsys: pytest.CaptureF
 def test_more_conditions_than_fit_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     rows = planted_scores("triplets")
     printed = lines(capsys, *rows)
-    titles = [line for line in printed if line.startswith("triplets v1 · ")]
+    titles = [line for line in printed if line.startswith("triplets v2 · ")]
     (more,) = [line for line in printed if "more conditions" in line]
     conditions = len({r.condition for r in rows})
     assert len(titles) == 6

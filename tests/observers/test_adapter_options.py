@@ -53,10 +53,9 @@ def test_common_options_are_declared_once():
                 assert option is shared[key], f"{name}: {key}"
 
 
-def test_an_empty_text_is_the_default():
-    spec = Spec.parse("timm:x?seed=&preprocess.mean=&name=")
-    values = option_values(spec, _options.TORCH)
-    assert (values["seed"], values["preprocess.mean"], values["name"]) == (0, (), "")
+def test_an_option_without_a_value_is_refused():
+    with pytest.raises(UserError, match="option 'seed' has no value"):
+        option_values(Spec.parse("timm:x?seed=&name=a"), _options.TORCH)
     with pytest.raises(UserError, match="Did you mean 'name'"):
         option_values(Spec.parse("timm:x?nmae="), _options.TORCH)
 

@@ -327,7 +327,7 @@ def test_wrong_options_fail_before_anything_is_spent(name, tmp_path):
     protocol = protocols.get(name)
 
     def configured(**options):
-        return protocol.configure(parse_options(protocol.options, options, name))
+        return protocol.configured(parse_options(protocol.options, options, name))
 
     assert configured(population="run", leave_out="a, b") is protocol
     assert parse_options(protocol.options, {"leave_out": "a, b"}, name)["leave_out"] == ("a", "b")

@@ -57,7 +57,7 @@ def answered(stimuli, features, name="net", **more):
 
 def configured(**values):
     """The protocol as ``--set triplets.NAME=VALUE`` asks for it."""
-    return PROTOCOL.configure(parse(PROTOCOL.options, values, "protocol 'triplets'"))
+    return PROTOCOL.configured(parse(PROTOCOL.options, values, "protocol 'triplets'"))
 
 
 def scored(*responses, resamples=200, **values):

@@ -51,8 +51,8 @@ def test_answers_are_of_the_right_images(stimuli: StimulusSet, tmp_path: Path) -
     np.testing.assert_allclose(answers(one)[:, :2], expected)
 
 
-AGAIN = [2, 2, 2]
-"""Stored answers that are asked for again: the first two, and two of each of two batches."""
+AGAIN = [6]
+"""Stored answers that are asked for again, all at once: the first two, and two of each of two shards."""
 
 
 def test_what_is_stored_is_not_asked_again(stimuli: StimulusSet, tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_pictures_without_features_are_excluded_and_counted():
 
 
 def test_the_period_is_an_option():
-    wide = PROTOCOL.configure({"period": 24}).standalone()
+    wide = PROTOCOL.configured({"period": 24}).standalone()
     assert "period=24" in wide.stimuli[1].recipe
     assert wide.fingerprint != stimuli().fingerprint
 

@@ -200,7 +200,7 @@ class Protocol:
     options : mapping of str to Option
         What ``--set NAME.OPTION=VALUE`` can change.
     configure : callable, optional
-        ``configure(parsed options) -> Protocol``: the same protocol, as the options ask for it.
+        ``configure(protocol, parsed options) -> Protocol``: the same protocol, as the options ask for it.
     standalone : callable, optional
         ``standalone() -> StimulusSet``: what can be shown without any data root.
     baselines : bool
@@ -227,10 +227,14 @@ class Protocol:
     answers_in: str = ""
     reduce: Callable[[StimulusSet, LabelSpace | None], Reduce] | None = None
     options: Mapping[str, Option] = field(default_factory=dict)
-    configure: Callable[[Mapping[str, Any]], Protocol] | None = None
+    configure: Callable[[Protocol, Mapping[str, Any]], Protocol] | None = None
     standalone: Callable[[], StimulusSet] | None = None
     baselines: bool = False
     layers: bool = False
+
+    def configured(self, values: Mapping[str, Any]) -> Protocol:
+        """Return the protocol as its options, parsed, ask for it."""
+        return self if self.configure is None else self.configure(self, values)
 
     def __post_init__(self) -> None:
         problems = []

@@ -6,9 +6,9 @@ They share 160 shape sources and 48 texture sources, so every score has four int
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -74,14 +74,16 @@ def read(data_root: Path) -> StimulusSet:
     return _with_targets(folder_reader.read(Path(data_root) / NAME / "stimuli"))
 
 
-def configure(values: Mapping[str, Any]) -> Protocol:
+def configure(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
     """Return the protocol in the chosen view."""
     if values["view"] == NATIVE:
-        return PROTOCOL
-    return replace(PROTOCOL, read=_read_resized, views=(View(RESIZED, faithful, faithful_of_fixed_size),))
+        return protocol
+    return replace(
+        protocol, read=partial(_read_resized, protocol.read), views=(View(RESIZED, faithful, faithful_of_fixed_size),)
+    )
 
 
-def _read_resized(data_root: Path) -> StimulusSet:
+def _read_resized(read: Callable[[Path], StimulusSet], data_root: Path) -> StimulusSet:
     stimuli = read(data_root)
     return replace(stimuli, notes=(*stimuli.notes, RESIZED_NOTE))
 

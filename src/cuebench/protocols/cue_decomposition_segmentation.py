@@ -6,9 +6,9 @@ Of every picture the confusion matrix is stored, never the logits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from cuebench.errors import UserError
 from cuebench.labels import label_map
@@ -79,11 +79,6 @@ score = ByObserver(measure, together)
 _TABLE = "Heinert et al. 2025, Table III"
 
 
-def configure(values: Mapping[str, Any]) -> Protocol:
-    """Return the protocol; options that cannot be used fail here, before anything is spent."""
-    return configured(PROTOCOL, values)
-
-
 PROTOCOL = Protocol(
     name=NAME,
     version=VERSION,
@@ -95,7 +90,7 @@ PROTOCOL = Protocol(
     check=masks.check,
     reduce=masks.reduce,
     options=OPTIONS,
-    configure=configure,
+    configure=configured,
     metrics=(*(m.name for m in METRICS), "mean_iou"),
     headline=HEADLINE,
     reference=(

@@ -124,11 +124,10 @@ def read_experiments(
     for name, option_values in values.items():
         protocol: Protocol = protocols.get(name)
         experiment = Experiment(protocol, option_values, limit, seed)
-        configured = not protocol.configure
+        configured = False
         try:
-            if protocol.configure:
-                experiment = replace(experiment, protocol=protocol.configure(option_values))
-                configured = True
+            experiment = replace(experiment, protocol=protocol.configured(option_values))
+            configured = True
             stimuli = _read(experiment.protocol, root)
             experiments.append(replace(experiment, stimuli=experiment.limited(stimuli)))
         except UserError as error:

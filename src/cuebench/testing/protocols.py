@@ -279,7 +279,7 @@ def _check_options(case: _Case) -> None:
         return
     settings = [{}, *({k: c} for k, o in protocol.options.items() for c in o.choices if c)]
     for setting in settings:
-        configured = protocol.configure(parse(protocol.options, setting, case.name))
+        configured = protocol.configured(parse(protocol.options, setting, case.name))
         identity = getattr(configured, "name", None), getattr(configured, "version", None)
         require(
             isinstance(configured, Protocol) and identity == (protocol.name, protocol.version),

@@ -59,9 +59,9 @@ def stimuli(period: int = 12) -> StimulusSet:
     return StimulusSet(NAME, tuple(planned), expected=len(planned))
 
 
-def configure(options: Mapping[str, Any]) -> Protocol:
+def configure(protocol: Protocol, options: Mapping[str, Any]) -> Protocol:
     """Return the protocol with stripes of another width."""
-    return replace(PROTOCOL, read=lambda _: stimuli(options["period"]), standalone=lambda: stimuli(options["period"]))
+    return replace(protocol, read=lambda _: stimuli(options["period"]), standalone=lambda: stimuli(options["period"]))
 
 
 def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:

@@ -9,6 +9,7 @@ mean over positions where there is none.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from cuebench.errors import UserError, all_problems
@@ -122,9 +123,8 @@ def _model(kind: Any, source: str, config: Any, parsed: TorchOptions) -> tuple[A
         if parsed.labels and config.model_type not in DUAL_ENCODERS:
             config.num_labels = len(parsed.labels)
         return initialised(lambda: kind.from_config(config, dtype=torch.float32), parsed)
-    model, info = kind.from_pretrained(
-        source, config=config, trust_remote_code=False, dtype=torch.float32, output_loading_info=True
-    )
+    load = partial(kind.from_pretrained, trust_remote_code=False)
+    model, info = load(source, config=config, dtype=torch.float32, output_loading_info=True)
     # transformers fills what the file lacks with random numbers and only warns: a head that was never trained.
     missing = [*info["missing_keys"], *(str(m) for m in info.get("mismatched_keys", ()))]
     if _is_encoder(config, parsed):

@@ -42,9 +42,9 @@ SQUARE = "square?size=224&resize=256"
 """Recipe that cuts photographs to the usual centre square."""
 
 
-def configure(values: Mapping[str, Any]) -> Protocol:
+def configure(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
     """Return the protocol with the chosen list of levels."""
-    return replace(PROTOCOL, read=partial(read, levels=values["levels"]))
+    return replace(protocol, read=partial(read, levels=values["levels"]))
 
 
 def read(data_root: Path, levels: str = DEFAULT) -> StimulusSet:

@@ -6,9 +6,9 @@ of models: those of this run, and the 43 published ones. Cue-conflict candidates
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -126,11 +126,6 @@ CITATION = Citation(
 )
 
 
-def configure(values: Mapping[str, Any]) -> Protocol:
-    """Return the protocol; options that cannot be used fail here, before anything is spent."""
-    return configured(PROTOCOL, values)
-
-
 PROTOCOL = Protocol(
     name=NAME,
     version=VERSION,
@@ -158,6 +153,6 @@ PROTOCOL = Protocol(
     ),
     reduce=correctness.reduce,
     options=OPTIONS,
-    configure=configure,
+    configure=configured,
     citation=CITATION,
 )

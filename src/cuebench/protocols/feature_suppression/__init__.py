@@ -33,9 +33,9 @@ QUALITY_IMAGES = 20
 """Number of photographs that the quality of the suppressions is measured on."""
 
 
-def configure(values: Mapping[str, Any]) -> Protocol:
+def configure(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
     """Return the protocol in the chosen mode."""
-    return replace(PROTOCOL, read=partial(read, mode=values["mode"]))
+    return replace(protocol, read=partial(read, mode=values["mode"]))
 
 
 def read(data_root: Path, mode: str = FAITHFUL) -> StimulusSet:

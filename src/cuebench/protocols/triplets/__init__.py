@@ -37,12 +37,12 @@ OPTIONS: Mapping[str, Option] = {
 }
 
 
-def configure(values: Mapping[str, Any]) -> Protocol:
+def configure(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
     """Return the protocol that shows the chosen experiments on the chosen background."""
     chosen = values["experiments"]
     ask = partial(read_experiments, experiments=chosen or EXPERIMENTS, background=values["background"])
     return replace(
-        PROTOCOL,
+        protocol,
         read=partial(ask, explicit=bool(chosen)),
         standalone=partial(ask, None, explicit=bool(chosen)),
     )

@@ -311,9 +311,8 @@ def many(s: Settings) -> dict[str, Any]:
         decoded, _ = decode_rate("cuebench", stimuli.root, stimuli.stimuli, geometry, workers)
         alone = best_forward(s, name)
         specs = _specs(name, s.models)
-        single = [run_engine(s, [spec], s.many_data, workers)["seconds"] for spec in specs[:3]][
-            1:
-        ]  # the first warms up
+        run_engine(s, specs[:1], s.many_data, workers)  # warms up
+        single = [run_engine(s, [spec], s.many_data, workers) for spec in specs[1:3]]
         together = run_engine(s, specs, s.many_data, workers)
         count = len(stimuli)
         found[name] = {

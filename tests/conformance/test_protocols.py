@@ -192,7 +192,10 @@ BROKEN = {
     "option out of range": ({"options": {"size": Option(3, "x", low=5)}}, "expected its default 3 to be accepted"),
     "option not a choice": ({"options": {"size": Option("c", "x", choices=("a",))}}, "'c' to be accepted"),
     "option no Option": ({"options": {"size": 3}}, "expected an Option, got 3"),
-    "configure": ({"configure": lambda protocol, options: replace(protocol, version=2)}, r"to return \('toy', 1\), got \('toy', 2\)"),
+    "configure": (
+        {"configure": lambda protocol, options: replace(protocol, version=2)},
+        r"to return \('toy', 1\), got \('toy', 2\)",
+    ),
     "ids": (with_stimuli(lambda s: replace(s, id="same")), "expected unique ids, got 'same'"),
     "unknown cue": (with_stimuli(lambda s: replace(s, recipe=s.recipe + ";magic")), "cannot be shown .* 'magic'"),
     "bad option of a cue": (

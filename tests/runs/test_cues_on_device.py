@@ -37,7 +37,7 @@ RECIPES = {
     "contrast": f"{SQUARE};contrast?level=0.3",
     "noise": f"{SQUARE};uniform_noise?width=0.2",
     "shuffle": f"{SQUARE};patch_shuffle?grid=4",
-    "after the CPU": f"{SQUARE};uniform_noise?width=0.1;stripes;low_pass?sigma=1",
+    "after the CPU": f"{SQUARE};uniform_noise?width=0.1;non_local_means;low_pass?sigma=1",
     "whole": "contrast?level=0.5",
 }
 """Condition → recipe."""

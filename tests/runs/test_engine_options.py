@@ -24,7 +24,8 @@ def factory(device="auto"):
     torch.manual_seed(0)
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, 2), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(1),
                               torch.nn.Flatten(), torch.nn.Linear(8, 4))
-    return cb.wrap(net, preprocess=cb.Preprocess(size=32), labels=("cat", "dog", "car", "clock"), name="net")
+    return cb.wrap(net, preprocess=cb.Preprocess(size=32), labels=("cat", "dog", "car", "clock"), name="net",
+                   device="cpu")
 """
 GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 

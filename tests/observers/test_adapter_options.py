@@ -57,7 +57,7 @@ def test_an_option_without_a_value_is_refused():
     with pytest.raises(UserError, match="option 'seed' has no value"):
         option_values(Spec.parse("timm:x?seed=&name=a"), _options.TORCH)
     with pytest.raises(UserError, match="Did you mean 'name'"):
-        option_values(Spec.parse("timm:x?nmae="), _options.TORCH)
+        option_values(Spec.parse("timm:x?nmae=a"), _options.TORCH)
 
 
 @pytest.mark.parametrize(

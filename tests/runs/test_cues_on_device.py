@@ -37,7 +37,7 @@ RECIPES = {
     "contrast": f"{SQUARE};contrast?level=0.3",
     "noise": f"{SQUARE};uniform_noise?width=0.2",
     "shuffle": f"{SQUARE};patch_shuffle?grid=4",
-    "after the CPU": f"{SQUARE};uniform_noise?width=0.1;non_local_means;low_pass?sigma=1",
+    "after the CPU": f"{SQUARE};uniform_noise?width=0.1;sketch;low_pass?sigma=1",
     "whole": "contrast?level=0.5",
 }
 """Condition → recipe."""
@@ -151,7 +151,7 @@ def test_answers_agree_and_are_kept_apart(root, tmp_path, on_cpu_too):
     assert folder(plain) != folder(made)
     recipes = made.record.jobs[0].key["preprocess"]["recipes"]
     assert {n for n, v in recipes.items() if v.endswith(f" on {DEVICE}")} >= {"contrast", "low_pass", "patch_shuffle"}
-    assert not recipes["stripes"].endswith(f" on {DEVICE}")
+    assert not recipes["sketch"].endswith(f" on {DEVICE}")
     assert all(f"cues made on {DEVICE}" in row.note for row in made.rows)
     assert not any("cues made" in row.note for row in plain.rows)
     assert not [e.message for e in events if e.kind == "notice"]
@@ -189,7 +189,7 @@ def test_pictures_are_made_once_for_all_networks_and_cut_once_for_each_file(root
     assert scores.record.images_decoded == 5
     probing = 1
     assert cuts.count(SQUARE) == 5 + probing  # for four conditions of each file
-    assert sum("stripes" in recipe for recipe in cuts) == 5
+    assert sum("sketch" in recipe for recipe in cuts) == 5
     assert not any("low_pass" in recipe for recipe in cuts)
 
 

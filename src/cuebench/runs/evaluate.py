@@ -326,7 +326,8 @@ def start_decoders(wanted: Sequence[str | Observer], options: RunOptions, tell: 
     workers = check_workers(options.workers) if options.engine == LOCAL else 0
     schemes = {o.partition(":")[0] for o in wanted if isinstance(o, str)}
     pixels = not schemes <= WITHOUT_PIXELS or any(not isinstance(o, str) and o.preprocess is not None for o in wanted)
-    if schemes & set(adapters.names()) - WITHOUT_PIXELS and "torch" not in sys.modules:
+    sources = [adapters.get(scheme) for scheme in schemes & set(adapters.names())] if "torch" not in sys.modules else []
+    if any("torch" in source.packages for source in sources):
         threading.Thread(target=_import_torch, args=(options.device,), daemon=True).start()
     return DecodePool(workers if pixels else 0, tell=tell)
 

@@ -94,7 +94,7 @@ def test_compiling_is_done_where_it_pays(
 
     def run(out: str) -> None:
         told.clear()
-        scores(resnet, data_root, tmp_path / out, compile=True, on_event=lambda e: told.append(e.message))
+        scores(resnet, data_root, tmp_path / out, compile=True, limit=8, on_event=lambda e: told.append(e.message))
 
     compiled: list[str] = []
     monkeypatch.setattr(torch.nn.Module, "compile", lambda self: compiled.append(type(self).__name__))

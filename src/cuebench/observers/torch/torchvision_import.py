@@ -5,6 +5,10 @@ and the import then fails with ``operator torchvision::nms does not exist``, bec
 that were never defined. Defining just those schemas is enough for transforms and models (and so for timm, open_clip and
 transformers); ``torchvision.io``, ``nms`` and detection heads stay unavailable. Call ``import_torchvision`` before any
 of these libraries, in every process.
+
+It also spares the import of torch's compiler, three seconds that torchvision asks for because of one function of its
+detection heads: while torchvision is imported, a stand-in for that function is there, which asks the real one when it
+is called.
 """
 
 from __future__ import annotations
@@ -38,7 +42,7 @@ def import_torchvision() -> ModuleType:
     if importlib.util.find_spec("torchvision") is None:
         raise MissingExtra("torchvision", "torch", "torchvision")
     try:
-        return importlib.import_module("torchvision")
+        return _imported()
     except RuntimeError as error:
         operator = _ERROR.search(str(error))
         if operator is None:
@@ -49,9 +53,40 @@ def import_torchvision() -> ModuleType:
                 "install versions that were released together, see https://github.com/pytorch/vision#installation",
             ) from error
     _define_schemas()
-    for name in [n for n in sys.modules if n == "torchvision" or n.startswith("torchvision.")]:
-        del sys.modules[name]  # half imported
+    _forget_half_imported()
+    return _imported()
+
+
+def _imported() -> ModuleType:
+    """Import torchvision, without torch's compiler where that is possible."""
+    if "torchvision" in sys.modules or "torch._dynamo" in sys.modules:
+        return importlib.import_module("torchvision")
+    import torch  # noqa: F401 - what torch imports of its compiler is the real one
+
+    if "torch._dynamo" in sys.modules:
+        return importlib.import_module("torchvision")
+    compiler, utilities = ModuleType("torch._dynamo"), ModuleType("torch._dynamo.utils")
+    utilities.is_compile_supported = _is_compile_supported  # type: ignore[attr-defined]
+    stand_ins = {"torch._dynamo": compiler, "torch._dynamo.utils": utilities}
+    sys.modules.update(stand_ins)
+    try:
+        return importlib.import_module("torchvision")
+    except (ImportError, AttributeError):  # another version of torchvision wants more of it
+        _forget_half_imported()
+    finally:
+        for name, module in stand_ins.items():
+            if sys.modules.get(name) is module:
+                del sys.modules[name]
     return importlib.import_module("torchvision")
+
+
+def _is_compile_supported(device_type: str) -> Any:
+    return importlib.import_module("torch._dynamo.utils").is_compile_supported(device_type)
+
+
+def _forget_half_imported() -> None:
+    for name in [n for n in sys.modules if n == "torchvision" or n.startswith("torchvision.")]:
+        del sys.modules[name]
 
 
 def status() -> Status:

@@ -1,0 +1,30 @@
+"""torchvision is imported without torch's compiler, which is the real one as soon as anybody asks for it."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+
+if importlib.util.find_spec("torchvision") is None:
+    pytest.skip("needs torchvision", allow_module_level=True)
+CODE = """
+import sys
+from cuebench.observers.torch.torchvision_import import import_torchvision
+torchvision = import_torchvision()
+import torch
+import torchvision.models
+assert "torch._dynamo" not in sys.modules, "the compiler was imported"
+torchvision.models.resnet18().eval()(torch.zeros(1, 3, 32, 32))
+assert isinstance(sys.modules["torchvision.ops.roi_align"].is_compile_supported("cpu"), bool)
+assert torch.compile(lambda x: x + 1, backend="eager")(torch.zeros(2)).tolist() == [1, 1]
+assert import_torchvision() is torchvision
+"""
+
+
+@pytest.mark.xdist_group("torch")
+def test_the_compiler_is_imported_when_it_is_needed() -> None:
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr

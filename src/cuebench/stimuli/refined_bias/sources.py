@@ -15,7 +15,6 @@ has the name of an ImageNet class.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -29,6 +28,8 @@ from cuebench.stimuli.readers.scan import IMAGE_SUFFIXES, require_folder
 
 LAYOUT = "<class>/<image> with an alpha channel, a mask file or annotations.json; see `cuebench explain refined_bias`"
 MASK = ".mask"
+LARGEST_BLUR = 10_000
+"""Standard deviation in pixels; more is a mistake."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,10 @@ def _labels_file(path: Path) -> dict[str, Any]:
         if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
             bad.append(f"{cue!r} is no list of class names")
     sigma = data.get("sigma", {})
-    if not isinstance(sigma, dict) or not all(type(v) in (int, float) and 0 <= v < math.inf for v in sigma.values()):
-        bad.append("'sigma' does not give a blur of 0 or more for each class")
+    if not isinstance(sigma, dict) or not all(
+        type(v) in (int, float) and 0 <= v <= LARGEST_BLUR for v in sigma.values()
+    ):
+        bad.append(f"'sigma' does not give a blur of 0 to {LARGEST_BLUR} pixels for each class")
     if bad:
         raise all_problems(str(path), bad, 'expected {"targets": {"class": ["member", ...]}, "sigma": {"class": 1.5}}')
     return dict(data)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -205,11 +205,16 @@ class _Unreadable:
 
     def check(self) -> None:
         """Stop the run where more are unreadable than is allowed."""
-        size = len(self._stimuli)
-        if len(self._reasons) > self._allowed * size:
-            title = f"too many unreadable stimuli of {self._stimuli.name} (more than {self._allowed:.0%} of {size:,})"
-            hint = "repair the files, or exclude and count them: --allow-unreadable 0.05 (a share)"
-            raise all_problems(title, self._reasons.values(), hint)
+        check_unreadable(self._stimuli, self._reasons.values(), self._allowed)
+
+
+def check_unreadable(stimuli: StimulusSet, reasons: Collection[str], allowed: float) -> None:
+    """Raise where more stimuli of a set are unreadable than the allowed share; ``reasons``: one for each of them."""
+    size = len(stimuli)
+    if len(reasons) > allowed * size:
+        title = f"too many unreadable stimuli of {stimuli.name} (more than {allowed:.0%} of {size:,})"
+        hint = "repair the files, or exclude and count them: --allow-unreadable 0.05 (a share)"
+        raise all_problems(title, reasons, hint)
 
 
 @dataclass
@@ -279,7 +284,7 @@ class Stream:
         folder.rename(aside)  # type: ignore[arg-type]
         self.shared.progress.notice(
             f"{job.observer.name} does not answer as it did: {difference} when asked again. Its stored answers "
-            f"({stored} {'batch' if stored == 1 else 'batches'} of {job.stimuli.name}) are set aside in "
+            f"({stored} {'file' if stored == 1 else 'files'} of {job.stimuli.name}) are set aside in "
             f"{aside.name}, everything is asked anew",
             observer=job.observer.name,
             set_aside=aside.name,

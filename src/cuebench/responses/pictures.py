@@ -177,7 +177,7 @@ def fill(task: Filling) -> dict[int, Failed]:
 
 
 def _be_ready(_: None) -> None:
-    """Do nothing: whoever is asked has imported this module."""
+    """Do nothing: a worker that is asked to has imported this module."""
 
 
 def rows_of_block(place: Block | Pixels, geometry: Geometry) -> Pixels:
@@ -260,8 +260,10 @@ def check_workers(workers: int | None) -> int:
 class BatchPictures:
     """The images of one batch: requested early, waited for when they are needed, given back when they were shown."""
 
-    def __init__(self, pool: DecodePool, batch: Sequence[Stimulus], geometries: tuple[Geometry, ...]) -> None:
-        self._pool = pool
+    def __init__(
+        self, pool: DecodePool, root: str, batch: Sequence[Stimulus], geometries: tuple[Geometry, ...]
+    ) -> None:
+        self._pool, self._root, self._batch = pool, root, batch
         self._count = len(batch)
         self._geometries = geometries
         self._places: tuple[Block | Pixels, ...] = ()
@@ -269,7 +271,6 @@ class BatchPictures:
         self._reading: list[tuple[int, Kept, Future[None]]] = []
         self._keeping: list[Future[None]] = []
         self._cached: Cached | None = None
-        self._again: Callable[[Sequence[int]], None] = lambda numbers: None
         self._failed: dict[int, Failed] = {}
         self._shared: dict[Geometry, SharedImages] = {}
 
@@ -286,21 +287,20 @@ class BatchPictures:
     ) -> Self:
         """Start decoding: each file once, whatever is made of it; what the cache holds is read from there."""
         wanted = tuple(dict.fromkeys(g for g in geometries if g))
-        requested = cls(pool, batch, wanted)
+        requested = cls(pool, root, batch, wanted)
         requested._places = tuple(pool.take(len(batch) * image_bytes(g), pinned=pinned) for g in wanted)
         requested._cached = cached
-
-        def decode(numbers: Sequence[int]) -> None:
-            places = tuple(requested._places[n] for n in numbers)
-            for files in _tasks(batch, pool.workers):
-                task = Filling(root, files, tuple(wanted[n] for n in numbers), places)
-                requested._decoding.append((tuple(numbers), pool.decode(task)))
-
-        requested._again = decode
         missing = [n for n in range(len(wanted)) if cached is None or not requested._read_kept(n, cached)]
         if missing:
-            decode(missing)
+            requested._decode(missing)
         return requested
+
+    def _decode(self, numbers: Sequence[int]) -> None:
+        """Begin to decode some of the geometries, by their numbers."""
+        geometries, places = tuple(self._geometries[n] for n in numbers), tuple(self._places[n] for n in numbers)
+        for files in _tasks(self._batch, self._pool.workers):
+            task = Filling(self._root, files, geometries, places)
+            self._decoding.append((tuple(numbers), self._pool.decode(task)))
 
     def _read_kept(self, number: int, cached: Cached) -> bool:
         """Begin to read the pixels of one geometry from the cache; False where it does not hold them."""
@@ -329,7 +329,7 @@ class BatchPictures:
         failed: dict[int, Failed],
     ) -> Self:
         """Return images that another process has decoded into these places."""
-        there = cls(DecodePool(0), batch, geometries)
+        there = cls(DecodePool(0), "", batch, geometries)
         there._places, there._failed = places, failed
         return there
 
@@ -395,7 +395,7 @@ class BatchPictures:
         for number, (kept, reason) in damaged.items():
             assert self._cached is not None
             self._drop_kept(self._cached, kept.path, reason)
-            self._again([number])
+            self._decode([number])
         decoded: set[int] = set()
         for numbers, done in self._decoding:
             decoded |= set(numbers)

@@ -19,7 +19,7 @@ from cuebench.observers.base import Observer, is_observer, missing_attributes
 from cuebench.places import place
 from cuebench.protocols.base import Protocol
 from cuebench.registry import SCHEME, adapters, protocols
-from cuebench.responses.collect import Part, collect
+from cuebench.responses.collect import Part, check_unreadable, collect
 from cuebench.responses.engines import LOCAL, address_of
 from cuebench.responses.events import Event, OnEvent, ignore
 from cuebench.responses.job import Pieces, Progress
@@ -34,7 +34,7 @@ from cuebench.runs.plan import Plan, plan_run
 from cuebench.runs.record import DamagedRecord, RunOptions, RunRecord, locked, now
 from cuebench.runs.score import find_protocols, score_run
 from cuebench.runs.scores import Scores
-from cuebench.runs.share import PATIENCE, SHARED, PartRecord, begin, check_unreadable, unfinished, with_parts
+from cuebench.runs.share import PATIENCE, SHARED, PartRecord, begin, unfinished, with_parts
 from cuebench.stimuli.hashing import hashing_in
 from cuebench.types import Score
 
@@ -242,7 +242,9 @@ def _run_part(
             return Scores((), folder, with_parts(folder, record))
         _join(_earlier_run(folder, notice), record, folder, notice)
         record = with_parts(folder, record)
-        check_unreadable(plan.manifests.values(), record.unreadable, options.allow_unreadable)
+        for stimuli in plan.manifests.values():  # each process has seen its part only
+            reasons = [record.unreadable[s.id] for s in stimuli if s.id in record.unreadable]
+            check_unreadable(stimuli, reasons, options.allow_unreadable)
         rows = _score(folder, record, [], tell)
     tell(Event("finished", f"{len(rows)} scores in {folder}", fields={"out": str(folder)}))
     return Scores(tuple(rows), folder, record)

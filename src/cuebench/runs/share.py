@@ -1,6 +1,6 @@
 """One run, several processes: each answers its part of the shards, and the last one to finish scores.
 
-For whoever has a job queue and no cluster: ``cuebench run … --shard i/n`` on n machines with one run folder. The
+For job queues, without a cluster: ``cuebench run … --shard i/n`` on n machines with one run folder. The
 processes plan the same and need nothing of each other but the store. What one of them has to say besides its answers
 lies in ``parts/i-of-n.json``. The folder is locked for moments only: when a process begins, and when it has finished.
 
@@ -17,13 +17,13 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from cuebench.errors import UserError, all_problems
+from cuebench.errors import UserError
 from cuebench.files import disk_errors, write_json
 from cuebench.responses.collect import Part
 from cuebench.responses.job import Job, JobRecord, Progress
 from cuebench.responses.store import batches
 from cuebench.runs.record import PARTS, RunRecord
-from cuebench.types import Failure, StimulusSet
+from cuebench.types import Failure
 
 SHARED = "shared"
 """Status of a run whose parts are not all there yet."""
@@ -149,16 +149,6 @@ def _once(failures: Sequence[Failure]) -> list[Failure]:
     for failure in failures:
         first.setdefault((failure.observer, failure.protocol), failure)
     return list(first.values())
-
-
-def check_unreadable(sets: Iterable[StimulusSet], unreadable: Mapping[str, str], allowed: float) -> None:
-    """Refuse to score where more is unreadable than is allowed: each process has seen its part only."""
-    for stimuli in sets:
-        reasons = [unreadable[s.id] for s in stimuli if s.id in unreadable]
-        if len(reasons) > allowed * len(stimuli):
-            size = f"more than {allowed:.0%} of {len(stimuli):,}"
-            hint = "repair the files, or exclude and count them: --allow-unreadable 0.05 (a share)"
-            raise all_problems(f"too many unreadable stimuli of {stimuli.name} ({size})", reasons, hint)
 
 
 def parse_shard(text: str) -> tuple[int, int] | None:

@@ -9,7 +9,7 @@ STAMP  := $(VENV)/.installed-$(shell cat pyproject.toml constraints.txt $(PLUGIN
 # uv does not read pip's settings: hand on the folder of local wheels if pip has one.
 LINKS  := $(shell $(PYTHON) -m pip config get global.find-links 2>/dev/null)
 
-.PHONY: install demo test lint types unit faults fuzz bench clean
+.PHONY: install browser demo test lint types unit faults fuzz bench clean
 
 install: $(STAMP)
 
@@ -21,6 +21,12 @@ $(STAMP):
 	rm -f $(VENV)/.installed-*
 	touch $@
 
+# Reports are tested in a real browser: Debian's, where this runs as root and apt is there. Elsewhere those tests skip and
+# say so.
+browser:
+	@command -v chromium >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
+	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core >/dev/null; } || true
+
 demo: install
 	$(BIN)/cuebench demo --out runs/demo
 
@@ -31,7 +37,7 @@ lint: install
 types: install
 	$(BIN)/mypy
 
-unit: install
+unit: install browser
 	$(BIN)/pytest -n 2 --dist loadgroup
 
 test: lint types unit

@@ -1,0 +1,227 @@
+"""Write the report of one or several runs: one HTML file that needs nothing else, and asks nobody for anything."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cuebench._version import __version__
+from cuebench.errors import MissingExtra, UserError, printable
+from cuebench.files import write_atomic
+from cuebench.reports.comparison import LARGER
+from cuebench.reports.html.banners import banners
+from cuebench.reports.html.charts import make_charts
+from cuebench.reports.html.findings import findings
+from cuebench.reports.html.gallery import OUTCOMES, make_gallery
+from cuebench.reports.html.material import Material, headline, read_runs
+from cuebench.reports.html.methods import methods
+from cuebench.reports.html.people import people_section
+from cuebench.reports.html.sections import section
+from cuebench.reports.html.tables import Cell, Table, of_score
+from cuebench.reports.html.text import counted, listed
+from cuebench.reports.html.trust import trust
+from cuebench.runs.scores import Scores
+
+IMAGES = 100
+"""Pictures of the gallery, unless another number is asked for."""
+_ASSETS = Path(__file__).parent / "assets"
+
+
+class ReportFile(NamedTuple):
+    """What was written."""
+
+    path: Path
+    size: int
+    images: int
+    figures: int
+    warnings: tuple[str, ...]
+
+
+def report(
+    runs: str | Path | Scores | Sequence[str | Path | Scores],
+    out: str | Path,
+    *,
+    title: str = "",
+    images: int = IMAGES,
+    figures: bool = True,
+) -> ReportFile:
+    """Write the report of one or several runs as one HTML file.
+
+    Parameters
+    ----------
+    runs : path, Scores or a sequence of them
+        Run folders, or what `cuebench.load` and `cuebench.evaluate` return.
+    out : path
+        The file to write, usually ``report.html``.
+    title : str
+        Heading; default: ``Shape or texture?``.
+    images : int
+        Pictures in the gallery, at most; 0: no gallery. They are read from the data root, and left out where the files
+        are gone.
+    figures : bool
+        Draw the figures that fit the protocols.
+
+    Returns
+    -------
+    ReportFile
+        Path, size in bytes, number of pictures and figures, and the warnings that the report begins with.
+
+    Examples
+    --------
+    >>> cuebench.report("runs/first", "first.html")                # doctest: +SKIP
+    >>> cuebench.report(cuebench.load("runs/first"), "first.html")  # doctest: +SKIP
+    """
+    if images < 0:
+        raise UserError(f"images must be 0 (no gallery) or more; got {images}")
+    template = _template()
+    material = read_runs(runs)
+    page, facts = _page(material, title, images, figures)
+    target = Path(out).expanduser()
+    data = template.render(page).encode("utf-8", "backslashreplace")
+    write_atomic(target, data)
+    return ReportFile(target, len(data), *facts)
+
+
+def _template() -> Any:
+    try:
+        import jinja2
+    except ImportError:
+        raise MissingExtra("a report as HTML", "report", "jinja2") from None
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_ASSETS),
+        autoescape=True,
+        trim_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        # A name from a file may hold marks that reverse what is read, or halves of characters.
+        finalize=lambda value: printable(value) if type(value) is str else value,
+    )
+    return environment.get_template("report.html.jinja")
+
+
+def _page(
+    material: Material, title: str, images: int, with_figures: bool
+) -> tuple[dict[str, Any], tuple[int, int, tuple[str, ...]]]:
+    """Return everything that the template shows, and the facts of `ReportFile` behind the size."""
+    sections = [section(material, name) for name in material.protocols]
+    gallery = make_gallery(material, images)
+    charts = make_charts(material) if with_figures else make_charts(Material(()))
+    warnings = banners(material)
+    outcomes = {a.outcome for p in gallery.pictures for a in p.answers.values()}
+    answering = {o for p in gallery.pictures for o in p.answers}
+    scripts = [_script(text) for text in (charts.script, (_ASSETS / "report.js").read_text("utf-8")) if text]
+    page = {
+        "title": title or "Shape or texture?",
+        "about": _about(material),
+        "lede": _lede(material),
+        "version": __version__,
+        "css": (_ASSETS / "report.css").read_text("utf-8"),
+        "policy": _policy(scripts),
+        "scripts": scripts,
+        "banners": warnings,
+        "findings": findings(material),
+        "overview": _overview(material),
+        "overview_charts": charts.overview,
+        "directions": _directions(material),
+        "sections": [{**vars(s), "fold_classes": s.fold_classes, "short": s.title.partition(":")[0],
+                      "charts": charts.protocols.get(s.name, [])} for s in sections],
+        "gallery": gallery,
+        "gallery_protocols": list(dict.fromkeys(p.protocol for p in gallery.pictures)),
+        "gallery_observers": [o for o in material.observers if o in answering],
+        "gallery_outcomes": [(key, words) for key, words in OUTCOMES.items() if key in outcomes],
+        "observers": material.observers,
+        "people": people_section(material),
+        "people_charts": charts.people,
+        "trust": trust(material),
+        "methods": methods(material),
+    }  # fmt: skip
+    page["data"] = json_for_script(
+        {
+            "observers": [printable(o) for o in material.observers],
+            "numbers": {s.name: s.numbers for s in sections},
+            "gallery": gallery.data(material.observers),
+            "outcomes": OUTCOMES,
+            "charts": charts.specs,
+            "dark": charts.dark,
+        }
+    )
+    return page, (len(gallery.pictures), len(charts.specs), tuple(b.text for b in warnings))
+
+
+# --------------------------------------------------------------------------------------------------- safety
+
+
+def json_for_script(data: Any) -> str:
+    """Return JSON that can stand inside a ``script`` element: nothing in it can end the element or begin a comment.
+
+    >>> json_for_script("</script>")
+    '"\\\\u003c/script\\\\u003e"'
+    """
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _script(text: str) -> str:
+    """Return a script that can stand in a page: texts within it that would end its element are written differently."""
+    return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    """Return the content security policy: these scripts and no other, nothing from anywhere else."""
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+# --------------------------------------------------------------------------------------------------- the beginning
+
+
+def _about(material: Material) -> str:
+    names = listed([run.folder.resolve().name for run in material.runs], 3)
+    return f"{counted(len(material.runs), 'run')}: {names}" if len(material.runs) > 1 else f"Run {names}"
+
+
+def _lede(material: Material) -> str:
+    finished = sorted(run.scores.record.finished for run in material.runs if run.scores.record.finished)
+    when = f", measured {_day(finished[-1])}" if finished else ""
+    return (
+        f"{counted(len(material.observers), 'observer')} in {counted(len(material.protocols), 'protocol')}{when}. "
+        "Every number stands with a 95 % interval, what it was divided by, and what was left out."
+    )
+
+
+def _day(stamp: str) -> str:
+    try:
+        moment = datetime.fromisoformat(stamp).astimezone(UTC)
+    except ValueError:
+        return stamp
+    return f"{moment.day} {moment:%B %Y}"
+
+
+def _overview(material: Material) -> Table:
+    """Return the headlines: observers down, protocols across."""
+    columns = {name: column for name in material.protocols if (column := material.headline(name))}
+    rows = [
+        [Cell(o, o), *(of_score(column.rows.get(o), bar=True) for column in columns.values())]
+        for o in material.observers
+        if any(o in column.rows for column in columns.values())
+    ]
+    return Table("overview", "Headlines of all protocols", ["observer", *columns], rows)
+
+
+def _directions(material: Material) -> str:
+    """Say what a larger headline means, for all protocols at once."""
+    by_direction: dict[str, list[str]] = {}
+    for name in material.protocols:
+        if axis := headline(name):
+            by_direction.setdefault(LARGER[axis.direction], []).append(name)
+    return " ".join(f"A larger value means {what} in {listed(names)}." for what, names in by_direction.items())

@@ -47,7 +47,7 @@ def _of_run(run: Run) -> list[Banner]:
 
 def _of_protocol(material: Material, protocol: str) -> list[Banner]:
     rows = [s for s in measured(material.rows) if s.protocol == protocol]
-    found = [Banner("caution", f"{protocol}: {text}") for text in _partial(rows)]
+    found = [Banner("caution", f"{protocol}: {text}.")] if (text := _partial(rows)) else []
     column = material.headline(protocol)
     if column is None:
         return [*found, Banner("problem", f"{protocol}: no observer has a value of its headline.")]
@@ -71,10 +71,11 @@ def _of_protocol(material: Material, protocol: str) -> list[Banner]:
     return found
 
 
-def _partial(rows: list[Score]) -> list[str]:
-    """Return the remarks about incomplete stimuli, each once."""
+def _partial(rows: list[Score]) -> str:
+    """Return why the stimuli are incomplete, each reason once."""
     notes = dict.fromkeys(note for s in rows for note in s.note.split("; ") if note.startswith(PARTIAL))
-    return list(notes)
+    reasons = dict.fromkeys(reason for note in notes for reason in note.removeprefix(PARTIAL).split(", "))
+    return f"{PARTIAL}{'; '.join(reasons)}" if reasons else ""
 
 
 def _value(rows: list[Score], observer: str, metric: str) -> float:

@@ -16,11 +16,21 @@ MOST = 6
 
 
 class Statement(NamedTuple):
-    """A sentence, and what it says in two words: ``more shape``, ``more texture``, ``not clear``; a CSS class."""
+    """A sentence: how it begins, observers with their numbers, and how it ends.
+
+    ``verdict`` is what it says in two words: ``more shape``, ``more texture``, ``not clear``; ``style`` is a CSS class.
+    """
 
     verdict: str
-    text: str
-    style: str = ""
+    style: str = "plain"
+    begin: str = ""
+    entries: list[tuple[str, str]] = []
+    end: str = ""
+
+    @property
+    def text(self) -> str:
+        """The whole sentence."""
+        return self.begin + listed([f"{name} {value}".strip() for name, value in self.entries]) + self.end
 
 
 class Finding(NamedTuple):
@@ -60,41 +70,39 @@ def _statements(material: Material, column: Column) -> list[Statement]:
     middle = neutral(column.protocol)
     if not rows:
         ideal = sorted((column.rows[o] for o in material.of_kind(column.rows, "ideal")), key=lambda row: row.value)
-        text = f"Only ideal observers, whose answer is known, were measured: {_named(ideal)}."
-        return [Statement("calibration", text, "plain")] if ideal else []
-    statements = _by_side(rows, middle) if middle is not None else [_in_order(rows, column.protocol)]
-    return [*statements, *_people(material, column, rows), *_single_people(material, column)]
+        begin = "Only ideal observers, whose answer is known, were measured: "
+        return [Statement("calibration", begin=begin, entries=_named(ideal), end=".")] if ideal else []
+    statements = _by_side(rows, middle) if middle is not None else [_in_order(rows)]
+    return [*statements, *_people(material, column, rows)]
 
 
 def _by_side(rows: Sequence[Score], middle: float) -> list[Statement]:
     """Sort observers by the side of the neutral value that their whole interval lies on."""
-    below = [r for r in rows if (r.ci_high if has_interval(r) else r.value) < middle]
-    above = [r for r in rows if (r.ci_low if has_interval(r) else r.value) > middle]
+    below = [r for r in rows if _high(r) < middle]
+    above = [r for r in rows if _low(r) > middle]
     unclear = [r for r in rows if r not in below and r not in above]
     statements = []
     for group, side, cue in ((above, "above", "shape"), (below, "below", "texture")):
         if group:
             whole = "the whole interval lies" if all(map(has_interval, group)) else "the value lies"
-            reason = f"{whole} {side} {middle:g}, where neither cue would win."
-            statements.append(Statement(LARGER[cue], f"{_named(group)}: {reason}", cue))
+            end = f": {whole} {side} {middle:g}, where neither cue would win."
+            statements.append(Statement(LARGER[cue], cue, entries=_named(group), end=end))
     if unclear:
-        reason = f"the interval includes {middle:g}, so neither cue can be said to win."
-        statements.append(Statement("not clear", f"{_named(unclear)}: {reason}", "plain"))
+        end = f": the interval includes {middle:g}, so neither cue can be said to win."
+        statements.append(Statement("not clear", entries=_named(unclear), end=end))
     return statements
 
 
-def _in_order(rows: Sequence[Score], protocol: str) -> Statement:
+def _in_order(rows: Sequence[Score]) -> Statement:
     """Give values in order, and say whether the first can be told from the second by the intervals alone."""
-    axis = headline(protocol)
-    verdict = LARGER[axis.direction] if axis else "value"
     ranked = list(reversed(rows))
     if len(ranked) == 1:
-        return Statement(verdict, f"{_named(ranked)}.", "plain")
-    text = f"From the highest to the lowest: {_named(ranked)}."
+        return Statement("value", entries=_named(ranked), end=".")
     first, second = ranked[:2]
+    end = "."
     if has_interval(first) and has_interval(second) and first.ci_low <= second.ci_high:
-        text += " The intervals of the first two overlap; whether they differ on the same images is a paired question."
-    return Statement(verdict, text, "plain")
+        end = ". The intervals of the first two overlap; whether they differ on the same images is a paired question."
+    return Statement("in order", begin="From the highest to the lowest: ", entries=_named(ranked), end=end)
 
 
 def _people(material: Material, column: Column, rows: Sequence[Score]) -> list[Statement]:
@@ -106,29 +114,30 @@ def _people(material: Material, column: Column, rows: Sequence[Score]) -> list[S
     if not models or axis is None or not (humans or published):
         return []
     if humans:
-        low, high = min(_low(r) for r in humans), max(_high(r) for r in humans)
-        values = number(humans[0]) if len(humans) == 1 else _named(humans)
-        who = f"People in this run: {values}"
+        low, high = min(map(_low, humans)), max(map(_high, humans))
+        entries = [("people", number(humans[0]))] if len(humans) == 1 else _named(humans)
+        begin, source = "In this run: ", _single_people(material, column)
     else:
         assert axis.human is not None
         low = high = axis.human
-        who = f"People: {axis.human:.3f} ({axis.human_source}; published, not measured in this run)"
+        entries = [("people", f"{axis.human:.3f}")]
+        begin, source = "", f" ({axis.human_source}; published, not measured in this run)"
     sides = {
         "lies below people with its whole interval": [r for r in models if _high(r) < low],
         "lies above people with its whole interval": [r for r in models if _low(r) > high],
     }
     sides["has an interval that reaches people"] = [r for r in models if not any(r in side for side in sides.values())]
     parts = [f"{_every(len(side), len(models))} {what}" for what, side in sides.items() if side]
-    return [Statement("people", f"{who}. {listed(parts).capitalize()}.", "people")]
+    sentence = listed(parts)
+    return [Statement("people", "people", begin, entries, f"{source}. {sentence[0].upper()}{sentence[1:]}.")]
 
 
-def _single_people(material: Material, column: Column) -> list[Statement]:
+def _single_people(material: Material, column: Column) -> str:
     """Give the range of single people where they are also pooled."""
     single = [column.rows[o].value for o in material.of_kind(column.rows, "person")]
     if not single or not material.of_kind(column.rows, "people"):
-        return []
-    text = f"{counted(len(single), 'person', 'people')}, one by one: {min(single):.3f} to {max(single):.3f}."
-    return [Statement("people", text, "people")]
+        return ""
+    return f" ({counted(len(single), 'person', 'people')} one by one: {min(single):.3f} to {max(single):.3f})"
 
 
 def _uncertainty(material: Material, column: Column) -> str:
@@ -140,13 +149,13 @@ def _uncertainty(material: Material, column: Column) -> str:
     return f"{intervals}n = {low:,}." if low == high else f"{intervals}n = {low:,} to {high:,}."
 
 
-def _named(rows: Sequence[Score]) -> str:
+def _named(rows: Sequence[Score]) -> list[tuple[str, str]]:
     """Return observers with their numbers; of many, the first few and the range of the others."""
     if len(rows) <= MOST:
-        return listed([f"{r.observer} {number(r)}" for r in rows])
-    shown = ", ".join(f"{r.observer} {number(r)}" for r in rows[: MOST - 1])
+        return [(r.observer, number(r)) for r in rows]
     rest = [r.value for r in rows[MOST - 1 :]]
-    return f"{shown} and {len(rest)} more ({min(rest):.3f} to {max(rest):.3f})"
+    more = (f"{len(rest)} more", f"({min(rest):.3f} to {max(rest):.3f})")
+    return [*((r.observer, number(r)) for r in rows[: MOST - 1]), more]
 
 
 def _every(number: int, total: int) -> str:

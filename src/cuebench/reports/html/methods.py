@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -20,12 +21,13 @@ UNTOLD = frozenset({"fresh", "settings", "shard", "cues_on", "workers", "cache",
 
 
 class Methods(NamedTuple):
-    """Paragraphs, citations by protocol, provenance tables, and the commands that repeat the runs."""
+    """Paragraphs, citations by protocol, the commands that repeat the runs, tables and facts of provenance."""
 
     paragraphs: list[str]
     citations: list[tuple[str, Citation]]
     commands: list[str]
     tables: list[Table]
+    environments: list[dict[str, str]]
 
     @property
     def bibtex(self) -> str:
@@ -40,7 +42,8 @@ def methods(material: Material) -> Methods:
         paragraphs=[_observers(material), *(_protocol(material, name) for name in material.protocols), _scoring(material)],
         citations=cited,
         commands=[repeat_command(run) for run in material.runs],
-        tables=[_jobs(material), _stimuli(material), _environments(material)],
+        tables=[_jobs(material), _stimuli(material)],
+        environments=[_environment(run) for run in material.runs],
     )
 
 
@@ -74,13 +77,28 @@ def _protocol(material: Material, name: str) -> str:
         whole = first["count"] == first["expected"]
         shown = f"all {first['expected']:,} stimuli" if whole else f"{first['count']:,} of the {first['expected']:,} stimuli"
     title = part.title if part else name
-    cite = f" ({part.citation.text.partition('.')[0].rstrip()})" if part else ""
+    cite = f" ({short_citation(part.citation)})" if part else ""
     text = f"{title}{cite}: {shown} were shown."
     metric = metric_of(column.metric) if column else None
     if column is not None and metric is not None:
         text += f" {metric.title} is {metric.formula}, over {metric.denominator}"
         text += f"; condition {column.condition}." if column.condition else "."
     return text
+
+
+def short_citation(citation: Citation) -> str:
+    """Return a citation as it stands in a text: ``Geirhos et al., 2019``.
+
+    >>> short_citation(Citation("Geirhos, Rubisch & Brendel (2019). A title. ICLR.", "", "", ""))
+    'Geirhos et al., 2019'
+    """
+    dated = re.match(r"(?P<authors>.+?)\s*\((?P<year>\d{4})\)", citation.text)
+    year = re.search(r"year\s*=\s*{(\d{4})}", citation.bibtex)
+    authors = dated["authors"] if dated else citation.text.partition(".")[0]
+    when = dated["year"] if dated else year[1] if year else ""
+    names = [name.strip() for name in re.split(r",|&| and ", authors) if name.strip()]
+    who = f"{names[0]} et al." if len(names) > 2 else " & ".join(names)
+    return f"{who}, {when}" if when else who
 
 
 def _scoring(material: Material) -> str:
@@ -157,20 +175,16 @@ def _stimuli(material: Material) -> Table:
     return Table("provenance-stimuli", "Stimuli: what was shown", columns, rows)
 
 
-def _environments(material: Material) -> Table:
-    rows = []
-    for run in material.runs:
-        written = written_with(run.folder)
-        facts = {
-            "run": run.folder.resolve().name,
-            "begun": run.scores.record.started,
-            "finished": run.scores.record.finished,
-            "cuebench": written.cuebench,
-            "reported with cuebench": __version__,
-            "Python": str(written.environment.get("python", "")),
-            "system": str(written.environment.get("platform", "")),
-            **{str(k): str(v) for k, v in written.environment.get("packages", {}).items()},
-            "SHA-256 of scores.parquet": run.scores.record.files.get("scores.parquet", "")[:16],
-        }
-        rows += [[Cell(name, name), Cell(value, value)] for name, value in facts.items()]
-    return Table("provenance-environment", "Versions and times", ["what", "value"], rows)
+def _environment(run: Run) -> dict[str, str]:
+    """Return when and with what a run was made."""
+    written = written_with(run.folder)
+    packages = ", ".join(f"{name} {version}" for name, version in written.environment.get("packages", {}).items())
+    return {
+        "Run": run.folder.resolve().name,
+        "Time": f"{run.scores.record.started} to {run.scores.record.finished}",
+        "cuebench": written.cuebench + (f" (report made with {__version__})" if written.cuebench != __version__ else ""),
+        "Python": str(written.environment.get("python", "")),
+        "System": str(written.environment.get("platform", "")),
+        "Packages": packages,
+        "SHA-256 of scores.parquet": run.scores.record.files.get("scores.parquet", ""),
+    }

@@ -10,7 +10,7 @@ from cuebench.reports.html.tables import Cell, Table, of_score, title
 from cuebench.reports.html.text import number
 from cuebench.types import Score
 
-CONSISTENCY = "error_consistency"
+CONSISTENCY, KAPPA = "error_consistency", "κ with people"
 
 
 class PeopleSection(NamedTuple):
@@ -55,7 +55,7 @@ def _reference(material: Material, column: Column) -> tuple[float | None, str]:
 def _table(material: Material, column: Column, reference: float, models: list[str]) -> Table:
     consistency = _consistency(material, column)
     columns = ["observer", title(column.metric), "people", "model − people"]
-    columns += ["error consistency with people (κ)"] if consistency else []
+    columns += [KAPPA] if consistency else []
     rows = []
     for observer in sorted(models, key=lambda o: abs(column.rows[o].value - reference)):
         row = column.rows[observer]
@@ -79,7 +79,9 @@ def _table(material: Material, column: Column, reference: float, models: list[st
                 of_score(among[0]),
             ]
         )
-    return Table(f"people-{column.protocol}", f"{column.protocol}: models beside people, the nearest first", columns, rows)
+    caption = f"{column.protocol}: models beside people, the nearest first"
+    helps = {KAPPA: "error consistency: agreement of correct and wrong answers beyond chance"}
+    return Table(f"people-{column.protocol}", caption, columns, rows, helps)
 
 
 def _consistency(material: Material, column: Column) -> dict[str, Score]:

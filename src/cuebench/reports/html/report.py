@@ -13,20 +13,25 @@ from typing import Any, NamedTuple
 from cuebench._version import __version__
 from cuebench.errors import MissingExtra, UserError, printable
 from cuebench.files import write_atomic
+from cuebench.reports import theme
 from cuebench.reports.comparison import LARGER
 from cuebench.reports.html.banners import banners
-from cuebench.reports.html.charts import make_charts
+from cuebench.reports.html.charts import Charts, make_charts
 from cuebench.reports.html.findings import findings
 from cuebench.reports.html.gallery import OUTCOMES, make_gallery
 from cuebench.reports.html.material import Material, headline, read_runs
 from cuebench.reports.html.methods import methods
 from cuebench.reports.html.people import people_section
-from cuebench.reports.html.sections import section
+from cuebench.reports.html.sections import Section, section
 from cuebench.reports.html.tables import Cell, Table, of_score
 from cuebench.reports.html.text import counted, listed
 from cuebench.reports.html.trust import trust
 from cuebench.runs.scores import Scores
 
+MANY = 3
+"""Columns of the overview from which on bars stand below their numbers."""
+SHORT = 32
+"""Letters of a title in the list of sections, at most."""
 IMAGES = 100
 """Pictures of the gallery, unless another number is asked for."""
 _ASSETS = Path(__file__).parent / "assets"
@@ -109,17 +114,19 @@ def _page(
     """Return everything that the template shows, and the facts of `ReportFile` behind the size."""
     sections = [section(material, name) for name in material.protocols]
     gallery = make_gallery(material, images)
-    charts = make_charts(material) if with_figures else make_charts(Material(()))
+    charts = make_charts(material) if with_figures else Charts()
     warnings = banners(material)
     outcomes = {a.outcome for p in gallery.pictures for a in p.answers.values()}
     answering = {o for p in gallery.pictures for o in p.answers}
-    scripts = [_script(text) for text in (charts.script, (_ASSETS / "report.js").read_text("utf-8")) if text]
+    scripts = [(_ASSETS / "report.js").read_text("utf-8"), *charts.scripts]
     page = {
         "title": title or "Shape or texture?",
         "about": _about(material),
         "lede": _lede(material),
         "version": __version__,
-        "css": (_ASSETS / "report.css").read_text("utf-8"),
+        "css": _colours() + (_ASSETS / "report.css").read_text("utf-8"),
+        "charts_head": charts.head,
+        "figures_left_out": charts.left_out,
         "policy": _policy(scripts),
         "scripts": scripts,
         "banners": warnings,
@@ -127,7 +134,7 @@ def _page(
         "overview": _overview(material),
         "overview_charts": charts.overview,
         "directions": _directions(material),
-        "sections": [{**vars(s), "fold_classes": s.fold_classes, "short": s.title.partition(":")[0],
+        "sections": [{**vars(s), "fold_classes": s.fold_classes, "short": _short(s),
                       "charts": charts.protocols.get(s.name, [])} for s in sections],
         "gallery": gallery,
         "gallery_protocols": list(dict.fromkeys(p.protocol for p in gallery.pictures)),
@@ -145,11 +152,9 @@ def _page(
             "numbers": {s.name: s.numbers for s in sections},
             "gallery": gallery.data(material.observers),
             "outcomes": OUTCOMES,
-            "charts": charts.specs,
-            "dark": charts.dark,
         }
     )
-    return page, (len(gallery.pictures), len(charts.specs), tuple(b.text for b in warnings))
+    return page, (len(gallery.pictures), charts.number, tuple(b.text for b in warnings))
 
 
 # --------------------------------------------------------------------------------------------------- safety
@@ -167,11 +172,6 @@ def json_for_script(data: Any) -> str:
     return text
 
 
-def _script(text: str) -> str:
-    """Return a script that can stand in a page: texts within it that would end its element are written differently."""
-    return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
-
-
 def _policy(scripts: Sequence[str]) -> str:
     """Return the content security policy: these scripts and no other, nothing from anywhere else."""
     hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
@@ -180,6 +180,40 @@ def _policy(scripts: Sequence[str]) -> str:
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
+
+
+def _colours() -> str:
+    """Return the colours that the page shares with the figures as variables, light and dark."""
+    meanings = {
+        "paper": theme.PAPER,
+        "ink": theme.INK,
+        "soft": theme.SOFT,
+        "line": theme.FAINT,
+        "neutral": theme.NEUTRAL,
+        "shape": theme.SHAPE,
+        "texture": theme.TEXTURE,
+        "people": theme.PEOPLE,
+    }
+    light = "color-scheme:light;" + "".join(f"--{name}:{colour};" for name, colour in {**meanings, **_LIGHT}.items())
+    shown = {**{name: theme.DARK.get(colour, colour) for name, colour in meanings.items()}, **_DARK}
+    dark = "color-scheme:dark;" + "".join(f"--{name}:{colour};" for name, colour in shown.items())
+    return (
+        f':root{{{light}}}\n:root[data-theme="dark"]{{{dark}}}\n'
+        f'@media (prefers-color-scheme: dark){{:root:not([data-theme="light"]){{{dark}}}}}\n'
+    )
+
+
+# Colours of the page alone; those of words on paper and panel have a contrast of at least 4.5.
+_LIGHT = {
+    **{"panel": "#f5f6f8", "link": "#0a58a5", "right": "#00795a", "wrong": "#a3335c"},
+    **{"shape-text": "#00609a", "texture-text": "#a84800", "shadow": "0 1px 2px rgb(0 0 0 / 8%)"},
+    **{"caution": "#fff5db", "caution-line": "#c98a00", "problem": "#fdeaea", "problem-line": "#c22f2f"},
+}
+_DARK = {
+    **{"panel": "#1f2329", "link": "#83bdf5", "right": "#45c39c", "wrong": "#ee86ac"},
+    **{"shape-text": "#7cc6f0", "texture-text": "#f5a86c", "shadow": "none"},
+    **{"caution": "#332a12", "caution-line": "#d7a52f", "problem": "#3a1c1e", "problem-line": "#ef7070"},
+}
 
 
 # --------------------------------------------------------------------------------------------------- the beginning
@@ -199,6 +233,12 @@ def _lede(material: Material) -> str:
     )
 
 
+def _short(section: Section) -> str:
+    """Return a title for the list of sections."""
+    first = section.title.partition(":")[0]
+    return first if len(first) <= SHORT else section.name.replace("_", " ").capitalize()
+
+
 def _day(stamp: str) -> str:
     try:
         moment = datetime.fromisoformat(stamp).astimezone(UTC)
@@ -215,7 +255,7 @@ def _overview(material: Material) -> Table:
         for o in material.observers
         if any(o in column.rows for column in columns.values())
     ]
-    return Table("overview", "Headlines of all protocols", ["observer", *columns], rows)
+    return Table("overview", "Headlines of all protocols", ["observer", *columns], rows, stacked=len(columns) > MANY)
 
 
 def _directions(material: Material) -> str:

@@ -9,7 +9,7 @@ from cuebench.protocols.headline import Column
 from cuebench.registry import protocols
 from cuebench.reports.html.material import Material, declared, headline, metric_of
 from cuebench.reports.html.tables import Table, all_numbers, class_table, headline_table
-from cuebench.reports.html.text import covers, has_interval
+from cuebench.reports.html.text import covers, has_interval, listed
 from cuebench.types import Citation
 from cuebench.words import Word, read_condition
 
@@ -29,7 +29,9 @@ class Section:
     """Heading → text: definition, denominator, chance, and what else explains the number."""
     caveats: tuple[str, ...] = ()
     notes: list[str] = field(default_factory=list)
-    """What holds for every number of the protocol."""
+    """What holds for the headline of every observer."""
+    single_notes: list[tuple[str, str]] = field(default_factory=list)
+    """A note of some observers → who they are."""
     skipped: list[str] = field(default_factory=list)
     """Observers that the protocol cannot be applied to, with the reason."""
     table: Table | None = None
@@ -56,8 +58,9 @@ def section(material: Material, name: str) -> Section:
         facts=_facts(name, column),
         caveats=tuple(metric.caveats) if column and (metric := metric_of(column.metric)) else (),
         notes=notes,
+        single_notes=_single_notes(column, notes),
         skipped=_skipped(material, name),
-        table=headline_table(material, column, notes) if column else None,
+        table=headline_table(material, column) if column else None,
         classes=class_table(material, column) if column else None,
         numbers=all_numbers(material, name),
         citation=part.citation if part else None,
@@ -102,6 +105,16 @@ def _shared_notes(column: Column | None) -> list[str]:
         return []
     notes = [row.note.split("; ") for row in column.rows.values()]
     return [note for note in dict.fromkeys(notes[0]) if note and all(note in others for others in notes)]
+
+
+def _single_notes(column: Column | None, shared: list[str]) -> list[tuple[str, str]]:
+    """Return the other notes, each once, with the observers that it is about."""
+    by_note: dict[str, list[str]] = {}
+    for observer, row in column.rows.items() if column else ():
+        for note in row.note.split("; "):
+            if note and note not in shared:
+                by_note.setdefault(note, []).append(observer)
+    return [(note, listed(observers)) for note, observers in by_note.items()]
 
 
 def _skipped(material: Material, name: str) -> list[str]:

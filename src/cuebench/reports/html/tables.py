@@ -47,6 +47,8 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     helps: dict[str, str] = field(default_factory=dict)
     """Column → what its number is."""
+    stacked: bool = False
+    """Bars stand below their numbers, so that many columns fit."""
 
     def numeric(self, position: int) -> bool:
         """Tell whether a column holds numbers."""
@@ -66,7 +68,7 @@ def count(number: int) -> Cell:
     return Cell(f"{number:,}", number)
 
 
-def headline_table(material: Material, column: Column, shared_notes: Sequence[str]) -> Table:
+def headline_table(material: Material, column: Column) -> Table:
     """Return the headline of a protocol with the other metrics of the same condition: a row for each observer."""
     rows = [s for s in material.numbers if s.protocol == column.protocol]
     here: dict[str, dict[str, Score]] = {}
@@ -74,22 +76,15 @@ def headline_table(material: Material, column: Column, shared_notes: Sequence[st
         if row.condition == column.condition:
             here.setdefault(row.observer, {})[row.metric] = row
     metrics = [column.metric, *(m for m in dict.fromkeys(m for r in here.values() for m in r) if m != column.metric)]
-    columns = ["observer", "kind", *(title(m) for m in metrics), "n", "excluded", "notes"]
+    columns = ["observer", "kind", title(column.metric), "n", "excluded", *(title(m) for m in metrics[1:])]
     lines = []
     for observer in (o for o in material.observers if o in here):
         by_metric = here[observer]
         main = by_metric.get(column.metric) or next(iter(by_metric.values()))
-        notes = [note for note in main.note.split("; ") if note and note not in shared_notes]
-        lines.append(
-            [
-                Cell(observer, observer),
-                Cell(material.kinds.get(observer, ""), material.kinds.get(observer, "")),
-                *(of_score(by_metric.get(m), bar=m == column.metric) for m in metrics),
-                count(main.n),
-                count(main.n_excluded),
-                Cell("; ".join(notes), "; ".join(notes), style="note"),
-            ]
-        )
+        kind = material.kinds.get(observer, "")
+        cells = [Cell(observer, observer), Cell(kind, kind), of_score(by_metric.get(column.metric), bar=True)]
+        cells += [count(main.n), count(main.n_excluded)]
+        lines.append([*cells, *(of_score(by_metric.get(m)) for m in metrics[1:])])
     return Table(
         f"headline-{column.protocol}",
         f"{title(column.metric)}{f' in {column.condition}' if column.condition else ''}, 95 % intervals",

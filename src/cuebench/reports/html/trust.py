@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from cuebench.errors import UserError
 from cuebench.protocols.base import NOT_MEASURED
 from cuebench.reports.html.material import Material, neutral
-from cuebench.reports.html.tables import Cell, Table, of_score, title
+from cuebench.reports.html.tables import Cell, Table, of_score
 from cuebench.reports.html.text import MEANINGS
 from cuebench.runs.results import read_table
 from cuebench.types import Score
@@ -83,11 +82,10 @@ def _intervals(material: Material, rows: list[Score], kinds: list[str]) -> Table
             if found is None:
                 continue
             any_row = next(iter(found.values()))
-            cells = [Cell(observer, observer), Cell(name, name), Cell(title(any_row.metric), any_row.metric)]
-            cells.append(Cell(f"{any_row.value:.3f}", any_row.value))
+            cells = [Cell(observer, observer), Cell(name, name), Cell(f"{any_row.value:.3f}", any_row.value)]
             lines.append([*cells, *(_interval(found.get(kind)) for kind in kinds)])
-    columns = ["observer", "protocol", "number", "value", *(kind.replace("_", " ") for kind in kinds)]
-    return Table("trust-intervals", "All 95 % intervals of each headline, sorted by their width", columns, lines)
+    columns = ["observer", "protocol", "value", *(kind.replace("_", " ") for kind in kinds)]
+    return Table("trust-intervals", "All 95 % intervals of each headline; a column is sorted by their width", columns, lines)
 
 
 def _interval(row: Score | None) -> Cell:
@@ -101,10 +99,9 @@ def _calibration(material: Material) -> list[Table]:
     tables = []
     for run in material.runs:
         for name in material.protocols:
-            try:
-                table = read_table(run.folder, name, CALIBRATION)
-            except UserError:  # most runs have none
+            if not (run.folder / "tables" / f"{name}.{CALIBRATION}.parquet").is_file():
                 continue
+            table = read_table(run.folder, name, CALIBRATION)
             rows = [[_cell(row[column]) for column in table.column_names] for row in table.to_pylist()]
             caption = f"Calibration of {name}"
             tables.append(Table(f"calibration-{len(tables)}", caption, list(table.column_names), rows))

@@ -1,4 +1,4 @@
-// The page's own behaviour: theme, tables (sort, filter, copy), all numbers, gallery, charts. No markup is ever made from
+// The page's own behaviour: theme, tables (sort, filter, copy), all numbers, gallery. No markup is ever made from
 // text: names of models, classes and files go into the page with textContent only.
 (() => {
   "use strict";
@@ -36,13 +36,12 @@
   } catch { /* as above */ }
   themeButton.hidden = false;
   showTheme();
-  const themeChanged = () => { showTheme(); document.dispatchEvent(new Event("themechange")); };
   themeButton.addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
     remember(root.dataset.theme);
-    themeChanged();
+    showTheme();
   });
-  system.addEventListener("change", themeChanged);
+  system.addEventListener("change", showTheme);
 
   // ---------------------------------------------------------------------------------------------- where we are
   const links = new Map(all(".toc a").map((a) => [a.hash.slice(1), a]));
@@ -278,30 +277,5 @@
     apply();
   }
 
-  // ---------------------------------------------------------------------------------------------- charts
-  // A chart is a still picture until it is scrolled into view; then it answers to the mouse and follows the theme.
-  const drawn = new Set();
-  const drawChart = async (figure) => {
-    const spec = data.charts[figure.dataset.chart], live = one(".live", figure), still = one(".still", figure);
-    try {
-      const options = { actions: false, renderer: "svg", ast: true, config: isDark() ? data.dark : {} };
-      live.hidden = false;
-      await window.vegaEmbed(live, structuredClone(spec), options);
-      if (still) still.hidden = true;
-      figure.dataset.drawn = "true";
-    } catch (error) {
-      live.hidden = true;
-      console.error(error);
-    }
-  };
-  if (window.vegaEmbed) {
-    const waiting = new IntersectionObserver((entries) => entries.forEach((entry) => {
-      if (!entry.isIntersecting || drawn.has(entry.target)) return;
-      drawn.add(entry.target);
-      drawChart(entry.target);
-    }), { rootMargin: "300px" });
-    all("[data-chart]").forEach((figure) => waiting.observe(figure));
-    document.addEventListener("themechange", () => drawn.forEach(drawChart));
-  }
   root.dataset.ready = "true";
 })();

@@ -104,10 +104,12 @@ def show_result(scores: Scores, *, quiet: bool, as_json: bool, report_to: str | 
         File of the report; empty: ``report.html`` in the run folder; None: no report, only the command is named.
     """
     from cuebench.cli._tables import print_scores
-    from cuebench.reports.html.report import report
 
-    out = scores.out
-    page = None if report_to is None else report(scores, report_to or out / "report.html").path
+    out, page = scores.out, None
+    if report_to is not None:
+        from cuebench.reports.html.report import report
+
+        page = report(scores, report_to or out / "report.html").path
     if as_json:
         made = {} if page is None else {"report": str(page)}
         rows = [asdict(row) for row in scores.rows]

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -109,10 +108,11 @@ def make_gallery(material: Material, images: int) -> Gallery:
     gallery = Gallery()
     if images <= 0:
         return gallery
+    rank = {name: i for i, name in enumerate(material.observers)}
     shown = [(run, name) for name in material.protocols for run in material.runs if first_jobs(run, name)]
     chosen = []
     for run, name in shown:
-        candidates = _candidates(run, name)
+        candidates = _candidates(run, name, rank)
         if candidates.answers:
             chosen.append((run, name, candidates))
         elif name not in {n for _, n, _ in chosen}:
@@ -137,9 +137,9 @@ class _Candidates:
     space: Space
 
 
-def _candidates(run: Run, protocol: str) -> _Candidates:
+def _candidates(run: Run, protocol: str, rank: Mapping[str, int]) -> _Candidates:
     """Read the answers to some stored files of the set that most observers saw, chosen by the seed."""
-    jobs = first_jobs(run, protocol)
+    jobs = sorted(first_jobs(run, protocol), key=lambda job: rank.get(run.named(job), len(rank)))
     record = run.scores.record
     sets = {name: read_stimuli(run.folder, name, record) for name in dict.fromkeys(job.stimuli for job in jobs)}
     votes = Counter(job.stimuli for job in jobs)

@@ -183,7 +183,7 @@ def _policy(scripts: Sequence[str]) -> str:
 
 
 def _colours() -> str:
-    """Return the colours that the page shares with the figures as variables, light and dark."""
+    """Return the colours that the page shares with the figures as variables, light and, on screens, dark."""
     meanings = {
         "paper": theme.PAPER,
         "ink": theme.INK,
@@ -198,8 +198,8 @@ def _colours() -> str:
     shown = {**{name: theme.DARK.get(colour, colour) for name, colour in meanings.items()}, **_DARK}
     dark = "color-scheme:dark;" + "".join(f"--{name}:{colour};" for name, colour in shown.items())
     return (
-        f':root{{{light}}}\n:root[data-theme="dark"]{{{dark}}}\n'
-        f'@media (prefers-color-scheme: dark){{:root:not([data-theme="light"]){{{dark}}}}}\n'
+        f':root{{{light}}}\n@media screen{{:root[data-theme="dark"]{{{dark}}}}}\n'
+        f'@media screen and (prefers-color-scheme: dark){{:root:not([data-theme="light"]){{{dark}}}}}\n'
     )
 
 

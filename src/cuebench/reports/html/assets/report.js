@@ -42,6 +42,8 @@
     showTheme();
   });
   system.addEventListener("change", showTheme);
+  // Paper is white: charts that were drawn for the dark are turned round by the style sheet.
+  addEventListener("beforeprint", () => root.toggleAttribute("data-drawn-dark", isDark()));
 
   // ---------------------------------------------------------------------------------------------- where we are
   const links = new Map(all(".toc a").map((a) => [a.hash.slice(1), a]));
@@ -131,8 +133,9 @@
         if (node) return node;
         node = make("tr");
         cells.forEach((cell, i) => {
-          const td = make(i === 0 ? "th" : "td", cell.text, i === 7 ? "note" : typeof cell.value === "number" ? "number" : "");
+          const td = make(i === 0 ? "th" : "td", cell.text, i === 7 ? "short" : typeof cell.value === "number" ? "number" : "");
           if (i === 0) td.scope = "row";
+          if (i === 7) td.title = cell.text;
           node.append(td);
         });
         return node;
@@ -217,10 +220,10 @@
     if (top.length) {
       const list = make("ol");
       for (const [name, share] of top) {
-        const item = make("li"), meter = make("meter");
-        meter.value = share;
-        meter.setAttribute("aria-hidden", "true");
-        item.append(make("span", name), meter, make("span", `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`));
+        const item = make("li"), track = make("span", "", "share"), part = make("i");
+        part.style.width = `${100 * share}%`;
+        track.append(part);
+        item.append(make("span", name), track, make("span", `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`));
         list.append(item);
       }
       box.append(list);

@@ -108,7 +108,7 @@ def _how_to_get(run: Run, protocol: str) -> str:
     if not (folder / "run.json").is_file():
         return f"make a run: cuebench run -p {protocol} … --out DIR"
     if protocol in RunRecord.read(folder).protocol_names():
-        return f"score it again (cuebench score {folder}); its notes say what could not be measured (cuebench report {folder})"
+        return f"score it again (cuebench score {folder}); its notes say what could not be measured"
     return f"add the protocol to the run: cuebench run -p {protocol} … --out {folder}"
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from PIL import Image
+
+from cuebench.arrays import Pixels
 from cuebench.errors import printable
 from cuebench.reports import theme
 from cuebench.reports.observers import Series
+from cuebench.reports.text import shorten
 from cuebench.reports.vega import alt, data
+from cuebench.stimuli.png import png_bytes
 
 MOST_WHISKERS = 10
 """Series in one panel up to which each number has its whiskers; with more they would hide the numbers."""
@@ -121,8 +127,8 @@ def curves(
         )
     tips = tooltip("name", "condition", value=".3f", low=".3f", high=".3f", n=",")
     layers.append(solid.mark_point(size=14 if many else 24).encode(shape=series.mark(legend=legend), tooltip=tips))
-    heading = alt.Title(title, fontSize=theme.SIZES["label"] + 0.5, anchor="start", frame="group", offset=4)
-    return alt.layer(*layers).properties(width=width, height=height, title=heading)
+    named = {"title": heading(title)} if title else {}
+    return alt.layer(*layers).properties(width=width, height=height, **named)
 
 
 def panels(charts: Sequence[Any], columns: int) -> Any:
@@ -147,3 +153,59 @@ def whiskers(series: Series, what: str) -> str:
         What the intervals are about: ``over images``, ``widest interval``.
     """
     return f"; whiskers: 95 %, {what}" if len(series.names) <= MOST_WHISKERS else "; intervals are in the table"
+
+
+def heading(text: str) -> Any:
+    """Return the title of one panel."""
+    return alt.Title(printable(text), fontSize=theme.SIZES["label"] + 0.5, anchor="start", frame="group", offset=4)
+
+
+def image_url(image: Pixels | Image.Image) -> str:
+    """Return a picture as a URL that holds its pixels."""
+    return "data:image/png;base64," + base64.b64encode(png_bytes(image)).decode()
+
+
+def pictures(urls: Sequence[str], names: Sequence[str], *, room: float, columns: int, names_below: bool = True) -> Any:
+    """Return square pictures in rows, each with a name below it.
+
+    Parameters
+    ----------
+    urls : sequence of str
+        From `image_url`.
+    names : sequence of str
+        One for each picture.
+    room : float
+        Width of all of them, in points.
+    columns : int
+        How many stand in a row.
+    names_below : bool
+        False: no names.
+    """
+    gap, below = 3.0, 9.0 if names_below else 0.0
+    columns = min(columns, len(urls))
+    side = (room + gap) / columns - gap
+    rows = [
+        {
+            "url": url,
+            "name": shorten(name, max(6, int(side / 3.4))),
+            "x": (k % columns) * (side + gap) + side / 2,
+            "y": (k // columns) * (side + gap + below) + side / 2,
+            "below": (k // columns) * (side + gap + below) + side + 6,
+        }
+        for k, (url, name) in enumerate(zip(urls, names))
+    ]
+    height = -(-len(urls) // columns) * (side + gap + below)
+    base = alt.Chart(table(rows)).encode(x=_exactly(alt.X, "x", room))
+    images = base.mark_image(width=side, height=side).encode(
+        y=_exactly(alt.Y, "y", height), url="url:N", tooltip=tooltip("name")
+    )
+    if not names_below:
+        return images.properties(width=room, height=height)
+    texts = base.mark_text(fontSize=6.5).encode(y=_exactly(alt.Y, "below", height), text="name:N")
+    return alt.layer(images, texts).properties(width=room, height=height)
+
+
+def _exactly(channel: Any, field: str, length: float) -> Any:
+    """Return a channel in which a field is a position in points from the left or the top."""
+    ends = [0, length] if channel is alt.X else [length, 0]
+    return channel(f"{field}:Q", axis=None, scale=alt.Scale(domain=ends, nice=False, zero=False))

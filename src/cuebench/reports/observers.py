@@ -1,7 +1,7 @@
 """Who stands in a figure: short names, and a colour and a mark that are the same in every figure of a run.
 
-People are black diamonds, one person is a small one; ideal observers have the colour of their cue; untrained networks are
-grey. Models get the colours and marks of the theme in the order of the run, also where a figure shows only some of them.
+People are black diamonds, one person is a small one; ideal observers have the colour of their cue; untrained networks
+are grey. Models get the colours and marks of the theme in the order of the run, also where a figure shows only some.
 """
 
 from __future__ import annotations

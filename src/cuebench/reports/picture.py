@@ -54,8 +54,8 @@ class Picture:
     --------
     >>> rows = [{"model": "a", "shape bias": 0.2}, {"model": "b", "shape bias": 0.7}]
     >>> def bars(room):
-    ...     from cuebench.reports.vega import alt
-    ...     return alt.Chart(alt.Data(values=rows)).mark_bar().encode(x="shape bias:Q", y="model:N").properties(width=room)
+    ...     from cuebench.reports.vega import alt, data
+    ...     return alt.Chart(data(rows)).mark_bar().encode(x="shape bias:Q", y="model:N").properties(width=room)
     >>> picture = Picture("Shape bias", bars, rows)
     >>> print(picture.csv())
     model,shape bias

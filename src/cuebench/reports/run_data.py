@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from cuebench.errors import UserError, did_you_mean
 from cuebench.options import Option
-from cuebench.protocols.headline import one_row_each
+from cuebench.protocols.headline import headline_of, one_row_each
 from cuebench.reports.observers import Observers
 from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_scores, read_table
@@ -93,7 +93,7 @@ def rows(run: Run, table: str, protocol: str = PROTOCOL) -> list[dict[str, Any]]
     name = f"{protocol}.{table}.parquet"
     having = [folder for folder in folders(run) if (folder / "tables" / name).is_file()]
     if not having:
-        raise UserError(f"{_named(run)} has no table {name}", _how_to_get(run, protocol))
+        raise UserError(f"{_named(run)} has no table {name}", how_to_get(run, protocol))
     return [record for folder in having for record in read_table(folder, protocol, table).to_pylist()]
 
 
@@ -121,7 +121,7 @@ def scores(run: Run, protocol: str, *metrics: str, kind: str = "widest", hint: s
     matches = [s for s in all_scores(run) if s.protocol == protocol and s.metric in metrics]
     if not matches:
         raise UserError(
-            f"{_named(run)} has no {' or '.join(metrics)} of protocol {protocol}", hint or _how_to_get(run, protocol)
+            f"{_named(run)} has no {' or '.join(metrics)} of protocol {protocol}", hint or how_to_get(run, protocol)
         )
     of_kind = [s for s in matches if s.ci_kind == kind]
     # Later rows of a number replace earlier ones: the row of the chosen kind, where there is one.
@@ -133,14 +133,27 @@ def _named(run: Run) -> str:
     return ", ".join(map(str, [run] if isinstance(run, str | Path) else run))
 
 
-def _how_to_get(run: Run, protocol: str) -> str:
+def how_to_get(run: Run, protocol: str) -> str:
     """Say how a run gets the results of a protocol; the same options again would change nothing where it has them."""
     folder = folders(run)[0]
     if not (folder / "run.json").is_file():
         return f"make a run: cuebench run -p {protocol} … --out DIR"
     if protocol in RunRecord.read(folder).protocol_names():
-        return f"score it again (cuebench score {folder}); its notes say what could not be measured (cuebench report {folder})"
+        return f"score it again (cuebench score {folder}); its notes say what could not be measured"
     return f"add the protocol to the run: cuebench run -p {protocol} … --out {folder}"
+
+
+def shape_protocols(numbers: Iterable[Score]) -> list[str]:
+    """Return the protocols among some scores whose headline means more shape where it is larger."""
+    present = dict.fromkeys(s.protocol for s in numbers if s.protocol)
+    return [name for name in present if _direction(name) == "shape"]
+
+
+def _direction(protocol: str) -> str:
+    try:
+        return headline_of(protocol).direction
+    except UserError:  # a protocol that is not installed here, and whose run did not keep its headline
+        return ""
 
 
 def choose_observer(names: Iterable[str], observer: str) -> str:

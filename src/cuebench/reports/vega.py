@@ -1,4 +1,4 @@
-"""Altair and vl-convert, imported when a figure is drawn: descriptions of charts to SVG, PNG and PDF, without a browser."""
+"""Altair and vl-convert, imported when a figure is drawn: from charts to SVG, PNG and PDF, without a browser."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DEFINED = re.compile(r"\b(clip|gradient)[_]?(\d+)\b")
 
 
 class _Lazy:
-    """A module that is imported when something of it is used; a missing one is an error of the user with its command."""
+    """A module that is imported when something of it is used; where it is missing, the error has the command."""
 
     def __init__(self, module: str) -> None:
         self._module = module
@@ -142,7 +142,7 @@ def _called(name: str, spec: Mapping[str, Any], **options: Any) -> Any:
 
 
 def bundle() -> str:
-    """Return the JavaScript of Vega, Vega-Lite and Vega-Embed; made by vl-convert once, then kept in the user's cache."""
+    """Return the JavaScript of Vega, Vega-Lite and Vega-Embed; vl-convert makes it once, the user's cache keeps it."""
     version = _convert.__version__
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cuebench"
     file = folder / f"vega-embed-{version}.js"

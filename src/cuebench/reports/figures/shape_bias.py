@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from cuebench.errors import UserError
-from cuebench.options import Option
 from cuebench.protocols.headline import headline_column
 from cuebench.reports.figures.base import Figure
-from cuebench.reports.marks import MOST_WHISKERS, table, tooltip
-from cuebench.reports.observers import Observers, Series
+from cuebench.reports.marks import MOST_WHISKERS, table, tooltip, whiskers
+from cuebench.reports.observers import Series
 from cuebench.reports.picture import Picture
 from cuebench.reports.run_data import PEOPLE, Run, all_scores, observers_of, rows, scores, shown_observers
 from cuebench.reports.text import words
@@ -54,22 +53,18 @@ def shape_bias(run: Run, *, people: str = "pooled") -> Picture:
         share = decided.get((record["observer"], label or ALL))
         records.append({**record, "class": words(label) if label else ALL, "decided": share})
     series = observers.series(shown)
-    whiskers = "" if len(shown) > MOST_WHISKERS else "; whiskers: 95 %, widest interval"
-    trials = (
-        f"{min(s.n for s in total):,}"
-        if len({s.n for s in total}) == 1
-        else (f"{min(s.n for s in total):,} to {max(s.n for s in total):,}")
-    )
-    lead = max(total, key=lambda s: s.value)
+    least, most = min(s.n for s in total), max(s.n for s in total)
+    trials = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    low, *_, high = sorted(total, key=lambda s: s.value) * 2
     return Picture(
         "Shape or texture? Decisions class by class",
         lambda room: _chart(records, series, room),
         records,
-        f"Cue conflict, {among.replace('-', ' ')} decisions. A mark: one observer in one class of shapes; lines and last "
-        f"row: all classes ({trials} decided answers each{whiskers})",
-        f"Share of shape decisions of {len(shown)} observers in {len({s.condition for s in by_class})} classes. Highest "
-        f"over all classes: {observers.name(lead.observer)}, {lead.value:.2f}; lowest: "
-        f"{observers.name(min(total, key=lambda s: s.value).observer)}, {min(s.value for s in total):.2f}.",
+        "Cue conflict. A mark: the decisions of one observer in one class of shapes; lines and last row: all classes "
+        f"({trials} decided answers each){whiskers(series, 'widest interval')}",
+        f"Share of shape decisions of {len(shown)} observers in {len({s.condition for s in by_class})} classes. Over all "
+        f"classes, highest: {observers.name(high.observer)}, {high.value:.2f}; lowest: {observers.name(low.observer)}, "
+        f"{low.value:.2f}.",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
@@ -56,6 +57,7 @@ def correlate_columns(
     *,
     method: Method = "spearman",
     kinds: Sequence[str] = ("model",),
+    headlines: bool = False,
     seed: int = 0,
     resamples: int = 10_000,
 ) -> list[Pair]:
@@ -72,6 +74,8 @@ def correlate_columns(
         ``spearman``, ``pearson`` or ``kendall``.
     kinds : sequence of str
         As in ``score_columns``.
+    headlines : bool
+        Where a column is not named, it is every headline, not every column.
     seed, resamples : int
         Of the bootstrap over observers.
 
@@ -82,8 +86,9 @@ def correlate_columns(
         nothing, an error says so.
     """
     columns = score_columns(runs, kinds)
-    names = [[_column(wanted, columns)] if wanted else list(columns) for wanted in (x, y)]
-    candidates = combinations(columns, 2) if not (x or y) else ((a, b) for a in names[0] for b in names[1] if a != b)
+    usual = _headlines(columns) if headlines else list(columns)
+    names = [[_column(wanted, columns)] if wanted else usual for wanted in (x, y)]
+    candidates = combinations(usual, 2) if not (x or y) else ((a, b) for a in names[0] for b in names[1] if a != b)
     pairs = []
     for a, b in candidates:
         shared = [o for o in columns[a] if o in columns[b]]
@@ -93,10 +98,20 @@ def correlate_columns(
             pairs.append(Pair(a, b, result, tuple(shared)))
     if not pairs:
         raise UserError(
-            f"no two columns have {FEWEST} observers in common ({len(columns)} columns)",
-            "run more models, name several run folders, or count other kinds of observers too with --kind",
+            f"no two {'headlines' if headlines else 'columns'} have {FEWEST} observers in common",
+            "run more models, name several run folders, count other kinds of observers too with --kind"
+            + (", or correlate all columns with --all" if headlines else ""),
         )
     return pairs
+
+
+def _headlines(columns: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """Return the columns that are headlines, one for each protocol that has one."""
+    found = []
+    for protocol in dict.fromkeys(name.partition(":")[0] for name in columns):
+        with suppress(UserError):
+            found.append(_column(protocol, columns))
+    return found
 
 
 def _column(wanted: str, columns: Mapping[str, Mapping[str, float]]) -> str:

@@ -100,16 +100,18 @@ class Sums:
 
 
 class Variances(NamedTuple):
-    """Variance by kind of interval, number of clusters of each, and the degrees of freedom of the widest."""
+    """Variance by kind of interval, number of clusters of each, and the degrees of freedom."""
 
     by_kind: dict[IntervalKind, float]
     clusters: dict[IntervalKind, int]
     df: int
 
     @property
-    def widest(self) -> IntervalKind:
-        """The kind that makes the weakest claim."""
-        return max(self.by_kind, key=lambda kind: self.by_kind[kind])
+    def main(self) -> IntervalKind:
+        """The kind to quote: over both kinds of source where there are two, else the widest."""
+        if "two_way" in self.by_kind:
+            return "two_way"
+        return max(self.by_kind, key=lambda kind: self.by_kind[kind], default="images")
 
 
 def variances(psi: Floats, sources: Mapping[IntervalKind, Array], strata: int = 1) -> Variances:

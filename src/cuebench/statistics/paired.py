@@ -80,9 +80,9 @@ class Difference:
     note: str = ""
 
     @property
-    def widest(self) -> Interval | None:
-        """The interval that makes the weakest claim."""
-        return max(self.intervals, key=lambda i: i.width, default=None)
+    def interval(self) -> Interval | None:
+        """The interval to quote: over both kinds of source where there are two, else the widest."""
+        return next((i for i in self.intervals if i.kind == self.variances.main), None)
 
     def needed(self, comparisons: int = 1, level: float = 0.95) -> More:
         """Return what it would take to find this difference in four of five studies, if it is the true one.
@@ -101,7 +101,7 @@ class Difference:
             return More(math.inf, math.inf)
         wanted = t_quantile(self.variances.df, 1 - (1 - level) / comparisons) + float(ndtri(POWER))
         allowed = (self.value / wanted) ** 2
-        all_of_it = found[self.variances.widest]
+        all_of_it = found[self.variances.main]
         # What the images of one pair of sources differ by shrinks with more of them; the rest does not.
         noise = min(found["images"], all_of_it)
         left = allowed - (all_of_it - noise)
@@ -209,13 +209,13 @@ def sign_flip_p(
         kind: _flipped_variance(part, weight, names, code, signs, drawn, strata) for kind, names in everyone.items()
     }
     spread = {kind: v for kind, v in spread.items() if v is not None}
-    own = variances(difference, sources, strata).by_kind
-    if "two_way" in own:
+    own = variances(difference, sources, strata)
+    if own.main == "two_way":
         ways = spread["shape_sources"], spread["texture_sources"]
         flipped = np.maximum(np.maximum(*ways), sum(ways) - spread["images"])
     else:
         flipped = np.maximum.reduce(list(spread.values()))
-    observed = value**2 / max(own.values())
+    observed = value**2 / own.by_kind[own.main]
     with np.errstate(divide="ignore", invalid="ignore"):
         extreme = drawn**2 / flipped >= observed * (1 - 1e-9)
     hits = int(extreme.sum())

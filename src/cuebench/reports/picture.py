@@ -32,6 +32,14 @@ class Saved(NamedTuple):
     data: Path
 
 
+class _Fit(NamedTuple):
+    """A picture of one width: its specification, its drawing, and how much of the width is not plots."""
+
+    spec: dict[str, Any]
+    drawing: str
+    beside: float
+
+
 @dataclass(frozen=True)
 class Picture:
     """A chart, and everything that it is shown with.
@@ -69,7 +77,7 @@ class Picture:
     data: Sequence[Row] = field(repr=False)
     subtitle: str = ""
     alt: str = ""
-    _specs: dict[str, dict[str, Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _fits: dict[str, _Fit] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def description(self) -> str:
@@ -88,21 +96,30 @@ class Picture:
         """
         if width not in WIDTHS:
             raise UserError(f"unknown width {width!r}", f"choose one of {', '.join(WIDTHS)}")
-        if width not in self._specs:
-            self._specs[width] = self._fitted(WIDTHS[width])
-        spec = self._specs[width]
+        spec = self._fit(width).spec
         return spec if theme_name == "light" else theme.in_dark(spec)
 
-    def _fitted(self, width: float) -> dict[str, Any]:
+    def drawing(self, width: Width = "page") -> str:
+        """Return the picture as plain SVG, in its own units, for a page that scales it."""
+        return self._fit(width).drawing
+
+    def _fit(self, width: Width) -> _Fit:
         """Draw it until the whole, whose labels and legends nobody can measure before, has the width."""
-        room = width
+        if width in self._fits:
+            return self._fits[width]
+        whole = WIDTHS[width]
+        # What stands beside the plots is as wide in the other width, as a rule.
+        room = max([whole - fit.beside for fit in self._fits.values()] or [whole])
+        room = max(room, _NARROWEST)
         for _ in range(4):
-            spec = self.unfitted(room, width)
-            excess = vega.width_of_svg(vega.svg(spec)) - width
-            if abs(excess) <= 1 or room <= _NARROWEST:
+            spec = self.unfitted(room, whole)
+            drawing = vega.svg(spec)
+            excess = vega.width_of_svg(drawing) - whole
+            self._fits[width] = _Fit(spec, drawing, whole - room)
+            if abs(excess) <= 1 or (room <= _NARROWEST and excess > 0):
                 break
             room = max(room - excess, _NARROWEST)
-        return spec
+        return self._fits[width]
 
     def unfitted(self, room: float, width: float, *, validate: bool = False) -> dict[str, Any]:
         """Return the specification with plots of a width, below a title that is broken at another one."""
@@ -116,7 +133,7 @@ class Picture:
 
     def svg(self, width: Width = "page") -> str:
         """Return the picture as SVG; its size is given in points."""
-        text = vega.svg(self.spec(width))
+        text = self.drawing(width)
         for side in ("width", "height"):
             head, mark, rest = text.partition(f' {side}="')
             number, _, rest = rest.partition('"')

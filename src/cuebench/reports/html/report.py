@@ -16,13 +16,13 @@ from cuebench.files import write_atomic
 from cuebench.reports import theme
 from cuebench.reports.comparison import LARGER
 from cuebench.reports.html.banners import banners
-from cuebench.reports.html.charts import Charts, make_charts
+from cuebench.reports.html.charts import drawing
 from cuebench.reports.html.findings import findings
-from cuebench.reports.html.gallery import OUTCOMES, make_gallery
+from cuebench.reports.html.gallery import OUTCOMES, Gallery, make_gallery
 from cuebench.reports.html.material import Material, headline, read_runs
 from cuebench.reports.html.methods import methods
 from cuebench.reports.html.people import people_section
-from cuebench.reports.html.sections import Section, section
+from cuebench.reports.html.sections import section
 from cuebench.reports.html.tables import Cell, Table, of_score
 from cuebench.reports.html.text import counted, listed
 from cuebench.reports.html.trust import trust
@@ -30,8 +30,6 @@ from cuebench.runs.scores import Scores
 
 MANY = 3
 """Columns of the overview from which on bars stand below their numbers."""
-SHORT = 32
-"""Letters of a title in the list of sections, at most."""
 IMAGES = 100
 """Pictures of the gallery, unless another number is asked for."""
 _ASSETS = Path(__file__).parent / "assets"
@@ -85,11 +83,18 @@ def report(
         raise UserError(f"images must be 0 (no gallery) or more; got {images}")
     template = _template()
     material = read_runs(runs)
-    page, facts = _page(material, title, images, figures)
+    with drawing(material, wanted=figures) as begun:
+        gallery = make_gallery(material, images)
+        page = _page(material, gallery)
+        charts = begun.charts()
+    scripts = [(_ASSETS / "report.js").read_text("utf-8"), *charts.scripts]
+    data = template.render(
+        page, title=title or "Shape or texture?", charts=charts, scripts=scripts, policy=_policy(scripts)
+    ).encode("utf-8", "backslashreplace")
     target = Path(out).expanduser()
-    data = template.render(page).encode("utf-8", "backslashreplace")
     write_atomic(target, data)
-    return ReportFile(target, len(data), *facts)
+    warnings = tuple(banner.text for banner in page["banners"])
+    return ReportFile(target, len(data), len(gallery.pictures), charts.number, warnings)
 
 
 def _template() -> Any:
@@ -108,53 +113,37 @@ def _template() -> Any:
     return environment.get_template("report.html.jinja")
 
 
-def _page(
-    material: Material, title: str, images: int, with_figures: bool
-) -> tuple[dict[str, Any], tuple[int, int, tuple[str, ...]]]:
-    """Return everything that the template shows, and the facts of `ReportFile` behind the size."""
+def _page(material: Material, gallery: Gallery) -> dict[str, Any]:
+    """Return everything that the template shows, but for the figures and the scripts."""
     sections = [section(material, name) for name in material.protocols]
-    gallery = make_gallery(material, images)
-    charts = make_charts(material) if with_figures else Charts()
-    warnings = banners(material)
     outcomes = {a.outcome for p in gallery.pictures for a in p.answers.values()}
     answering = {o for p in gallery.pictures for o in p.answers}
-    scripts = [(_ASSETS / "report.js").read_text("utf-8"), *charts.scripts]
-    page = {
-        "title": title or "Shape or texture?",
+    data = {
+        "observers": [printable(o) for o in material.observers],
+        "numbers": {s.name: s.numbers for s in sections},
+        "gallery": gallery.data(material.observers),
+        "outcomes": OUTCOMES,
+    }
+    return {
         "about": _about(material),
         "lede": _lede(material),
         "version": __version__,
         "css": _colours() + (_ASSETS / "report.css").read_text("utf-8"),
-        "charts_head": charts.head,
-        "figures_left_out": charts.left_out,
-        "policy": _policy(scripts),
-        "scripts": scripts,
-        "banners": warnings,
+        "banners": banners(material),
         "findings": findings(material),
         "overview": _overview(material),
-        "overview_charts": charts.overview,
         "directions": _directions(material),
-        "sections": [{**vars(s), "fold_classes": s.fold_classes, "short": _short(s),
-                      "charts": charts.protocols.get(s.name, [])} for s in sections],
+        "sections": sections,
         "gallery": gallery,
         "gallery_protocols": list(dict.fromkeys(p.protocol for p in gallery.pictures)),
         "gallery_observers": [o for o in material.observers if o in answering],
         "gallery_outcomes": [(key, words) for key, words in OUTCOMES.items() if key in outcomes],
         "observers": material.observers,
         "people": people_section(material),
-        "people_charts": charts.people,
         "trust": trust(material),
         "methods": methods(material),
-    }  # fmt: skip
-    page["data"] = json_for_script(
-        {
-            "observers": [printable(o) for o in material.observers],
-            "numbers": {s.name: s.numbers for s in sections},
-            "gallery": gallery.data(material.observers),
-            "outcomes": OUTCOMES,
-        }
-    )
-    return page, (len(gallery.pictures), charts.number, tuple(b.text for b in warnings))
+        "data": json_for_script(data),
+    }
 
 
 # --------------------------------------------------------------------------------------------------- safety
@@ -231,12 +220,6 @@ def _lede(material: Material) -> str:
         f"{counted(len(material.observers), 'observer')} in {counted(len(material.protocols), 'protocol')}{when}. "
         "Every number stands with a 95 % interval, what it was divided by, and what was left out."
     )
-
-
-def _short(section: Section) -> str:
-    """Return a title for the list of sections."""
-    first = section.title.partition(":")[0]
-    return first if len(first) <= SHORT else section.name.replace("_", " ").capitalize()
 
 
 def _day(stamp: str) -> str:

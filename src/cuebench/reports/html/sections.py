@@ -13,6 +13,8 @@ from cuebench.reports.html.text import covers, has_interval, listed
 from cuebench.types import Citation
 from cuebench.words import Word, read_condition
 
+SHORT = 32
+"""Letters of a title in the list of sections, at most."""
 MANY_CLASSES = 40
 """Classes from which on their table is folded away."""
 
@@ -38,6 +40,12 @@ class Section:
     classes: Table | None = None
     numbers: dict[str, Any] = field(default_factory=dict)
     citation: Citation | None = None
+
+    @property
+    def short(self) -> str:
+        """A title for the list of sections."""
+        first = self.title.partition(":")[0]
+        return first if len(first) <= SHORT else self.name.replace("_", " ").capitalize()
 
     @property
     def fold_classes(self) -> bool:

@@ -76,7 +76,7 @@ def test_a_kind_with_one_source_is_left_out():
     assert variances(np.zeros(1), {}).by_kind == {}
 
 
-@pytest.mark.parametrize("sd_shape, sd_texture", [(0.0, 0.0), (0.8, 0.8), (0.0, 1.2)])
+@pytest.mark.parametrize(("sd_shape", "sd_texture"), [(0.0, 0.0), (0.8, 0.8), (0.0, 1.2)])
 def test_the_two_way_interval_holds_the_truth_as_often_as_it_says(design, sd_shape, sd_texture):
     rng = np.random.default_rng(3)
     expected = truth(0.25, np.hypot(sd_shape, sd_texture))

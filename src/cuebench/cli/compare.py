@@ -40,9 +40,9 @@ def command(
 ) -> None:
     """Compare observers on the same stimuli: who differs, by how much.
 
-    For the headline of each protocol. Differences are paired; their intervals hold for other sources (shapes, textures, classes), p comes from exchanging
-    two observers within whole sources, corrected by Holm for all pairs of a protocol. Observers that share a letter
-    cannot be told apart.
+    For the headline of each protocol. Differences are paired; their intervals hold for other sources (shapes, textures,
+    classes), p comes from exchanging two observers within whole sources, corrected by Holm for all pairs of a protocol.
+    Observers that share a letter cannot be told apart.
     """
     from cuebench.reports.comparison import compare_runs, write_pairs
 

@@ -38,11 +38,11 @@ def command(
     seed: Annotated[int, typer.Option(help="Of the p-values.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """Compare observers on the same stimuli: who differs, in the headline of each protocol.
+    """Compare observers on the same stimuli: who differs, by how much.
 
-    Differences are paired; their intervals hold for other sources (shapes, textures, classes), p comes from exchanging
-    two observers within whole sources, corrected by Holm for all pairs of a protocol. Observers that share a letter
-    cannot be told apart.
+    For the headline of each protocol. Differences are paired; their intervals hold for other sources (shapes, textures,
+    classes), p comes from exchanging two observers within whole sources, corrected by Holm for all pairs of a protocol.
+    Observers that share a letter cannot be told apart.
     """
     from cuebench.reports.comparison import compare_runs, write_pairs
 

@@ -20,19 +20,22 @@ MOST = 20
 def command(
     runs: Annotated[list[Path], typer.Argument(help="Run folders; the same name is the same observer in all of them.")],
     x: Annotated[
-        str, typer.Option(help="metric@condition, or a protocol for its headline; default: every headline.")
+        str, typer.Option(help="metric@condition, or a protocol for its headline; default: every column.")
     ] = "",
     y: Annotated[
-        str, typer.Option(help="metric@condition, or a protocol for its headline; default: every headline.")
+        str, typer.Option(help="metric@condition, or a protocol for its headline; default: every column.")
     ] = "",
-    everything: Annotated[bool, typer.Option("--all", help="Every column where none is named; every line.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="All columns where none is named; all lines.")] = False,
     method: Annotated[str, typer.Option(help="spearman, pearson or kendall.")] = "spearman",
     kind: Annotated[list[str] | None, typer.Option(help="Kind of observer; repeat. Default: model.")] = None,
     seed: Annotated[int, typer.Option(help="Of the bootstrap over observers.")] = 0,
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples.")] = 10_000,
     as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
 ) -> None:
-    """Correlate columns of scores over models, with intervals."""
+    """Correlate columns of scores over models, with intervals.
+
+    Without --x and --y: the headlines of the protocols.
+    """
     from cuebench.reports.correlate import correlate_columns
 
     pairs = correlate_columns(

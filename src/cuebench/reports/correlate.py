@@ -75,7 +75,7 @@ def correlate_columns(
     kinds : sequence of str
         As in ``score_columns``.
     headlines : bool
-        Where a column is not named, it is every headline, not every column.
+        Where no column is named, correlate the headlines of the protocols, not all columns.
     seed, resamples : int
         Of the bootstrap over observers.
 
@@ -86,8 +86,8 @@ def correlate_columns(
         nothing, an error says so.
     """
     columns = score_columns(runs, kinds)
-    usual = _headlines(columns) if headlines else list(columns)
-    names = [[_column(wanted, columns)] if wanted else usual for wanted in (x, y)]
+    names = [[_column(wanted, columns)] if wanted else list(columns) for wanted in (x, y)]
+    usual = _headlines(columns) if headlines else columns
     candidates = combinations(usual, 2) if not (x or y) else ((a, b) for a in names[0] for b in names[1] if a != b)
     pairs = []
     for a, b in candidates:
@@ -97,10 +97,11 @@ def correlate_columns(
             result = correlate(values[0], values[1], method, seed=seed, resamples=resamples)
             pairs.append(Pair(a, b, result, tuple(shared)))
     if not pairs:
+        what = "headlines" if headlines and not (x or y) else "columns"
         raise UserError(
-            f"no two {'headlines' if headlines else 'columns'} have {FEWEST} observers in common",
-            "run more models, name several run folders, count other kinds of observers too with --kind"
-            + (", or correlate all columns with --all" if headlines else ""),
+            f"no two {what} have {FEWEST} observers in common",
+            "run more models, name several run folders, or count other kinds of observers too with --kind"
+            + ("; --all correlates all columns" if what == "headlines" else ""),
         )
     return pairs
 

@@ -110,7 +110,12 @@ class Difference:
 
 
 def difference_intervals(value: float, found: Variances, *, level: float = 0.95) -> tuple[Interval, ...]:
-    """Return the intervals of a paired difference: the one place that decides how they are made."""
+    """Return the intervals of a paired difference: the one place that decides how they are made.
+
+    None where every image shows the same difference: what does not vary says nothing about other images.
+    """
+    if not found.by_kind or found.by_kind[found.main] < 1e-20:
+        return ()
     reach = t_quantile(found.df, level)
     return tuple(
         Interval(value - reach * math.sqrt(v), value + reach * math.sqrt(v), kind, level)
@@ -150,8 +155,7 @@ def paired(first: Sums, second: Sums, *, seed: int = 0, flips: int = FLIPS, leve
     found = variances(difference, sources, a.strata)
     by = min(found.clusters, key=lambda kind: found.clusters[kind], default="images")
     if not difference.any() and not value:
-        intervals = difference_intervals(0.0, found, level=level)
-        return Difference(a.value, b.value, 0.0, len(common), intervals, 1.0, by, found, "the same answers")
+        return Difference(a.value, b.value, 0.0, len(common), (), 1.0, by, found, "the same answers")
     p = sign_flip_p(difference, value, sources, by, strata=a.strata, seed=seed, flips=flips)
     return Difference(
         a.value, b.value, value, len(common), difference_intervals(value, found, level=level), p, by, found
@@ -215,9 +219,8 @@ def sign_flip_p(
         flipped = np.maximum(np.maximum(*ways), sum(ways) - spread["images"])
     else:
         flipped = np.maximum.reduce(list(spread.values()))
-    observed = value**2 / own.by_kind[own.main]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        extreme = drawn**2 / flipped >= observed * (1 - 1e-9)
+    # drawn²/flipped ≥ value²/own without a division: both variances can be 0.
+    extreme = drawn**2 * own.by_kind[own.main] >= value**2 * (flipped * (1 - 1e-9) - 1e-12 * value**2)
     hits = int(extreme.sum())
     return hits / len(drawn) if groups <= EXACT else (hits + 1) / (len(drawn) + 1)
 

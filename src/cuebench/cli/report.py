@@ -56,8 +56,8 @@ def command(
     """Print the scores of a run, headlines first, export them, or make a page to send: --out report.html.
 
     Every number is one row with its widest interval; scores.parquet in the run folder has all intervals.
-    The page is one file that needs no network: findings in sentences, figures, tables, stimuli with all answers, methods
-    and provenance.
+    The page is one file that needs no network: findings in sentences, figures, tables, stimuli with all answers,
+    methods and provenance.
     """
     import cuebench
     from cuebench.cli._tables import print_scores

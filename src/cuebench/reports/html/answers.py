@@ -35,7 +35,7 @@ class Answer(NamedTuple):
     outcome : str
         ``shape``, ``texture`` or ``other`` where the two cues are in conflict; else ``correct`` or ``wrong``; ``none``
         where there is no answer.
-    top : list of (str, float)
+    top : sequence of (str, float)
         The best classes of the observer's own label space with their probabilities; of people, how many gave each
         answer as a share.
     rank : int
@@ -46,7 +46,7 @@ class Answer(NamedTuple):
 
     decision: str
     outcome: str
-    top: list[tuple[str, float]] = []
+    top: Sequence[tuple[str, float]] = ()
     rank: int = 0
     people: int = 0
 
@@ -75,11 +75,20 @@ class Space(NamedTuple):
 
 
 def answers_of(
-    run: Run, job: JobRecord, stimuli: StimulusSet, wanted: Collection[str]
+    run: Run, job: JobRecord, stimuli: StimulusSet, wanted: Collection[str], *, brief: bool = False
 ) -> dict[str, Answer]:
     """Return stimulus → answer of one observer, for the wanted stimuli; only the files that hold them are read.
 
     Answers that are no classes (features, summaries of masks) give nothing, and so do stimuli without an answer.
+
+    Parameters
+    ----------
+    run, job, stimuli
+        Whose answers, to what.
+    wanted : collection of str
+        Ids of stimuli.
+    brief : bool
+        Decisions and outcomes only, without the best classes and ranks.
     """
     record = run.scores.record
     place = record.options.responses_in(run.folder) / job.folder
@@ -97,13 +106,13 @@ def answers_of(
         rows = np.array([i for i, p in enumerate(positions) if batch[int(p)].id in wanted], np.intp)
         if len(rows):
             shown = [batch[int(positions[i])] for i in rows]
-            found |= _answers({name: values[rows] for name, values in columns.items()}, shown, space)
+            found |= _answers({name: values[rows] for name, values in columns.items()}, shown, space, brief)
     return found
 
 
-def _answers(columns: Mapping[str, Array], shown: Sequence[Stimulus], space: Space) -> dict[str, Answer]:
+def _answers(columns: Mapping[str, Array], shown: Sequence[Stimulus], space: Space, brief: bool) -> dict[str, Answer]:
     if "logits" in columns and space.labels is not None:
-        return dict(zip((s.id for s in shown), _from_logits(columns["logits"], shown, space)))
+        return dict(zip((s.id for s in shown), _from_logits(columns["logits"], shown, space, brief)))
     if ANSWER in columns:
         names = _names(columns[ANSWER], space)
     elif "decisions" in columns:
@@ -117,20 +126,23 @@ def _answers(columns: Mapping[str, Array], shown: Sequence[Stimulus], space: Spa
     return {key: _from_names(words, known[key], space) for key, words in by_stimulus.items()}
 
 
-def _from_logits(logits: Array, shown: Sequence[Stimulus], space: Space) -> list[Answer]:
-    """Return the answer to each stimulus: its decision, the best classes of the whole space, the rank of the right one."""
+def _from_logits(logits: Array, shown: Sequence[Stimulus], space: Space, brief: bool) -> list[Answer]:
+    """Return the answer to each stimulus: decision, best classes of the whole space, rank of the right one."""
     assert space.labels is not None
     names = space.labels.names
+    first = [names[int(best)] for best in logits.argmax(axis=1)]
+    decided = first
+    if space.resolved is not None:
+        codes = full_space(logits, space.resolved) if space.whole else partial_space(logits, space.resolved)
+        decided = [space.resolved.names[c] if c != NONE else name for c, name in zip(codes, first)]
+    outcomes = [_outcome(decision, s, space) for decision, s in zip(decided, shown)]
+    if brief:
+        return [Answer(decision, outcome) for decision, outcome in zip(decided, outcomes)]
     probabilities = softmax(logits)
     best = np.argsort(-probabilities, axis=1, kind="stable")[:, :TOP]
     top = [[(names[j], float(p[j])) for j in row] for row, p in zip(best, probabilities)]
-    if space.resolved is None:
-        decided = [names[int(row[0])] for row in best]
-        return [Answer(d, _outcome(d, s, space), t) for d, s, t in zip(decided, shown, top)]
-    codes = full_space(logits, space.resolved) if space.whole else partial_space(logits, space.resolved)
-    decided = [space.resolved.names[c] if c != NONE else names[int(row[0])] for c, row in zip(codes, best)]
-    ranks = _ranks(logits, shown, space.resolved)
-    return [Answer(d, _outcome(d, s, space), t, r) for d, s, t, r in zip(decided, shown, top, ranks)]
+    ranks = _ranks(logits, shown, space.resolved) if space.resolved is not None else [0] * len(shown)
+    return [Answer(*parts) for parts in zip(decided, outcomes, top, ranks)]
 
 
 def _ranks(logits: Array, shown: Sequence[Stimulus], resolved: ResolvedMap) -> list[int]:

@@ -24,7 +24,7 @@ class Statement(NamedTuple):
     verdict: str
     style: str = "plain"
     begin: str = ""
-    entries: list[tuple[str, str]] = []
+    entries: Sequence[tuple[str, str]] = ()
     end: str = ""
 
     @property
@@ -170,5 +170,3 @@ def _low(row: Score) -> float:
 
 def _high(row: Score) -> float:
     return row.ci_high if has_interval(row) else row.value
-
-

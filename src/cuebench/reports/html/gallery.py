@@ -18,6 +18,7 @@ from cuebench.observers.baselines import RANDOM
 from cuebench.reports.html.answers import Answer, Space, answers_of, class_name, first_jobs
 from cuebench.reports.html.material import Material, Run
 from cuebench.reports.html.text import counted
+from cuebench.responses.job import JobRecord
 from cuebench.responses.store import batches
 from cuebench.runs.results import read_stimuli
 from cuebench.stimuli.render import decode, render
@@ -113,7 +114,7 @@ def make_gallery(material: Material, images: int) -> Gallery:
     chosen = []
     for run, name in shown:
         candidates = _candidates(run, name, rank)
-        if candidates.answers:
+        if candidates.jobs:
             chosen.append((run, name, candidates))
         elif name not in {n for _, n, _ in chosen}:
             gallery.remarks.append(f"{name}: its answers are not classes of single images; they are not shown here.")
@@ -129,11 +130,15 @@ def make_gallery(material: Material, images: int) -> Gallery:
 
 @dataclass(frozen=True)
 class _Candidates:
-    """Stimuli of a protocol that can be chosen, and the answers to them: observer → stimulus → answer."""
+    """Stimuli of a protocol that can be chosen, and what came of them.
+
+    ``outcomes`` has observer → stimulus → outcome, ``jobs`` the same observers with the stimuli that each was shown.
+    """
 
     stimuli: StimulusSet
     among: list[Stimulus]
-    answers: Mapping[str, Mapping[str, Answer]]
+    jobs: Mapping[str, tuple[JobRecord, StimulusSet]]
+    outcomes: Mapping[str, Mapping[str, str]]
     space: Space
 
 
@@ -149,18 +154,22 @@ def _candidates(run: Run, protocol: str, rank: Mapping[str, int]) -> _Candidates
     order = np.random.default_rng(record.options.seed).permutation(len(files))[:MOST_FILES]
     among = [s for position in sorted(order) for s in files[position]]
     ids = {s.id for s in among}
-    answers = {}
+    shown, outcomes = {}, {}
     for job in jobs:
-        if RANDOM not in job.observer and (found := answers_of(run, job, sets[job.stimuli], ids)):
-            answers[run.named(job)] = found
+        found = answers_of(run, job, sets[job.stimuli], ids, brief=True) if RANDOM not in job.observer else {}
+        if found:
+            shown[run.named(job)] = job, sets[job.stimuli]
+            outcomes[run.named(job)] = {key: answer.outcome for key, answer in found.items()}
     model = next((job for job in jobs if job.labels), jobs[0])
-    return _Candidates(sets[base], among, answers, Space.of(model, sets[base]))
+    return _Candidates(sets[base], among, shown, outcomes, Space.of(model, sets[base]))
 
 
 def _pictures(run: Run, protocol: str, candidates: _Candidates, number: int, seed: int) -> list[Picture]:
-    answers = candidates.answers
-    outcomes = {s.id: tuple(a[s.id].outcome if s.id in a else "" for a in answers.values()) for s in candidates.among}
+    by_observer = candidates.outcomes.values()
+    outcomes = {s.id: tuple(of.get(s.id, "") for of in by_observer) for s in candidates.among}
     stimuli = choose(candidates.among, outcomes, number, seed)
+    ids = {s.id for s in stimuli}
+    answers = {name: answers_of(run, job, shown, ids) for name, (job, shown) in candidates.jobs.items()}
     with ThreadPoolExecutor(4) as threads:  # Pillow leaves the interpreter to others while it decodes
         drawn = list(threads.map(lambda s: thumbnail(candidates.stimuli.root, s), stimuli))
     return [
@@ -243,5 +252,3 @@ def _missing(protocol: str, pictures: Iterable[Picture]) -> list[str]:
         return []
     number = counted(len(missing), "picture")
     return [f"{protocol}: {number} could not be drawn, only the answers are shown ({missing[0].problem})."]
-
-

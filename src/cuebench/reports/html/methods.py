@@ -39,7 +39,11 @@ def methods(material: Material) -> Methods:
     """Return methods and provenance of the runs."""
     cited = [(name, part.citation) for name in material.protocols if (part := declared(name))]
     return Methods(
-        paragraphs=[_observers(material), *(_protocol(material, name) for name in material.protocols), _scoring(material)],
+        paragraphs=[
+            _observers(material),
+            *(_protocol(material, name) for name in material.protocols),
+            _scoring(material),
+        ],
         citations=cited,
         commands=[repeat_command(run) for run in material.runs],
         tables=[_jobs(material), _stimuli(material)],
@@ -75,7 +79,11 @@ def _protocol(material: Material, name: str) -> str:
     shown = counted(int(first.get("count", 0)), "stimulus", "stimuli")
     if first.get("expected"):
         whole = first["count"] == first["expected"]
-        shown = f"all {first['expected']:,} stimuli" if whole else f"{first['count']:,} of the {first['expected']:,} stimuli"
+        shown = (
+            f"all {first['expected']:,} stimuli"
+            if whole
+            else f"{first['count']:,} of the {first['expected']:,} stimuli"
+        )
     title = part.title if part else name
     cite = f" ({short_citation(part.citation)})" if part else ""
     text = f"{title}{cite}: {shown} were shown."
@@ -149,10 +157,25 @@ def _jobs(material: Material) -> Table:
     for run in material.runs:
         for job in run.scores.record.jobs:
             name = run.named(job)
-            texts = [name, job.protocol, job.view, job.preprocess or "looks at no pixels", str(job.key.get("precision", ""))]
+            texts = [
+                name,
+                job.protocol,
+                job.view,
+                job.preprocess or "looks at no pixels",
+                str(job.key.get("precision", "")),
+            ]
             texts += [str(job.key.get("adapter", "")), str(job.key.get("weights", ""))[:16], "; ".join(job.notes)]
             rows.append([Cell(text, text, style="note" if i in (3, 7) else "") for i, text in enumerate(texts)])
-    columns = ["observer", "protocol", "view", "preprocessing", "precision", "adapter", "SHA-256 of the weights", "notes"]
+    columns = [
+        "observer",
+        "protocol",
+        "view",
+        "preprocessing",
+        "precision",
+        "adapter",
+        "SHA-256 of the weights",
+        "notes",
+    ]
     return Table("provenance-observers", "Observers: how they were shown the stimuli", columns, rows)
 
 
@@ -182,7 +205,8 @@ def _environment(run: Run) -> dict[str, str]:
     return {
         "Run": run.folder.resolve().name,
         "Time": f"{run.scores.record.started} to {run.scores.record.finished}",
-        "cuebench": written.cuebench + (f" (report made with {__version__})" if written.cuebench != __version__ else ""),
+        "cuebench": written.cuebench
+        + (f" (report made with {__version__})" if written.cuebench != __version__ else ""),
         "Python": str(written.environment.get("python", "")),
         "System": str(written.environment.get("platform", "")),
         "Packages": packages,

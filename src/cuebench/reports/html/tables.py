@@ -122,7 +122,12 @@ def all_numbers(material: Material, protocol: str) -> dict[str, Any]:
     return {
         **{f: list(numbered) for f, numbered in words.items()},
         "rows": [
-            [*(words[f][getattr(s, f)] for f in fields), *map(_rounded, (s.value, s.ci_low, s.ci_high)), s.n, s.n_excluded]
+            [
+                *(words[f][getattr(s, f)] for f in fields),
+                *map(_rounded, (s.value, s.ci_low, s.ci_high)),
+                s.n,
+                s.n_excluded,
+            ]
             for s in shown
         ],
         "total": len(rows),

@@ -61,7 +61,9 @@ def _ideal(material: Material, headlines: list[dict[str, Score]]) -> Table | Non
             measured = column[observer]
             cells = [Cell(observer, observer), Cell(measured.protocol, measured.protocol)]
             answers = ANSWERS.get(spec, "from the truth")
-            rows.append([*cells, Cell(answers, answers), of_score(measured, bar=True), Cell(f"{measured.n:,}", measured.n)])
+            rows.append(
+                [*cells, Cell(answers, answers), of_score(measured, bar=True), Cell(f"{measured.n:,}", measured.n)]
+            )
     if not rows:
         return None
     columns = ["observer", "protocol", "answers", "headline", "n"]
@@ -85,7 +87,9 @@ def _intervals(material: Material, rows: list[Score], kinds: list[str]) -> Table
             cells = [Cell(observer, observer), Cell(name, name), Cell(f"{any_row.value:.3f}", any_row.value)]
             lines.append([*cells, *(_interval(found.get(kind)) for kind in kinds)])
     columns = ["observer", "protocol", "value", *(kind.replace("_", " ") for kind in kinds)]
-    return Table("trust-intervals", "All 95 % intervals of each headline; a column is sorted by their width", columns, lines)
+    return Table(
+        "trust-intervals", "All 95 % intervals of each headline; a column is sorted by their width", columns, lines
+    )
 
 
 def _interval(row: Score | None) -> Cell:

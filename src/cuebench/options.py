@@ -19,7 +19,6 @@ import types
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
-from functools import cache
 from typing import Any, Literal, Union
 from urllib.parse import parse_qsl
 
@@ -236,10 +235,14 @@ def check_types(values: Mapping[str, Any], declared: type[Any], what: str = "") 
     return converted
 
 
-@cache
-def _type_hints(declared: type[Any]) -> dict[str, Any]:
-    """Return the types of the fields of a dataclass: read once, as thousands of rows are checked."""
-    return typing.get_type_hints(declared)
+def _type_hints(declared: Any) -> dict[str, Any]:
+    """Return the types of the fields of a dataclass: found out once, as thousands of rows are checked."""
+    if declared not in _HINTS:
+        _HINTS[declared] = typing.get_type_hints(declared)
+    return _HINTS[declared]
+
+
+_HINTS: dict[Any, dict[str, Any]] = {}
 
 
 class _WrongType(Exception):

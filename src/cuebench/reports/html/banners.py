@@ -54,8 +54,8 @@ def _of_protocol(material: Material, protocol: str) -> list[Banner]:
     shown = set(material.of_kind(column.rows, "model", "people", "person"))
     few = [row for o, row in column.rows.items() if o in shown and row.n < FEW_TRIALS]
     if few:
-        names = listed([f"{row.observer} ({row.n:,})" for row in few], 6)
-        found.append(Banner("caution", f"{protocol}: the headline rests on fewer than {FEW_TRIALS} trials of {names}."))
+        who = listed([f"{row.observer} ({row.n:,})" for row in few], 6)
+        found.append(Banner("caution", f"{protocol}: the headline rests on fewer than {FEW_TRIALS} trials of {who}."))
     undecided = {
         s.observer: s.value
         for s in rows

@@ -118,14 +118,26 @@ def make_gallery(material: Material, images: int) -> Gallery:
             chosen.append((run, name, candidates))
         elif name not in {n for _, n, _ in chosen}:
             gallery.remarks.append(f"{name}: its answers are not classes of single images; they are not shown here.")
-    left = images
-    for number, (run, name, candidates) in enumerate(chosen):
-        wanted = left // (len(chosen) - number)
+    quotas = share_out(images, [len(candidates.among) for _, _, candidates in chosen])
+    for (run, name, candidates), wanted in zip(chosen, quotas):
         pictures = _pictures(run, name, candidates, wanted, seed=run.scores.record.options.seed)
         gallery.pictures += pictures
-        left -= len(pictures)
         gallery.remarks += _missing(name, pictures)
     return gallery
+
+
+def share_out(total: int, available: Sequence[int]) -> list[int]:
+    """Share a number out evenly; what one cannot take goes to the others.
+
+    >>> share_out(10, [2, 100, 100])
+    [2, 4, 4]
+    """
+    shares = [0] * len(available)
+    order = sorted(range(len(available)), key=lambda i: available[i])
+    for number, i in enumerate(order):
+        shares[i] = min(available[i], total // (len(order) - number))
+        total -= shares[i]
+    return shares
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from cuebench._version import __version__
 from cuebench.reports.html.material import Material, Run, declared, metric_of
-from cuebench.reports.html.tables import Cell, Table
+from cuebench.reports.html.tables import Cell, Table, count, words
 from cuebench.reports.html.text import counted, listed
 from cuebench.runs.record import RunOptions, written_with
 from cuebench.types import Citation
@@ -39,11 +39,7 @@ def methods(material: Material) -> Methods:
     """Return methods and provenance of the runs."""
     cited = [(name, part.citation) for name in material.protocols if (part := declared(name))]
     return Methods(
-        paragraphs=[
-            _observers(material),
-            *(_protocol(material, name) for name in material.protocols),
-            _scoring(material),
-        ],
+        paragraphs=[_observers(material), *(_protocol(material, n) for n in material.protocols), _scoring(material)],
         citations=cited,
         commands=[repeat_command(run) for run in material.runs],
         tables=[_jobs(material), _stimuli(material)],
@@ -78,12 +74,8 @@ def _protocol(material: Material, name: str) -> str:
     first = max(sets.values(), key=lambda s: s.get("count", 0), default={})
     shown = counted(int(first.get("count", 0)), "stimulus", "stimuli")
     if first.get("expected"):
-        whole = first["count"] == first["expected"]
-        shown = (
-            f"all {first['expected']:,} stimuli"
-            if whole
-            else f"{first['count']:,} of the {first['expected']:,} stimuli"
-        )
+        number, of = first["count"], first["expected"]
+        shown = f"all {of:,} stimuli" if number == of else f"{number:,} of the {of:,} stimuli"
     title = part.title if part else name
     cite = f" ({short_citation(part.citation)})" if part else ""
     text = f"{title}{cite}: {shown} were shown."
@@ -156,26 +148,12 @@ def _jobs(material: Material) -> Table:
     rows = []
     for run in material.runs:
         for job in run.scores.record.jobs:
-            name = run.named(job)
-            texts = [
-                name,
-                job.protocol,
-                job.view,
-                job.preprocess or "looks at no pixels",
-                str(job.key.get("precision", "")),
-            ]
-            texts += [str(job.key.get("adapter", "")), str(job.key.get("weights", ""))[:16], "; ".join(job.notes)]
-            rows.append([Cell(text, text, style="note" if i in (3, 7) else "") for i, text in enumerate(texts)])
-    columns = [
-        "observer",
-        "protocol",
-        "view",
-        "preprocessing",
-        "precision",
-        "adapter",
-        "SHA-256 of the weights",
-        "notes",
-    ]
+            shown = job.preprocess or "looks at no pixels"
+            key = {name: str(job.key.get(name, "")) for name in ("precision", "adapter", "weights")}
+            cells = [words(run.named(job)), words(job.protocol), words(job.view), words(shown, "note")]
+            cells += [words(key["precision"]), words(key["adapter"]), words(key["weights"][:16])]
+            rows.append([*cells, words("; ".join(job.notes), "note")])
+    columns = ["observer", "protocol", "view", "preprocessing", "precision", "adapter", "SHA-256 of weights", "notes"]
     return Table("provenance-observers", "Observers: how they were shown the stimuli", columns, rows)
 
 
@@ -184,16 +162,10 @@ def _stimuli(material: Material) -> Table:
     for run in material.runs:
         for name, facts in run.scores.record.stimuli.items():
             expected = facts.get("expected") or 0
-            rows.append(
-                [
-                    Cell(name, name),
-                    Cell(str(facts.get("set", "")), str(facts.get("set", ""))),
-                    Cell(f"{facts.get('count', 0):,}", facts.get("count", 0)),
-                    Cell(f"{expected:,}" if expected else "–", expected or None),
-                    Cell("; ".join(facts.get("partial", [])), "; ".join(facts.get("partial", [])), style="note"),
-                    Cell(str(facts.get("fingerprint", ""))[:16], str(facts.get("fingerprint", ""))),
-                ]
-            )
+            why = words("; ".join(facts.get("partial", [])), "note")
+            cells = [words(name), words(str(facts.get("set", ""))), count(facts.get("count", 0))]
+            cells += [count(expected) if expected else Cell("–", None), why]
+            rows.append([*cells, words(str(facts.get("fingerprint", ""))[:16])])
     columns = ["manifest", "set", "stimuli", "published", "incomplete because", "SHA-256"]
     return Table("provenance-stimuli", "Stimuli: what was shown", columns, rows)
 
@@ -205,8 +177,8 @@ def _environment(run: Run) -> dict[str, str]:
     return {
         "Run": run.folder.resolve().name,
         "Time": f"{run.scores.record.started} to {run.scores.record.finished}",
-        "cuebench": written.cuebench
-        + (f" (report made with {__version__})" if written.cuebench != __version__ else ""),
+        "cuebench": written.cuebench,
+        "Report made with": __version__ if __version__ != written.cuebench else "",
         "Python": str(written.environment.get("python", "")),
         "System": str(written.environment.get("platform", "")),
         "Packages": packages,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from cuebench.protocols.headline import Column
 from cuebench.reports.html.material import PEOPLE, Material, headline
-from cuebench.reports.html.tables import Cell, Table, of_score, title
+from cuebench.reports.html.tables import Cell, Table, of_score, title, words
 from cuebench.reports.html.text import number
 from cuebench.types import Score
 
@@ -61,7 +61,7 @@ def _table(material: Material, column: Column, reference: float, models: list[st
         row = column.rows[observer]
         difference = row.value - reference
         cells = [
-            Cell(observer, observer),
+            words(observer),
             of_score(row, bar=True),
             Cell(f"{reference:.3f}", reference),
             Cell(f"{difference:+.3f}".replace("-", "−"), difference),
@@ -72,7 +72,7 @@ def _table(material: Material, column: Column, reference: float, models: list[st
         people = column.rows.get(among[0].observer)
         rows.append(
             [
-                Cell("people with each other", "people with each other"),
+                words("people with each other"),
                 of_score(people, bar=True),
                 Cell(f"{reference:.3f}", reference),
                 Cell("0", 0.0),

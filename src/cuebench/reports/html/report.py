@@ -23,7 +23,7 @@ from cuebench.reports.html.material import Material, headline, read_runs
 from cuebench.reports.html.methods import methods
 from cuebench.reports.html.people import people_section
 from cuebench.reports.html.sections import section
-from cuebench.reports.html.tables import Cell, Table, of_score
+from cuebench.reports.html.tables import Table, of_score, words
 from cuebench.reports.html.text import counted, listed
 from cuebench.reports.html.trust import trust
 from cuebench.runs.scores import Scores
@@ -234,7 +234,7 @@ def _overview(material: Material) -> Table:
     """Return the headlines: observers down, protocols across."""
     columns = {name: column for name in material.protocols if (column := material.headline(name))}
     rows = [
-        [Cell(o, o), *(of_score(column.rows.get(o), bar=True) for column in columns.values())]
+        [words(o), *(of_score(column.rows.get(o), bar=True) for column in columns.values())]
         for o in material.observers
         if any(o in column.rows for column in columns.values())
     ]

@@ -20,8 +20,8 @@ MOST_ROWS = 2000
 class Cell:
     """A text with the value behind it.
 
-    ``value`` is what the column is sorted by and what a CSV gets; ``low`` and ``high`` become columns of their own there.
-    ``bar`` draws the value and its interval on a scale from 0 to 1. ``style`` is a CSS class.
+    ``value`` is what the column is sorted by and what a CSV gets; ``low`` and ``high`` become columns of their own
+    there. ``bar`` draws the value and its interval on a scale from 0 to 1. ``style`` is a CSS class.
     """
 
     text: str
@@ -63,6 +63,11 @@ def of_score(row: Score | None, *, bar: bool = False) -> Cell:
     return Cell(number(row), row.value, low, high, bar=bar and 0 <= row.value <= 1)
 
 
+def words(text: str, style: str = "") -> Cell:
+    """Return the cell of a text."""
+    return Cell(text, text, style=style)
+
+
 def count(number: int) -> Cell:
     """Return the cell of a count."""
     return Cell(f"{number:,}", number)
@@ -82,7 +87,7 @@ def headline_table(material: Material, column: Column) -> Table:
         by_metric = here[observer]
         main = by_metric.get(column.metric) or next(iter(by_metric.values()))
         kind = material.kinds.get(observer, "")
-        cells = [Cell(observer, observer), Cell(kind, kind), of_score(by_metric.get(column.metric), bar=True)]
+        cells = [words(observer), words(kind), of_score(by_metric.get(column.metric), bar=True)]
         cells += [count(main.n), count(main.n_excluded)]
         lines.append([*cells, *(of_score(by_metric.get(m)) for m in metrics[1:])])
     return Table(
@@ -104,7 +109,7 @@ def class_table(material: Material, column: Column) -> Table | None:
     if not by_class:
         return None
     observers = [o for o in material.observers if any(o in rows for rows in by_class.values())]
-    rows = [[Cell(name, name), *(of_score(found.get(o)) for o in observers)] for name, found in by_class.items()]
+    rows = [[words(name), *(of_score(found.get(o)) for o in observers)] for name, found in by_class.items()]
     caption = f"{title(column.metric)} by class, 95 % intervals over images"
     return Table(f"classes-{column.protocol}", caption, ["class", *observers], rows)
 
@@ -118,20 +123,12 @@ def all_numbers(material: Material, protocol: str) -> dict[str, Any]:
     rows = [s for s in material.numbers if s.protocol == protocol]
     shown = sorted(rows, key=lambda s: s.condition.count("/"))[:MOST_ROWS]
     fields = ("observer", "condition", "metric", "ci_kind", "note")
-    words = {f: {text: i for i, text in enumerate(dict.fromkeys(getattr(s, f) for s in shown))} for f in fields}
-    return {
-        **{f: list(numbered) for f, numbered in words.items()},
-        "rows": [
-            [
-                *(words[f][getattr(s, f)] for f in fields),
-                *map(_rounded, (s.value, s.ci_low, s.ci_high)),
-                s.n,
-                s.n_excluded,
-            ]
-            for s in shown
-        ],
-        "total": len(rows),
-    }
+    texts = {f: {text: i for i, text in enumerate(dict.fromkeys(getattr(s, f) for s in shown))} for f in fields}
+    records = []
+    for s in shown:
+        numbered = [texts[f][getattr(s, f)] for f in fields]
+        records.append([*numbered, *map(_rounded, (s.value, s.ci_low, s.ci_high)), s.n, s.n_excluded])
+    return {**{f: list(numbers) for f, numbers in texts.items()}, "rows": records, "total": len(rows)}
 
 
 def title(metric: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from cuebench.protocols.base import NOT_MEASURED
 from cuebench.reports.html.material import Material, neutral
-from cuebench.reports.html.tables import Cell, Table, of_score
+from cuebench.reports.html.tables import Cell, Table, count, of_score, words
 from cuebench.reports.html.text import MEANINGS
 from cuebench.runs.results import read_table
 from cuebench.types import Score
@@ -59,11 +59,9 @@ def _ideal(material: Material, headlines: list[dict[str, Score]]) -> Table | Non
         for observer in material.of_kind(column, "ideal"):
             spec = observer.partition(":")[2].partition("?")[0].partition(" ")[0]
             measured = column[observer]
-            cells = [Cell(observer, observer), Cell(measured.protocol, measured.protocol)]
             answers = ANSWERS.get(spec, "from the truth")
-            rows.append(
-                [*cells, Cell(answers, answers), of_score(measured, bar=True), Cell(f"{measured.n:,}", measured.n)]
-            )
+            cells = [words(observer), words(measured.protocol), words(answers)]
+            rows.append([*cells, of_score(measured, bar=True), count(measured.n)])
     if not rows:
         return None
     columns = ["observer", "protocol", "answers", "headline", "n"]
@@ -84,12 +82,11 @@ def _intervals(material: Material, rows: list[Score], kinds: list[str]) -> Table
             if found is None:
                 continue
             any_row = next(iter(found.values()))
-            cells = [Cell(observer, observer), Cell(name, name), Cell(f"{any_row.value:.3f}", any_row.value)]
+            cells = [words(observer), words(name), Cell(f"{any_row.value:.3f}", any_row.value)]
             lines.append([*cells, *(_interval(found.get(kind)) for kind in kinds)])
     columns = ["observer", "protocol", "value", *(kind.replace("_", " ") for kind in kinds)]
-    return Table(
-        "trust-intervals", "All 95 % intervals of each headline; a column is sorted by their width", columns, lines
-    )
+    caption = "All 95 % intervals of each headline; a column is sorted by their width"
+    return Table("trust-intervals", caption, columns, lines)
 
 
 def _interval(row: Score | None) -> Cell:
@@ -100,7 +97,7 @@ def _interval(row: Score | None) -> Cell:
 
 
 def _calibration(material: Material) -> list[Table]:
-    tables = []
+    tables: list[Table] = []
     for run in material.runs:
         for name in material.protocols:
             if not (run.folder / "tables" / f"{name}.{CALIBRATION}.parquet").is_file():
@@ -114,5 +111,5 @@ def _calibration(material: Material) -> list[Table]:
 
 def _cell(value: Any) -> Cell:
     if isinstance(value, bool) or value is None or isinstance(value, str):
-        return Cell("–" if value is None else str(value), None if value is None else str(value))
-    return Cell(f"{value:,}" if isinstance(value, int) else f"{value:.3f}", float(value))
+        return Cell("–", None) if value is None else words(str(value))
+    return count(value) if isinstance(value, int) else Cell(f"{value:.3f}", float(value))

@@ -63,7 +63,7 @@
     constructor(box, columns, rows) {
       this.box = box; this.columns = columns; this.rows = rows; this.sorted = null; this.wanted = ""; this.limit = LIMIT;
       this.body = one("tbody", box); this.heads = all("thead th", box);
-      this.more = make("button", "", "more"); this.more.type = "button"; this.more.hidden = true;
+      this.more = make("button", "Show all rows", "more"); this.more.type = "button"; this.more.hidden = true;
       this.more.addEventListener("click", () => { this.limit = Infinity; this.show(); });
       box.append(this.more);
       this.heads.forEach((head, i) => one("button", head).addEventListener("click", () => this.sort(i)));

@@ -93,7 +93,7 @@ def _panel(by: str, records: Sequence[dict[str, Any]], room: float) -> Any:
             tooltip=tooltip("class", "texture", share=".0%", **{value: ".0%"}, n=","),
         )
     )
-    title = heading(f"By {by}: {len(classes):,} classes")
+    title = heading(f"By {by}: {len(classes):,} classes", room)
     return points.properties(width=room, height=min(130, 0.45 * room), title=title)
 
 

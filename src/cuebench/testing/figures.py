@@ -115,10 +115,9 @@ def _check_drawing(figure: Figure, source: Any, options: Mapping[str, Any], name
     again = _drawn(figure, source, options)
     same = again.csv() == picture.csv() and _unfitted(again) == _unfitted(picture)
     require(same, f"{label}: expected the same picture each time, got another one")
+    foreign = sorted(set(_addresses(_unfitted(picture))))
+    require(not foreign, f"{label}: expected no data from elsewhere, got {foreign}")
     for width in get_args(Width):
-        spec = picture.spec(width)
-        foreign = sorted(set(_addresses(spec)))
-        require(not foreign, f"{label}: expected no data from elsewhere, got {foreign}")
         _check_svg(picture.svg(width), WIDTHS[width], f"{label}, as wide as a {width}")
     _check_marks(picture.spec("column"), label)
     _check_png(picture.png("column", dpi=72), label)

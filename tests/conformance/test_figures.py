@@ -150,7 +150,10 @@ GOOD = Figure("chart", "A chart", chart, needs="nothing", options=OPTIONS)
 
 def empty_panel() -> Picture:
     """Draw bars beside nothing."""
-    return bars(more=[alt.Chart(table([{"name": "a", "value": None}])).mark_point().encode(x="value:Q", y="name:N")])
+    return bars(
+        more=[alt.Chart(table([{"name": "a", "value": None}])).mark_point().encode(x="value:Q").properties(width=20)],
+        room_used=0.6,
+    )
 
 
 def text_only() -> Picture:
@@ -223,7 +226,8 @@ def test_a_good_figure_passes_as_object_and_from_a_file(tmp_path):
         "from cuebench.reports.vega import alt, data\n"
         "ROWS = [{'x': 1}]\n"
         "def dot():\n    '''Draw a dot.'''\n"
-        "    return Picture('A dot', lambda room: alt.Chart(data(ROWS)).mark_point().encode(x='x:Q'), ROWS)\n"
+        "    chart = alt.Chart(data(ROWS)).mark_point().encode(x='x:Q')\n"
+        "    return Picture('A dot', lambda room: chart.properties(width=room), ROWS)\n"
         "MINE = Figure('dot', 'A dot', dot, needs='nothing')\n"
     )
     check_figure(f"python:{file}:MINE")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -22,6 +23,7 @@ from cuebench.testing.base import require
 from cuebench.testing.planted import IDEAL
 
 RESAMPLES = 200
+_UNDEFINED = re.compile(r' (?:x|y|x1|x2|y1|y2|cx|cy|r|d|width|height|transform)="[^"]*(?:NaN|Infinity|undefined)[^"]*"')
 
 
 def check_figure(
@@ -164,7 +166,8 @@ def _check_svg(svg: str, width: float, label: str) -> None:
     require(root.tag.endswith("svg"), f"{label}: expected an svg element, got {root.tag}")
     actual = vega.width_of_svg(svg)
     require(0 < actual <= width + 3, f"{label}: expected at most {width:g} points, got {actual:g}: use the given room")
-    require("NaN" not in svg, f"{label}: expected numbers as coordinates, got NaN")
+    undefined = _UNDEFINED.search(svg)
+    require(not undefined, f"{label}: expected numbers as coordinates, got {undefined[0][:60] if undefined else ''}")
 
 
 def _check_png(png: bytes, label: str) -> None:

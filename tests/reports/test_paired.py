@@ -25,7 +25,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = write_cue_conflict(root / "data", CLASSES, instances=4, size=8)
     common = {"data_root": data, "resamples": 100}
     cb.evaluate([SHAPE, MIXED, OTHER, TEXTURE], "cue_conflict", out=root / "one", **common)
-    cb.evaluate([MIXED], "cue_conflict", out=root / "two", seed=1, **common)
+    cb.evaluate([MIXED], "cue_conflict", out=root / "two", seed=2, **common)
     return root
 
 

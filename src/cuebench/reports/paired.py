@@ -202,7 +202,7 @@ def _numbered(sums: Mapping[str, Sums]) -> dict[str, Sums]:
     known: dict[str, Array] = {}
     kinds = {kind for s in sums.values() for kind in s.sources}
     for what in ("images", *kinds):
-        columns = [s.images if what == "images" else s.sources.get(what, s.images[:0]) for s in sums.values()]  # type: ignore[call-overload]
+        columns = [s.images if what == "images" else s.sources.get(what, s.images[:0]) for s in sums.values()]
         known[what] = np.unique(np.concatenate(columns)) if columns else np.zeros(0)
     return {
         name: replace(

@@ -193,8 +193,8 @@ class Scores(Sequence[Score]):
         """
         from cuebench.runs.trials import Trials
 
-        chosen = [(names,) if isinstance(names, str) else tuple(names) for names in (protocol, observer)]
-        return Trials(self.out, *chosen)
+        protocols, observers = ((n,) if isinstance(n, str) else tuple(n) for n in (protocol, observer))
+        return Trials(self.out, protocols, observers)
 
     # ------------------------------------------------------------------------------------------ tables
 

@@ -29,7 +29,7 @@ FLIPS = 9_999
 """Random assignments of signs behind a p-value."""
 EXACT = 13
 """Up to this many sources all assignments of signs are counted."""
-GROUPS = 2_000
+GROUPS = 500
 """Images without sources are put into this many groups at most, whose signs are exchanged together."""
 POWER = 0.8
 """Chance to find the observed difference, if it is the true one, that planned sizes are for."""
@@ -153,7 +153,7 @@ def paired(first: Sums, second: Sums, *, seed: int = 0, flips: int = FLIPS, leve
     if not math.isfinite(value):
         return Difference(a.value, b.value, value, len(common), (), math.nan, "images", nothing, "undefined")
     found = variances(difference, sources, a.strata)
-    by = min(found.clusters, key=lambda kind: found.clusters[kind], default="images")
+    by: IntervalKind = min(found.clusters, key=lambda kind: found.clusters[kind], default="images")
     if not difference.any() and not value:
         return Difference(a.value, b.value, 0.0, len(common), (), 1.0, by, found, "the same answers")
     p = sign_flip_p(difference, value, sources, by, strata=a.strata, seed=seed, flips=flips)
@@ -163,7 +163,8 @@ def paired(first: Sums, second: Sums, *, seed: int = 0, flips: int = FLIPS, leve
 
 
 def _by_image(sums: Sums, images: Array) -> Floats:
-    return np.bincount(np.searchsorted(images, sums.images), sums.influence(), len(images))
+    place = np.searchsorted(images, sums.images)
+    return np.asarray(np.bincount(place, sums.influence(), len(images)), np.float64)
 
 
 def sign_flip_p(
@@ -209,14 +210,15 @@ def sign_flip_p(
     part = difference + value * weight  # adds up to the difference
     drawn = signs @ np.bincount(code, part, groups)
     everyone: dict[IntervalKind, Array] = {"images": np.arange(n), **sources}
-    spread = {
-        kind: _flipped_variance(part, weight, names, code, signs, drawn, strata) for kind, names in everyone.items()
-    }
-    spread = {kind: v for kind, v in spread.items() if v is not None}
+    spread: dict[str, Floats] = {}
+    for kind, names in everyone.items():
+        of_kind = _flipped_variance(part, weight, names, code, signs, drawn, strata)
+        if of_kind is not None:
+            spread[kind] = of_kind
     own = variances(difference, sources, strata)
     if own.main == "two_way":
-        ways = spread["shape_sources"], spread["texture_sources"]
-        flipped = np.maximum(np.maximum(*ways), sum(ways) - spread["images"])
+        shape, texture = spread["shape_sources"], spread["texture_sources"]
+        flipped = np.maximum(np.maximum(shape, texture), shape + texture - spread["images"])
     else:
         flipped = np.maximum.reduce(list(spread.values()))
     # drawn²/flipped ≥ value²/own without a division: both variances can be 0.
@@ -251,9 +253,11 @@ def _flipped_variance(
     return scale * squares
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=2)
 def _signs(groups: int, seed: int, flips: int) -> Floats:
     """Return assignments of signs × groups: all of them where there are few groups, else random ones."""
     if groups <= EXACT:
-        return 1 - 2.0 * ((np.arange(1 << groups)[:, None] >> np.arange(groups)) & 1)
-    return 2.0 * child_generator(seed, "sign_flip").integers(0, 2, (flips, groups)) - 1
+        bits = (np.arange(1 << groups)[:, None] >> np.arange(groups)) & 1
+    else:
+        bits = child_generator(seed, "sign_flip").integers(0, 2, (flips, groups))
+    return np.asarray(1 - 2 * bits, np.float64)

@@ -116,6 +116,15 @@ def test_many_images_without_sources_are_exchanged_in_groups():
     assert paired(first, second).p > 0.01
 
 
+def test_the_difference_of_proportions_has_the_textbook_error():
+    rng = np.random.default_rng(11)
+    a, b = rng.random(800) < 0.6, rng.random(800) < 0.4
+    d = paired(*(Sums.of_ratio(Terms(x, np.ones(800)), np.arange(800)) for x in (a, b)))
+    each = a.astype(int) - b.astype(int)
+    half = 1.963 * each.std(ddof=1) / math.sqrt(800)
+    assert (d.interval.low, d.interval.high) == pytest.approx((each.mean() - half, each.mean() + half), abs=1e-5)
+
+
 def test_what_is_needed_is_enough():
     """Without sources, so many more images give the power that was asked for."""
     rng = np.random.default_rng(9)

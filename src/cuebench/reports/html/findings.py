@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from cuebench.protocols.headline import Column
@@ -46,8 +46,16 @@ class Finding(NamedTuple):
     uncertainty: str
 
 
-def findings(material: Material) -> list[Finding]:
-    """Return what each protocol says, for all that have a headline."""
+def findings(material: Material, paired: Mapping[str, str] | None = None) -> list[Finding]:
+    """Return what each protocol says, for all that have a headline.
+
+    Parameters
+    ----------
+    material : Material
+        The runs.
+    paired : mapping of str to str, optional
+        Protocol → what comparing observers on the same stimuli has shown, in a sentence.
+    """
     found = []
     for name in material.protocols:
         column = material.headline(name)
@@ -57,6 +65,8 @@ def findings(material: Material) -> list[Finding]:
         title = part.title if part else name
         measure = f"{metric.title if metric else column.metric}, {column.condition}" if column.condition else ""
         statements = _statements(material, column)
+        if statements and (sentence := (paired or {}).get(name)):
+            statements.append(Statement("pairs", end=sentence))
         if statements:
             found.append(Finding(name, title, measure, statements, _uncertainty(material, column)))
     return found
@@ -94,15 +104,11 @@ def _by_side(rows: Sequence[Score], middle: float) -> list[Statement]:
 
 
 def _in_order(rows: Sequence[Score]) -> Statement:
-    """Give values in order, and say whether the first can be told from the second by the intervals alone."""
+    """Give values in order; whether two differ is said of pairs."""
     ranked = list(reversed(rows))
     if len(ranked) == 1:
         return Statement("value", entries=_named(ranked), end=".")
-    first, second = ranked[:2]
-    end = "."
-    if has_interval(first) and has_interval(second) and first.ci_low <= second.ci_high:
-        end = ". The intervals of the first two overlap; whether they differ on the same images is a paired question."
-    return Statement("in order", begin="From the highest to the lowest: ", entries=_named(ranked), end=end)
+    return Statement("in order", begin="From the highest to the lowest: ", entries=_named(ranked), end=".")
 
 
 def _people(material: Material, column: Column, rows: Sequence[Score]) -> list[Statement]:

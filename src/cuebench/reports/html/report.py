@@ -21,6 +21,7 @@ from cuebench.reports.html.findings import findings
 from cuebench.reports.html.gallery import OUTCOMES, Gallery, make_gallery
 from cuebench.reports.html.material import Material, headline, read_runs
 from cuebench.reports.html.methods import methods
+from cuebench.reports.html.pairs import all_pairs
 from cuebench.reports.html.people import people_section
 from cuebench.reports.html.sections import section
 from cuebench.reports.html.tables import Table, of_score, words
@@ -118,6 +119,7 @@ def _page(material: Material, gallery: Gallery) -> dict[str, Any]:
     sections = [section(material, name) for name in material.protocols]
     outcomes = {a.outcome for p in gallery.pictures for a in p.answers.values()}
     answering = {o for p in gallery.pictures for o in p.answers}
+    pairs = all_pairs(material)
     data = {
         "observers": [printable(o) for o in material.observers],
         "numbers": {s.name: s.numbers for s in sections},
@@ -130,7 +132,8 @@ def _page(material: Material, gallery: Gallery) -> dict[str, Any]:
         "version": __version__,
         "css": _colours() + (_ASSETS / "report.css").read_text("utf-8"),
         "banners": banners(material),
-        "findings": findings(material),
+        "findings": findings(material, {name: found.sentence for name, found in pairs.items()}),
+        "pairs": pairs,
         "overview": _overview(material),
         "directions": _directions(material),
         "sections": sections,

@@ -157,6 +157,18 @@ def test_on_a_phone_nothing_sticks_out(page: Any) -> None:
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
 
 
+def test_charts_are_printed_light(page: Any) -> None:
+    page.emulate_media(color_scheme="dark")
+    figure = page.locator("figure.cuebench-chart").first
+    figure.scroll_into_view_if_needed()
+    page.wait_for_function("document.querySelector('.cuebench-chart .vega-embed svg')?.outerHTML.includes('#16191d')")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert "#16191d" not in figure.locator("div").first.inner_html()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    page.wait_for_function("document.querySelector('.cuebench-chart .vega-embed svg')?.outerHTML.includes('#16191d')")
+    assert page.evaluate("document.documentElement.dataset.theme") is None
+
+
 def test_every_control_has_a_name(page: Any) -> None:
     nameless = page.evaluate(
         """() => [...document.querySelectorAll('button, input, select, a[href]')].filter((e) =>

@@ -20,6 +20,8 @@ from cuebench.reports.run_data import reading_once
 
 OVERVIEW = ("profile", "sensitivity_plane", "intervals", "accuracy_vs_bias")
 """Figures of the overview, in this order; those that show several protocols and are named nowhere follow."""
+FIRST = ("shape_bias", "triplet_curves", "corruption_curves")
+"""Figures that their protocol is known for: they stand before its others."""
 PEOPLE = ("agreement_matrix",)
 """Figures of the section about people."""
 LEFT_OUT = frozenset({"decisions"})
@@ -123,7 +125,7 @@ def _fitting(protocols: Sequence[str]) -> list[str]:
     """Return the figures for these protocols, those of the overview first."""
     usable = dict(figures.usable())
     fitting = [n for n, f in usable.items() if f.needs == "run" and (not f.protocol or f.protocol in protocols)]
-    order = {name: i for i, name in enumerate(OVERVIEW)}
+    order = {name: i for i, name in enumerate((*OVERVIEW, *FIRST))}
     return sorted((n for n in fitting if n not in LEFT_OUT), key=lambda n: order.get(n, len(order)))
 
 

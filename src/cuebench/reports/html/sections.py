@@ -63,7 +63,7 @@ def section(material: Material, name: str) -> Section:
         title=part.title if part else name,
         version=rows[0].protocol_version,
         question=protocols.summary(name) if part else "This protocol is not installed here; its numbers were recorded.",
-        facts=_facts(name, column),
+        facts=_facts(material, name, column),
         caveats=tuple(metric.caveats) if column and (metric := metric_of(column.metric)) else (),
         notes=notes,
         single_notes=_single_notes(column, notes),
@@ -75,7 +75,7 @@ def section(material: Material, name: str) -> Section:
     )
 
 
-def _facts(name: str, column: Column | None) -> list[tuple[str, str]]:
+def _facts(material: Material, name: str, column: Column | None) -> list[tuple[str, str]]:
     """Return the definition of the headline, and what its condition and its intervals mean."""
     axis = headline(name)
     metric = metric_of(column.metric) if column else None
@@ -89,7 +89,7 @@ def _facts(name: str, column: Column | None) -> list[tuple[str, str]]:
         ("Condition", "; ".join(f"{text}: {meaning}" for text, meaning in conditions(name, column.condition))),
         ("Intervals", _intervals(column)),
     ]
-    if axis is not None and axis.human is not None:
+    if axis is not None and axis.human is not None and material.shows_published(name):
         facts.append(("People", f"{axis.human:.3f} ({axis.human_source})"))
     return [(heading, text) for heading, text in facts if text]
 

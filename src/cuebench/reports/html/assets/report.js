@@ -42,8 +42,20 @@
     showTheme();
   });
   system.addEventListener("change", showTheme);
-  // Paper is white: charts that were drawn for the dark are turned round by the style sheet.
-  addEventListener("beforeprint", () => root.toggleAttribute("data-drawn-dark", isDark()));
+  // Paper is white: for printing, charts that were drawn for the dark give way to the drawings of the file.
+  const stills = new Map(all("figure.cuebench-chart > div").map((div) => [div, [...div.childNodes]]));
+  let theme;
+  addEventListener("beforeprint", () => {
+    if (!isDark()) return;
+    theme = root.dataset.theme || "";
+    root.dataset.theme = "light";
+    stills.forEach((drawing, div) => div.replaceChildren(...drawing));
+  });
+  addEventListener("afterprint", () => {
+    if (theme === undefined) return;
+    if (theme) root.dataset.theme = theme; else delete root.dataset.theme;
+    theme = undefined;
+  });
 
   // ---------------------------------------------------------------------------------------------- where we are
   const links = new Map(all(".toc a").map((a) => [a.hash.slice(1), a]));

@@ -46,6 +46,7 @@
   const stills = new Map(all("figure.cuebench-chart > div").map((div) => [div, [...div.childNodes]]));
   let theme;
   addEventListener("beforeprint", () => {
+    all("details.notes").forEach((details) => { details.open = true; });
     if (!isDark()) return;
     theme = root.dataset.theme || "";
     root.dataset.theme = "light";

@@ -241,7 +241,8 @@ def _overview(material: Material) -> Table:
         for o in material.observers
         if any(o in column.rows for column in columns.values())
     ]
-    return Table("overview", "Headlines of all protocols", ["observer", *(name.replace("_", " ") for name in columns)], rows, stacked=len(columns) > MANY)
+    names = ["observer", *(name.replace("_", " ") for name in columns)]
+    return Table("overview", "Headlines of all protocols", names, rows, stacked=len(columns) > MANY)
 
 
 def _directions(material: Material) -> str:

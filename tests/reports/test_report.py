@@ -299,17 +299,6 @@ def test_words_have_enough_contrast(dark: bool) -> None:
 # ------------------------------------------------------------------------------------------------- figures, the verb
 
 
-@pytest.mark.slow
-def test_figures_that_fit_are_in_the_page(scores: Scores, tmp_path: Path) -> None:
-    made = cuebench.report(scores, tmp_path / "r.html", images=0)
-    assert made.figures >= 2
-    parsed = Page(made.path.read_text("utf-8"))
-    figures = [a for a in parsed.all("figure") if a.get("class") == "cuebench-chart"]
-    assert len(figures) == made.figures
-    ids = [a["id"] for _, a in parsed.elements if "id" in a]
-    assert len(ids) == len(set(ids))
-
-
 def invoke(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
     status = cli.invoke([str(word) for word in words])
     captured = capsys.readouterr()
@@ -350,7 +339,10 @@ def test_run_makes_its_report_at_once(tmp_path: Path, data_root: Path, capsys: p
     words = ["run", "-o", "ideal:shape", "-p", "cue_conflict", "--data-root", data_root, "--resamples", "100"]
     status, said, _ = invoke(capsys, *words, "--out", tmp_path / "a", "--report", "--workers", 0)
     assert status == 0
-    assert (tmp_path / "a" / "report.html").is_file()
+    parsed = Page((tmp_path / "a" / "report.html").read_text("utf-8"))
+    assert len([a for a in parsed.all("figure") if a.get("class") == "cuebench-chart"]) >= 2
+    ids = [a["id"] for _, a in parsed.elements if "id" in a]
+    assert len(ids) == len(set(ids))  # the drawings have clip paths of their own
     assert f"report: {tmp_path / 'a' / 'report.html'}" in said.replace("\n", "")
     _, said, _ = invoke(capsys, *words, "--out", tmp_path / "b")
     assert f"report: cuebench report {tmp_path / 'b'} --out report.html" in said.replace("\n", " ").replace("  ", " ")

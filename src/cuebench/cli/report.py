@@ -53,11 +53,11 @@ def command(
     figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Figures in an HTML report.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
 ) -> None:
-    """Print the scores of a run, headlines first, export them, or make a page to send: --out report.html.
+    """Print the scores of a run, export them, or make a page to send.
 
     Every number is one row with its widest interval; scores.parquet in the run folder has all intervals.
-    The page is one file that needs no network: findings in sentences, figures, tables, stimuli with all answers,
-    methods and provenance.
+    The page (--out report.html) is one file that needs no network: findings in sentences, figures, tables, stimuli with
+    all answers, methods and provenance.
     """
     import cuebench
     from cuebench.cli._tables import print_scores

@@ -143,6 +143,16 @@ def test_the_gallery_gives_the_answers_that_were_scored(scores: Scores) -> None:
     assert all(abs(sum(share for _, share in a.top) - 1) < 1e-9 for a in pooled)
 
 
+def test_answers_that_nobody_scored_are_not_shown(scores: Scores) -> None:
+    """Ideal observers give logits also where features were asked for."""
+    material = read_runs(scores)
+    jobs = [replace(job, needs=("features",)) for job in scores.record.jobs]
+    shown = make_gallery(Material((Run(replace(scores, record=replace(scores.record, jobs=jobs)), {}),)), 10)
+    assert shown.pictures == []
+    assert "cue_conflict: its answers are not classes of single images" in shown.remarks[0]
+    assert make_gallery(material, 10).remarks == []
+
+
 def test_probabilities_and_facts_of_a_picture(scores: Scores) -> None:
     (picture,) = [p for p in make_gallery(read_runs(scores), 1000).pictures if p.id == "cat1-dog1"]
     answer = picture.answers["ideal:texture"]

@@ -106,7 +106,9 @@ def answers_of(
         rows = np.array([i for i, p in enumerate(positions) if batch[int(p)].id in wanted], np.intp)
         if len(rows):
             shown = [batch[int(positions[i])] for i in rows]
-            found |= _answers({name: values[rows] for name, values in columns.items()}, shown, space, brief)
+            # An observer may have given more than it was asked for, which nobody scored.
+            asked = {name: values[rows] for name, values in columns.items() if name in (*job.needs, ANSWER)}
+            found |= _answers(asked, shown, space, brief)
     return found
 
 

@@ -113,7 +113,11 @@ def make_gallery(material: Material, images: int) -> Gallery:
     shown = [(run, name) for name in material.protocols for run in material.runs if first_jobs(run, name)]
     chosen = []
     for run, name in shown:
-        candidates = _candidates(run, name, rank)
+        try:
+            candidates = _candidates(run, name, rank)
+        except UserError as error:  # a damaged manifest: the scores were made before that, and are not concerned
+            gallery.remarks.append(f"{name}: {error.message}.")
+            continue
         if candidates.jobs:
             chosen.append((run, name, candidates))
         elif name not in {n for _, n, _ in chosen}:

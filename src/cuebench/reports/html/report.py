@@ -221,7 +221,7 @@ def _lede(material: Material) -> str:
     when = f", measured {_day(finished[-1])}" if finished else ""
     return (
         f"{counted(len(material.observers), 'observer')} in {counted(len(material.protocols), 'protocol')}{when}. "
-        "Every number stands with a 95 % interval, what it was divided by, and what was left out."
+        "Numbers stand with 95 % intervals, with what they were divided by and with what was left out."
     )
 
 

@@ -165,7 +165,10 @@ def _print_others(console: Console, protocol: str, rows: Sequence[Score], headli
     alone = [c for c in conditions if c != headline and c not in together]
     # A series with the headline among its members is the first thing to see after the headline itself.
     order = sorted(series, key=lambda name: (headline not in series[name].values(), name.count("/")))
-    tables = [*order, *sorted(alone, key=lambda c: c.count("/"))]
+    declared = declared_headline(protocol)
+    axes = {c for axis in (declared.plane or ()) for c in axis.conditions} if declared is not None else set()
+    first = [c for c in alone if c in axes]
+    tables = [*first, *order, *sorted((c for c in alone if c not in first), key=lambda c: c.count("/"))]
     shown = tables[: MOST - (headline is not None)]
     for name in shown:
         if name in series:

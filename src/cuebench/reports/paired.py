@@ -29,6 +29,8 @@ from cuebench.types import IntervalKind
 LEVEL = 0.95
 FAR = 30.0
 """From this many times as many images and sources on, a difference is called too small instead."""
+MANY = 1e6
+"""The same, for images that share no sources."""
 HARDLY = 4.0
 """Images of the same sources hardly help where it takes so many times as many of them as of new sources."""
 SOURCES: Mapping[IntervalKind, str] = {"shape_sources": "shapes", "texture_sources": "textures", "classes": "classes"}
@@ -90,6 +92,8 @@ class Pair:
     def advice(self) -> tuple[int, float]:
         """Further images of the same sources that would do; else how many times as many sources and images; 0: none."""
         more = self.needed
+        if not set(SOURCES) & set(self.difference.variances.clusters):
+            return (_round(more.images) if more.images < MANY else 0), 0.0
         if more.times > FAR:
             return 0, 0.0
         # Images of the same sources, unless that takes many times as many as images of new sources.

@@ -20,7 +20,7 @@ from cuebench import cli
 from cuebench.errors import UserError
 from cuebench.files import parquet_bytes
 from cuebench.reports import theme
-from cuebench.reports.html import report as report_module
+from cuebench.reports.html import page as page_module
 from cuebench.reports.html.findings import findings
 from cuebench.reports.html.gallery import choose, make_gallery
 from cuebench.reports.html.material import Material, Run, read_runs
@@ -296,7 +296,7 @@ def luminance(colour: str) -> float:
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_words_have_enough_contrast(dark: bool) -> None:
-    own = report_module._DARK if dark else report_module._LIGHT
+    own = page_module._DARK if dark else page_module._LIGHT
     shared = {"paper": theme.PAPER, "ink": theme.INK, "soft": theme.SOFT}
     colours = {**{k: theme.DARK[v] if dark else v for k, v in shared.items()}, **own}
     pairs = [(word, "paper") for word in ("ink", "soft", "link", "shape-text", "texture-text", "right", "wrong")]

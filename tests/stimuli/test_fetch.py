@@ -288,7 +288,7 @@ def test_dangerous_archives_are_refused_whole(server, tmp_path, data, problem):
 def test_tar_links_are_refused(tmp_path):
     import tarfile
 
-    from cuebench.stimuli._archive import unpack
+    from cuebench.stimuli.archive import unpack
 
     with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as file:
         info = tarfile.TarInfo("escape")
@@ -349,7 +349,7 @@ def test_parallel_fetches_do_not_share_unfinished_files(server, tmp_path):
 def test_damaged_archives_are_user_errors(tmp_path, kind, position):
     import tarfile
 
-    from cuebench.stimuli._archive import unpack
+    from cuebench.stimuli.archive import unpack
 
     if kind == "zip":
         data = bytearray(archive("cat/1.png", "dog/2.png"))
@@ -369,7 +369,7 @@ def test_damaged_archives_are_user_errors(tmp_path, kind, position):
 
 
 def test_a_member_that_unpacks_to_more_than_it_says_is_refused(tmp_path):
-    from cuebench.stimuli._archive import unpack
+    from cuebench.stimuli.archive import unpack
 
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("a.bin", bytes(10_000_000))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cuebench.errors import UserError
 from cuebench.processes import warn
@@ -146,6 +146,39 @@ def score_run(
     on_event : callable, optional
         Told of progress.
     """
+    scored = scores_of(folder, record, options, workers=workers, most_workers=most_workers, on_event=on_event)
+    scores = write_scores(folder, scored.rows, scored.tables)
+    remove_other_tables(folder, scored.tables, [*protocols, *record.protocol_names()])
+    manifests = {name: digest for name, digest in record.files.items() if name.startswith("stimuli/")}
+    record.files, record.scored, record.failures = {**manifests, **scores}, options.scoring(), scored.failures
+    if scored.unchecked:
+        notice = (
+            f"{scored.unchecked} files of answers have no checksum, as an earlier cuebench wrote them: "
+            "damage may go unseen"
+        )
+        record.notices = [n for n in record.notices if not n.endswith("damage may go unseen")] + [notice]
+    return scored.rows
+
+
+class Scored(NamedTuple):
+    """What the answers of a run give: rows, tables by name, who failed, and files of answers without a checksum."""
+
+    rows: list[Score]
+    tables: dict[str, Any]
+    failures: list[Failure]
+    unchecked: int
+
+
+def scores_of(
+    folder: Path,
+    record: RunRecord,
+    options: RunOptions,
+    *,
+    workers: int | None = None,
+    most_workers: int | None = None,
+    on_event: OnEvent | None = None,
+) -> Scored:
+    """Compute the scores of a run folder from its answers, and write nothing; see `score_run`."""
     values = parse_settings(record.protocol_names(), options.settings)
     scoring = _Scoring(folder, record, options, workers=workers, most=most_workers, tell=on_event or ignore)
     rows: list[Score] = []
@@ -157,17 +190,7 @@ def score_run(
             tables |= {f"{name}.{key}": table for key, table in tables_of.items()}
     rows += [_unmeasured(f, "not_applicable") for f in record.skipped]
     rows += [_unmeasured(f, "failed") for f in scoring.failures]
-    scores = write_scores(folder, rows, tables)
-    remove_other_tables(folder, tables, [*protocols, *record.protocol_names()])
-    manifests = {name: digest for name, digest in record.files.items() if name.startswith("stimuli/")}
-    record.files, record.scored, record.failures = {**manifests, **scores}, options.scoring(), scoring.failures
-    if scoring.unchecked:
-        notice = (
-            f"{scoring.unchecked} files of answers have no checksum, as an earlier cuebench wrote them: "
-            "damage may go unseen"
-        )
-        record.notices = [n for n in record.notices if not n.endswith("damage may go unseen")] + [notice]
-    return rows
+    return Scored(rows, tables, scoring.failures, scoring.unchecked)
 
 
 class _Scoring:

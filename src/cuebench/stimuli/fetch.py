@@ -21,8 +21,8 @@ from cuebench.errors import UserError, all_problems
 from cuebench.files import hash_file, write_error, write_json
 from cuebench.reading import read_json
 from cuebench.registry import datasets
-from cuebench.stimuli._archive import unpack
 from cuebench.stimuli._download import Refused, Unreachable, download
+from cuebench.stimuli.archive import unpack
 from cuebench.stimuli.datasets.base import Dataset, RemoteFile
 from cuebench.stimuli.made import MADE
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cuebench.reports.drawing import Drawing
 from PIL import Image
 
 from cuebench.cli import invoke

@@ -19,6 +19,7 @@ _PUBLIC = {
     "estimate_cost": "cuebench.runs.estimate",
     "Scores": "cuebench.runs.scores",
     "allow_code": "cuebench.registry",
+    "board": "cuebench.reports.board.site",
     "load": "cuebench.runs.scores",
     "merge": "cuebench.runs.merge",
     "report": "cuebench.reports.html.report",
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from cuebench.observers.preprocess import Preprocess
     from cuebench.observers.wrap import wrap
     from cuebench.registry import allow_code
+    from cuebench.reports.board.site import board
     from cuebench.reports.html.report import report
     from cuebench.runs.estimate import estimate_cost
     from cuebench.runs.evaluate import evaluate
@@ -66,6 +68,7 @@ __all__ = [
     "UserError",
     "__version__",
     "allow_code",
+    "board",
     "estimate_cost",
     "evaluate",
     "load",

@@ -44,8 +44,8 @@ from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_scores
 from cuebench.runs.score import score
 from cuebench.runs.scores import load
-from cuebench.stimuli.archive import unpack
 from cuebench.stimuli.apply_cue import _check_claim
+from cuebench.stimuli.archive import unpack
 from cuebench.stimuli.decomposition.classes import read_classes
 from cuebench.stimuli.fetch import _read_record
 from cuebench.stimuli.input_log import LOG, InputLog

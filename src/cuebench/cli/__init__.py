@@ -1,7 +1,8 @@
 """The command line: one file for each verb, each a thin call of one public function.
 
 A verb is a file ``cli/<verb>.py`` with a function ``command``; its docstring is the help. A verb with sub-commands has
-``COMMANDS`` (name → function) instead, and the docstring of the file is the help. Only the verb that is called is
+``COMMANDS`` (name → function) instead, and the docstring of the file is the help; ``DEFAULT`` is the one that is meant
+where none is named. Only the verb that is called is
 imported, so that ``cuebench --version`` and ``cuebench list`` answer at once.
 """
 
@@ -20,7 +21,7 @@ from typing import Any
 FOLDER = Path(__file__).parent
 GROUPS = {
     "Measure": ("demo", "run", "score", "merge", "texture-of"),
-    "Results": ("report", "trials", "compare", "correlate", "figure", "published"),
+    "Results": ("report", "trials", "compare", "correlate", "figure", "published", "board"),
     "Stimuli": ("make", "fetch", "cue", "data"),
     "Reference": ("list", "explain", "doctor"),
 }
@@ -127,6 +128,9 @@ def _call(arguments: list[str]) -> None:
         module = importlib.import_module(f"cuebench.cli.{verb.replace('-', '_')}")
         heading = next((heading for heading, members in GROUPS.items() if verb in members), "Other")
         if hasattr(module, "COMMANDS"):
+            if words[1:] and words[1] not in module.COMMANDS and hasattr(module, "DEFAULT"):
+                arguments = [verb, module.DEFAULT, *arguments[arguments.index(verb) + 1 :]]
+                words = [verb, module.DEFAULT, *words[1:]]
             app.add_typer(_sub_commands(verb, module, words[1:], guard), name=verb, rich_help_panel=heading)
         else:
             app.command(verb, rich_help_panel=heading)(guard(module.command))

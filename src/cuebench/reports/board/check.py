@@ -148,7 +148,7 @@ def check_entry(entry: str | Path) -> Checked:
         result = Checked("", "", (printable(error.message),))
     except (MemoryError, KeyboardInterrupt):
         raise
-    except Exception as error:  # somebody else's files can be wrong in ways that nobody has thought of
+    except Exception as error:  # noqa: BLE001 - somebody else's files can be wrong in ways that nobody has thought of
         result = Checked("", "", (printable(f"cannot be checked: {type(error).__name__}: {error}"),))
     problems = tuple(text.replace(str(path), name) for text in result.problems)
     return replace(result, entry=name, sha256=found.sha256, problems=problems)
@@ -197,7 +197,7 @@ def _check_run(run: Path) -> Checked:
     return Checked("", "", *shown, models=tuple(models))
 
 
-# --------------------------------------------------------------------------------------------------- whole and undamaged
+# --------------------------------------------------------------------------------------------------- undamaged, whole
 
 
 def _of_record(run: Path, record: RunRecord) -> Iterable[str]:
@@ -274,7 +274,9 @@ def differences(recorded: Sequence[Score], computed: Sequence[Score]) -> list[st
     found += [f"the score {_named(key)} is missing" for key in second if key not in first]
     for key in (key for key in first if key in second):
         if wrong := [n for n in _COMPARED if not _equal(getattr(first[key], n), getattr(second[key], n))]:
-            values = ", ".join(f"{n} is {getattr(first[key], n):.10g}, not {getattr(second[key], n):.10g}" for n in wrong)
+            values = ", ".join(
+                f"{n} is {getattr(first[key], n):.10g}, not {getattr(second[key], n):.10g}" for n in wrong
+            )
             found.append(f"the score {_named(key)} does not follow from the answers: {values}")
     more = len(found) - MOST_LISTED
     return [*found[:MOST_LISTED], *([f"{more:,} more scores do not follow from the answers"] if more > 0 else [])]
@@ -329,9 +331,10 @@ def _model(
         settings = ", ".join(f"{k}={v}" for k, v in sorted(changed.items()))
         truth, pixels = _hash(map(_truth, stimuli)), _hash(map(_pixels, stimuli))
         shown.append(Shown(name, protocol.version, truth, pixels, sum(map(len, stimuli)), settings))
-    identity = sorted((job.protocol, job.stimuli, dict(sorted(job.key.items()))) for job in jobs)
+    # Weights and label space are the model; other protocols or views of it are found under the same link.
+    identity = sorted({f"{job.key.get('weights')} {job.key.get('labels')}" for job in jobs})
     return Model(
-        slug(observer, [repr(item) for item in identity]),
+        slug(observer, identity),
         observer,
         _LAYERS.get(jobs[0].kind, "model"),
         about,

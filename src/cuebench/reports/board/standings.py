@@ -1,9 +1,9 @@
 """Rankings of a board: who is compared with whom, in which order, and who cannot be told apart.
 
-Observers are compared where they were shown the same stimuli with the same version and options of a protocol: a *track*.
-A rank is a range, from 1 + the number of models that are surely above to n − the number that are surely below. Surely
-means: the first ``TOP`` models of a track are compared in pairs on the same images, corrected for all pairs of them
-(Holm); for all others the 95 % intervals do not overlap, which is stricter.
+Observers are compared where they were shown the same stimuli with the same version and options of a protocol: a
+*track*. A rank is a range, from 1 + the number of models that are surely above to n − the number that are surely
+below. Surely means: the first ``TOP`` models of a track are compared in pairs on the same images, corrected for all
+pairs of them (Holm); for all others the 95 % intervals do not overlap, which is stricter.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from cuebench.arrays import Bools
 from cuebench.protocols.headline import Column, headline_column, headline_of
 from cuebench.registry import protocols
 from cuebench.reports.board.check import Model, Shown
-from cuebench.reports.paired import Paired, answers_of, compare_pairs
+from cuebench.reports.paired import answers_of, compare_pairs
 from cuebench.statistics.ranking import letters, rank_ranges, separable_by_intervals, tie_groups
 from cuebench.types import Direction, Score
 
@@ -30,8 +30,8 @@ TOP = 20
 RULE = (
     "A rank is a range: from one more than the number of models that are surely above, to the last place that is not "
     f"surely below. The first {TOP} models are compared in pairs on the same images, corrected for all of these pairs "
-    "(Holm); models that share a letter cannot be told apart. Other pairs count as different where their 95 % intervals "
-    "do not overlap, which is stricter."
+    "(Holm); models that share a letter cannot be told apart. Other pairs count as different where their 95 % "
+    "intervals do not overlap, which is stricter."
 )
 
 
@@ -56,6 +56,7 @@ class Track:
     condition: str
     direction: Direction
     standings: tuple[Standing, ...]
+    pairs: tuple[dict[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -64,7 +65,14 @@ class Track:
         return [s for s in self.standings if s.model.layer == "model"]
 
 
-Pairs = Callable[["TopOfTrack"], Paired]
+class Compared(NamedTuple):
+    """Pairs of models as flat records (``paired.Pair.row``), and what a reader must know of them."""
+
+    rows: list[dict[str, Any]]
+    notes: list[str]
+
+
+Pairs = Callable[["TopOfTrack"], Compared]
 """Compares the models at the head of a track; the site keeps what it has compared before."""
 
 
@@ -105,7 +113,7 @@ def _track(shown: Shown, members: Sequence[Model], pairs: Pairs) -> Track | None
         return None
     order = sorted(column.rows, key=lambda s: (-column.rows[s].value, s))
     ranked = [s for s in order if by_slug[s].layer == "model"]
-    places, notes = _places({s: by_slug[s] for s in ranked}, column, pairs)
+    places, compared = _places({s: by_slug[s] for s in ranked}, column, pairs)
     standings = [Standing(by_slug[s], column.rows[s], *places.get(s, (0, 0, ""))) for s in order]
     key = "|".join(str(v) for v in asdict(replace(shown, pixels="")).values()) + shown.pixels
     return Track(
@@ -116,30 +124,31 @@ def _track(shown: Shown, members: Sequence[Model], pairs: Pairs) -> Track | None
         column.condition,
         headline_of(shown.protocol).direction,
         tuple(standings),
-        notes,
+        tuple(compared.rows),
+        tuple(compared.notes),
     )
 
 
 def _places(
     ranked: Mapping[str, Model], column: Column, pairs: Pairs
-) -> tuple[dict[str, tuple[int, int, str]], tuple[str, ...]]:
-    """Return slug → best rank, worst rank and letters; and what a reader must know."""
+) -> tuple[dict[str, tuple[int, int, str]], Compared]:
+    """Return slug → best rank, worst rank and letters; and the pairs that were compared."""
     names = list(ranked)
     if not names:
-        return {}, ()
+        return {}, Compared([], [])
     rows = [column.rows[name] for name in names]
     separable = _by_intervals(rows)
     top = names[:TOP]
     compared = pairs(TopOfTrack({n: ranked[n] for n in top}, column._replace(rows={n: column.rows[n] for n in top})))
     index = {name: i for i, name in enumerate(names)}
-    for pair in compared.pairs:
-        i, j = index[pair.first], index[pair.second]
-        separable[i, j] = separable[j, i] = pair.separable
+    for pair in compared.rows:
+        i, j = index[pair["first"]], index[pair["second"]]
+        separable[i, j] = separable[j, i] = pair["separable"]
     values = [row.value for row in rows]
     ranges = rank_ranges(values, separable)
     head = tie_groups(values[: len(top)], separable[: len(top), : len(top)])
     ties = dict(zip(top, letters(head, len(top)))) if len(top) > 1 else {}
-    return {n: (r.best, r.worst, ties.get(n, "")) for n, r in zip(names, ranges)}, compared.notes
+    return {n: (r.best, r.worst, ties.get(n, "")) for n, r in zip(names, ranges)}, compared
 
 
 def _by_intervals(rows: Sequence[Score]) -> Bools:
@@ -150,7 +159,7 @@ def _by_intervals(rows: Sequence[Score]) -> Bools:
     return separable_by_intervals(np.where(known, low, -np.inf), np.where(known, high, np.inf))
 
 
-def compare_top(top: TopOfTrack, folder_of: Callable[[Model], AbstractContextManager[Path]]) -> Paired:
+def compare_top(top: TopOfTrack, folder_of: Callable[[Model], AbstractContextManager[Path]]) -> Compared:
     """Compare the models at the head of a track on the same images.
 
     Parameters
@@ -161,8 +170,9 @@ def compare_top(top: TopOfTrack, folder_of: Callable[[Model], AbstractContextMan
         Opens the run folder of a model.
     """
     if len(top.models) < 2:
-        return Paired()
+        return Compared([], [])
     with ExitStack() as stack:
         folders = {slug: str(stack.enter_context(folder_of(model))) for slug, model in top.models.items()}
         observers = {slug: (folders[slug], model.observer) for slug, model in top.models.items()}
-        return compare_pairs(answers_of(dict.fromkeys(folders.values())), top.column, observers)
+        found = compare_pairs(answers_of(dict.fromkeys(folders.values())), top.column, observers)
+    return Compared([pair.row() for pair in found.pairs], list(found.notes))

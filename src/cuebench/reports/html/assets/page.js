@@ -60,8 +60,8 @@ const cuebenchPage = (() => {
   // ---------------------------------------------------------------------------------------------- tables
   const LIMIT = 200; // rows that are in the page at once: more make it slow
   class Table {
-    constructor(box, columns, rows) {
-      this.box = box; this.columns = columns; this.rows = rows; this.sorted = null; this.wanted = ""; this.limit = LIMIT;
+    constructor(box, columns, rows, { keep = () => true, shown = () => {} } = {}) {
+      this.box = box; this.columns = columns; this.rows = rows; this.keep = keep; this.shown = shown; this.sorted = null; this.wanted = ""; this.limit = LIMIT;
       this.body = one("tbody", box); this.heads = all("thead th", box);
       this.more = make("button", "Show all rows", "more"); this.more.type = "button"; this.more.hidden = true;
       this.more.addEventListener("click", () => { this.limit = Infinity; this.show(); });
@@ -86,12 +86,13 @@ const cuebenchPage = (() => {
     }
     found() {
       const words = this.wanted.split(/\s+/).filter(Boolean);
-      return this.rows.filter((row) => words.every((word) => row.text.includes(word)));
+      return this.rows.filter((row) => this.keep(row) && words.every((word) => row.text.includes(word)));
     }
     show() {
       const found = this.found();
       this.body.replaceChildren(...found.slice(0, this.limit).map((row) => row.node()));
       this.more.hidden = found.length <= this.limit;
+      this.shown(found.length);
       this.more.textContent = `Show all ${found.length.toLocaleString("en")} rows`;
     }
   }

@@ -1,0 +1,163 @@
+"""Build a leaderboard: check all entries, rank them, and write a static site with its JSON API."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from cuebench.processes import ProcessPool
+from cuebench.reports.board.check import Checked, Model, check_entry
+from cuebench.reports.board.entries import find_entries, fingerprint, opened
+from cuebench.reports.board.folder import SiteFolder
+from cuebench.reports.board.pages import write_site
+from cuebench.reports.board.standings import Compared, TopOfTrack, Track, compare_top, make_tracks
+
+Progress = Callable[[int, int], None]
+FEW = 8
+"""Entries below which starting processes takes longer than it saves."""
+
+
+class Board(NamedTuple):
+    """What was built.
+
+    Parameters
+    ----------
+    path : Path
+        ``index.html`` of the site.
+    entries : tuple of Checked
+        All entries as they were checked, refused ones included.
+    tracks : tuple of Track
+        The rankings.
+    known : int
+        Entries that an earlier build had checked.
+    """
+
+    path: Path
+    entries: tuple[Checked, ...]
+    tracks: tuple[Track, ...]
+    known: int
+
+    @property
+    def refused(self) -> list[Checked]:
+        """The entries that are not on the board, with their problems."""
+        return [entry for entry in self.entries if not entry.accepted]
+
+    @property
+    def models(self) -> int:
+        """Number of observers on the board."""
+        return len({m.slug for entry in self.entries if entry.accepted for m in entry.models})
+
+
+def board(
+    entries: str | Path | Sequence[str | Path],
+    out: str | Path,
+    *,
+    title: str = "",
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Board:
+    """Write a static leaderboard site from run folders or submitted entries.
+
+    Every entry is scored again from its answers; one that is partial or damaged, or whose scores do not follow from its
+    answers, is refused and listed with the reason. No entry is changed.
+
+    Parameters
+    ----------
+    entries : path or sequence of paths
+        Run folders, archives of run folders, or folders of them.
+    out : path
+        Folder of the site: new, empty, or built before; then only new entries are checked.
+    title : str
+        Heading of the site.
+    workers : int, optional
+        Processes; 0: none but this one. Default: one for each core, where there is enough to do.
+    progress : callable, optional
+        Told how many entries of how many are checked.
+
+    Returns
+    -------
+    Board
+        What was accepted and refused, and the rankings.
+
+    Examples
+    --------
+    >>> cuebench.board(["runs/first", "submitted.zip"], "site")  # doctest: +SKIP
+    """
+    paths = find_entries([entries] if isinstance(entries, (str, Path)) else entries)
+    folder = SiteFolder(Path(out).expanduser())
+    results, known = _check_all(paths, folder, workers, progress or (lambda done, total: None))
+    checked = _without_repeats(results)
+    parts = [(path, model) for path, entry in zip(paths, checked) if entry.accepted for model in entry.models]
+    homes = {id(model): path for path, model in parts}
+    sha256 = {id(model): entry.sha256 for entry in checked for model in entry.models}
+
+    def home(model: Model) -> AbstractContextManager[Path]:
+        return opened(homes[id(model)])
+
+    def pairs(top: TopOfTrack) -> Compared:
+        who = [[slug, sha256[id(model)], model.observer] for slug, model in top.models.items()]
+        key = [top.column.protocol, top.column.metric, top.column.condition, who]
+        if (found := folder.remembered("pairs", key)) is not None:
+            return Compared(*found)
+        compared = compare_top(top, home)
+        folder.remember("pairs", key, compared)
+        return compared
+
+    tracks = make_tracks([model for _, model in parts], pairs)
+    index = write_site(folder, title or "Shape or texture?", checked, tracks)
+    folder.finish()
+    return Board(index, tuple(checked), tuple(tracks), known)
+
+
+def _check_all(
+    paths: Sequence[Path], folder: SiteFolder, workers: int | None, progress: Progress
+) -> tuple[list[Checked], int]:
+    """Check all entries in the order given; return them, and how many an earlier build had checked."""
+    results: dict[Path, Checked] = {}
+    for path in paths:
+        if (found := folder.checked(fingerprint(path).sha256)) is not None:
+            results[path] = replace(found, entry=path.name or path.resolve().name)
+    known = len(results)
+    missing = [path for path in paths if path not in results]
+    chosen = workers if workers is not None else (os.cpu_count() or 1) if len(missing) >= FEW else 0
+    for done, checked in enumerate(_checks(missing, min(chosen, len(missing))), known + 1):
+        results[missing[done - known - 1]] = checked
+        if checked.accepted:  # why one is refused may be gone the next time
+            folder.remember_check(checked)
+        progress(done, len(paths))
+    return [results[path] for path in paths], known
+
+
+def _checks(paths: Sequence[Path], workers: int) -> Iterator[Checked]:
+    with ProcessPool(workers) as pool:
+        futures: list[Future[Checked]] = []
+        for path in paths:
+            futures.append(pool.submit(check_entry, path))
+            if not workers:  # the work is done as it is submitted
+                yield futures.pop().result()
+        for future in futures:
+            yield future.result()
+
+
+def _without_repeats(results: Sequence[Checked]) -> list[Checked]:
+    """Refuse entries that measure what an earlier one has measured: the same model, protocol and stimuli."""
+    owners: dict[tuple[str, str, str, str], str] = {}
+    kept = []
+    for entry in results:
+        keys = {(m.slug, s.protocol, s.truth, s.settings): m.name for m in entry.models for s in m.shown}
+        repeated = [
+            f"{name}: the entry {owners[key]!r} has the same weights, protocol ({key[1]}) and stimuli"
+            for key, name in keys.items()
+            if key in owners and entry.accepted
+        ]
+        if repeated:
+            entry = replace(entry, problems=tuple(repeated))
+        elif entry.accepted:
+            owners |= dict.fromkeys(keys, entry.entry)
+        kept.append(entry)
+    return kept

@@ -3,7 +3,7 @@
     python -m benchmarks board                       100 entries
     python -m benchmarks.board --entries 2000        as large as a board should be; entries in --folder are used again
 
-The entries are real run folders, made through ``cuebench.evaluate``: planted observers with recorded answers to 1,280
+The entries are run folders, made through ``cuebench.evaluate``: planted observers with recorded answers to 1,280
 stimuli, as many as the published set of cue conflict has. Making them takes longer than the board.
 """
 
@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,10 @@ import numpy as np
 
 import cuebench
 from cuebench.labels import label_map
+from cuebench.responses.job import JobRecord
+from cuebench.runs.record import RunRecord
+from cuebench.runs.results import read_scores, write_scores
+from cuebench.types import Score
 
 CLASSES = tuple(label_map("in16").names)
 STIMULI = [
@@ -33,6 +38,8 @@ STIMULI = [
 ]
 """Shape, texture and name of 1,280 stimuli."""
 FAMILIES = ("CNN", "Transformer", "Hybrid", "MLP", "State space")
+AT_ONCE = 50
+"""Observers that are measured in one run before it is taken apart."""
 TRAINING = ("ImageNet-1k", "ImageNet-21k", "LAION-2B", "JFT-300M")
 
 
@@ -56,37 +63,67 @@ def write_entry(
     about : mapping, optional
         Content of ``entry.json``.
     """
-    rng = np.random.default_rng(seed)
-    folder.mkdir(parents=True, exist_ok=True)
-    answers = folder.with_suffix(".csv")
-    chance, other = rng.random(len(STIMULI)), rng.integers(0, len(CLASSES), len(STIMULI))
-    with answers.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["subject", "stimulus", "decision", "rt"])
-        for (shape, texture, stimulus), p, k in zip(STIMULI, chance, other):
-            decision = CLASSES[k] if p > 0.95 else shape if p < 0.95 * by_shape else texture
-            writer.writerow([name, stimulus, decision, rt])
-    cuebench.evaluate([f"recorded:{answers}"], ["cue_conflict"], out=folder, resamples=200, workers=0)
-    answers.unlink()
+    _evaluate(folder, {name: answers(by_shape, seed)}, rt)
     if about is not None:
         (folder / "entry.json").write_text(json.dumps({"format": 1, **about}))
     return folder
 
 
-def write_many(folder: Path, start: int, stop: int, step: int) -> None:
-    """Write numbered entries; those that are there are kept."""
-    for k in range(start, stop, step):
-        if (folder / f"entry{k:04d}" / "entry.json").is_file():
+def answers(by_shape: float, seed: int) -> list[str]:
+    """Return the decisions of a planted observer."""
+    rng = np.random.default_rng(seed)
+    chance, other = rng.random(len(STIMULI)), rng.integers(0, len(CLASSES), len(STIMULI))
+    return [
+        CLASSES[k] if p > 0.95 else shape if p < 0.95 * by_shape else texture
+        for (shape, texture, _), p, k in zip(STIMULI, chance, other)
+    ]
+
+
+def _evaluate(folder: Path, decisions: Mapping[str, list[str]], rt: str = "") -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder.with_suffix(".csv")
+    with file.open("w", newline="") as lines:
+        writer = csv.writer(lines)
+        writer.writerow(["subject", "stimulus", "decision", "rt"])
+        for name, given in decisions.items():
+            writer.writerows([name, stimulus, decision, rt] for (_, _, stimulus), decision in zip(STIMULI, given))
+    cuebench.evaluate([f"recorded:{file}"], ["cue_conflict"], out=folder, resamples=200, workers=0)
+    file.unlink()
+
+
+def write_many(folder: Path, start: int, stop: int) -> None:
+    """Write numbered entries, ``AT_ONCE`` in one run that is then taken apart: much faster than one run each."""
+    for first in range(start, stop, AT_ONCE):
+        numbers = range(first, min(first + AT_ONCE, stop))
+        if all((folder / f"entry{k:04d}" / "entry.json").is_file() for k in numbers):
             continue
-        rng = np.random.default_rng(k)
-        about = {
-            "family": FAMILIES[k % len(FAMILIES)],
-            "training_data": TRAINING[k % len(TRAINING)],
-            "parameters": int(10 ** rng.uniform(6, 9.5)),
-            "authors": f"group {k % 40}",
-            "date": f"2026-{1 + k % 12:02d}-{1 + k % 28:02d}",
-        }
-        write_entry(folder / f"entry{k:04d}", f"net-{k:04d}", float(rng.beta(2, 4)), seed=k, about=about)
+        run = folder.parent / f"run{first:04d}"
+        shutil.rmtree(run, ignore_errors=True)
+        bias = {k: float(np.random.default_rng(k).beta(2, 4)) for k in numbers}
+        _evaluate(run, {f"net-{k:04d}": answers(bias[k], k) for k in numbers})
+        record, rows = RunRecord.read(run), read_scores(run)
+        for job in record.jobs:
+            _take_out(run, record, job, [r for r in rows if r.observer == job.observer], folder)
+        shutil.rmtree(run)
+
+
+def _take_out(run: Path, record: RunRecord, job: JobRecord, rows: list[Score], folder: Path) -> None:
+    """Make an entry of one observer of a run."""
+    k = int(job.observer.rpartition("-")[2])
+    target = folder / f"entry{k:04d}"
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(run / "stimuli", target / "stimuli")
+    shutil.copytree(run / "responses" / job.folder, target / "responses" / job.folder)
+    stimuli = {name: digest for name, digest in record.files.items() if name.startswith("stimuli/")}
+    replace(record, jobs=[job], files={**stimuli, **write_scores(target, rows, {})}).write(target)
+    about = {
+        "family": FAMILIES[k % len(FAMILIES)],
+        "training_data": TRAINING[k % len(TRAINING)],
+        "parameters": int(10 ** np.random.default_rng(k).uniform(6, 9.5)),
+        "authors": f"group {k % 40}",
+        "date": f"2026-{1 + k % 12:02d}-{1 + k % 28:02d}",
+    }
+    (target / "entry.json").write_text(json.dumps({"format": 1, **about}))
 
 
 # ------------------------------------------------------------------------------------------------- measuring
@@ -108,7 +145,9 @@ def in_browser(index: Path) -> dict[str, float]:
       const search = (text) => timed(() => {{ box.value = text; box.dispatchEvent(new Event("input")); }});
       const sort = (i) => timed(() => document.querySelectorAll(".table.ranking thead button")[i].click());
       const filter = (v) => timed(() => {{
-        const s = document.querySelector("[name=family]"); s.value = v; s.dispatchEvent(new Event("change", {{bubbles: true}}));
+        const s = document.querySelector("[name=family]");
+        s.value = v;
+        s.dispatchEvent(new Event("change", {{bubbles: true}}));
       }});
       return {{
         search: Math.max(...["n", "net-1", "net-19", "19", "transformer", "imagenet 2026", ""].map(search)),
@@ -132,7 +171,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--entries", type=int, default=100)
     parser.add_argument("--folder", type=Path, help="where the entries and the site go, and stay")
-    parser.add_argument("--make", type=int, nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--make", type=int, nargs=2, help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments or [])
     if chosen.make:
         write_many(chosen.folder / "entries", *chosen.make)
@@ -143,7 +182,9 @@ def main(arguments: list[str] | None = None) -> None:
         cores = os.cpu_count() or 1
         command = [sys.executable, "-m", "benchmarks.board", "--folder", str(folder), "--make"]
         start = time.perf_counter()
-        makers = [subprocess.Popen([*command, str(i), str(chosen.entries), str(cores)]) for i in range(cores)]
+        share = -(-chosen.entries // cores)
+        parts = [(i * share, min((i + 1) * share, chosen.entries)) for i in range(cores)]
+        makers = [subprocess.Popen([*command, str(first), str(stop)]) for first, stop in parts]
         if any(maker.wait() for maker in makers):
             raise SystemExit("an entry could not be made")
         print(f"{chosen.entries:,} entries there after {time.perf_counter() - start:.0f} s")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,21 +12,7 @@ import cuebench
 from report_run import HOSTILE, make_run
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 CAPTURE = "navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); };"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """One browser for all tests of this file."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("needs a browser: apt-get install chromium")
-    api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

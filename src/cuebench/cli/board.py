@@ -35,6 +35,7 @@ def build(
     """
     from cuebench.cli._progress import progress_bar
     from cuebench.reports.board.site import board
+    from cuebench.reports.html.text import counted
 
     with progress_bar("checking entries", quiet=quiet or as_json) as progress:
         made = board(entries, out, title=title, workers=workers, progress=progress)
@@ -45,7 +46,12 @@ def build(
         print_json({"file": str(made.path), "entries": len(made.entries), **facts, "refused": refused})
     else:
         accepted = len(made.entries) - len(made.refused)
-        print(f"{made.path}: {made.models:,} models of {accepted:,} entries in {len(made.tracks)} rankings")
+        counts = (
+            counted(made.models, "model"),
+            counted(accepted, "entry", "entries"),
+            counted(len(made.tracks), "ranking"),
+        )
+        print("{}: {} of {} in {}".format(made.path, *counts))
         if made.known:
             print(f"  {made.known:,} entries were checked by an earlier build")
         for entry in made.refused:

@@ -180,7 +180,9 @@ def _check_run(run: Path) -> Checked:
     options = _scoring_options(record)
     scored = scores_of(run, record, options, workers=0)
     problems = [f"{f.observer}, {f.protocol}: {f.reason}" for f in scored.failures if f.details.get("scoring")]
-    problems += differences(read_scores(run), scored.rows)
+    recorded = read_scores(run)
+    if not problems:  # without some answers all that they give is missing
+        problems += differences(recorded, scored.rows)
     problems += _partial_rows(scored.rows)
     remarks = [f"{f.observer} was not measured: {f.reason}" for f in record.failures if not f.details.get("scoring")]
     if scored.unchecked:

@@ -208,7 +208,7 @@ def _standings_table(here: Sequence[tuple[Track, Standing]], tracks: Sequence[Tr
     ]
     helps = {"value": "; ".join(dict.fromkeys(m.formula for t, _ in here if (m := metric_of(t.metric))))}
     columns = ["ranking", "rank", "metric", "value", "n", "excluded"]
-    return Table("standings", "Where it stands, 95 % intervals", columns, rows, helps)
+    return Table("standings", "Headlines, with 95 % intervals", columns, rows, helps)
 
 
 def _pairs_by_slug(tracks: Sequence[Track]) -> dict[str, list[dict[str, Any]]]:

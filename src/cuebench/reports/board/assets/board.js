@@ -23,6 +23,7 @@
     svg.append(shape("circle", { cx: x(value), cy: 6, r: 3.6 }));
     return svg;
   };
+  const short = (text) => (text.length > 32 ? `${text.slice(0, 31)}…` : text);
   const millions = (n) => (n === null ? "" : n >= 1e9 ? `${(n / 1e9).toFixed(1)} B` : `${(n / 1e6).toFixed(n < 1e7 ? 1 : 0)} M`);
 
   // One row: what is shown and copied, what it is filtered by, and its element, which is made when it is first shown.
@@ -42,7 +43,8 @@
       if (tr) return tr;
       tr = make("tr", "", badge ? (r.layer.includes("people") ? "beside people" : "beside") : "");
       cells.forEach((cell, i) => {
-        const td = make(i === 1 ? "th" : "td", i === 1 && r.slug ? "" : cell.text, [0, 2, 4, 7].includes(i) ? "number" : "");
+        const style = [0, 2, 4, 7].includes(i) ? "number" : i === 8 ? "day" : "";
+        const td = make(i === 1 ? "th" : "td", i === 1 && r.slug ? "" : cell.text, style);
         if (i === 1) {
           td.scope = "row";
           if (r.slug) {
@@ -53,6 +55,7 @@
           if (badge) td.append(" ", make("span", badge, r.layer.includes("people") ? "layer people" : "layer"));
           if (r.source) td.title = r.source;
         }
+        if ((i === 5 || i === 6) && short(cell.text) !== cell.text) { td.textContent = short(cell.text); td.title = cell.text; }
         if (i === 2 && r.value >= 0 && r.value <= 1) td.append(bar(r.value, r.low, r.high));
         tr.append(td);
       });
@@ -76,6 +79,7 @@
   };
 
   // ---------------------------------------------------------------------------------------------- filters
+  const NAMES = ["ranking", "family", "training", "size"], BOXES = ["people", "published", "ideal"];
   const field = (name) => form.elements.namedItem(name);
   const chosen = (name) => field(name)?.value ?? "";
   const LAYER = { model: null, people: "people", "published people": "published", published: "published", ideal: "ideal" };
@@ -98,12 +102,15 @@
     const id = chosen("ranking");
     table.rows = [...rowsFor(id)];
     one(".caption", box).textContent = data.tracks[id].metric;
+    for (const name of BOXES) {
+      const n = table.rows.filter((row) => LAYER[row.layer] === name).length;
+      one(".count", field(name).parentNode).textContent = ` (${n})`;
+    }
     all(".track").forEach((p) => { p.hidden = p.dataset.track !== id; });
     table.heads.forEach((head, i) => head.setAttribute("aria-sort", i ? "none" : "ascending"));
   };
 
   // ---------------------------------------------------------------------------------------------- address
-  const NAMES = ["ranking", "family", "training", "size"], BOXES = ["people", "published", "ideal"];
   const usual = Object.fromEntries(BOXES.map((name) => [name, field(name).checked]));
   const write = () => {
     const state = new URLSearchParams();

@@ -119,6 +119,9 @@ def check_command(words: list[str], complete: bool) -> None:
     subs = _sub_commands(verb)
     if subs and not arguments and not complete:
         return
+    default = getattr(importlib.import_module(f"cuebench.cli.{verb.replace('-', '_')}"), "DEFAULT", "")
+    if default and arguments[0] not in subs:
+        arguments = [default, *arguments]
     assert not subs or arguments[0] in subs, f"cuebench {verb} has {', '.join(subs)}"
     sub = arguments.pop(0) if subs else ""
     parser = parser_of(verb, sub, complete=complete)

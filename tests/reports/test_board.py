@@ -25,7 +25,7 @@ from cuebench.errors import UserError
 from cuebench.reports.board import site as site_module
 from cuebench.reports.board import standings
 from cuebench.reports.board.check import check_entry, differences
-from cuebench.reports.board.entries import About, slug
+from cuebench.reports.board.entries import About, read_about, slug
 from cuebench.reports.board.pages import merged
 from cuebench.reports.board.papers import published
 from cuebench.reports.board.site import Board
@@ -211,6 +211,24 @@ def test_the_api_holds_what_the_pages_show(built: Board) -> None:
     value = next(s["value"] for s in model["scores"] if (s["metric"], s["condition"]) == ("shape_bias", "16-way"))
     assert value == standing["Low net"]["value"] == model["standings"][0]["value"]
     assert (built.path.parent / low["page"]).is_file()
+
+
+def test_the_documented_entry_file_is_read(tmp_path: Path) -> None:
+    (text,) = re.findall(r"```json\n(.*?)```", (REPOSITORY / "docs" / "board.md").read_text("utf-8"), re.DOTALL)
+    (tmp_path / "entry.json").write_text(text)
+    about = read_about(tmp_path, ["timm:resnet50"]).of("timm:resnet50")
+    assert {name: value for name, value in vars(about).items() if value} == {
+        name: value for name, value in json.loads(text).items() if name != "format"
+    }
+    both = {"format": 1, "family": "CNN", "observers": {"a": {"name": "A", "family": "MLP"}}}
+    (tmp_path / "entry.json").write_text(json.dumps(both))
+    known = read_about(tmp_path, ["a", "b"])
+    assert (known.of("a"), known.of("b")) == (About("A", "MLP"), About("", "CNN"))
+    (tmp_path / "entry.json").write_text(
+        json.dumps({**both, "name": "both", "observers": {"c": {"parameters": "many"}}})
+    )
+    with pytest.raises(UserError, match="3 problems"):
+        read_about(tmp_path, ["a", "b"])
 
 
 def test_links_are_permanent() -> None:

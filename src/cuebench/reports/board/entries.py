@@ -226,7 +226,7 @@ def slug(name: str, identity: Any) -> str:
     Examples
     --------
     >>> slug("timm:resnet50.a1_in1k", ["weights"])
-    'timm-resnet50-a1-in1k-90aca61a'
+    'timm-resnet50-a1-in1k-609c4787'
     """
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     words = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60].strip("-")

@@ -70,6 +70,7 @@ CALLS = {
 }
 REFUSED = {
     "balance": ["run"],
+    "board": ["image.png --out site", "check nothing"],
     "check-data": ["-p refined_bias --data-root data"],
     "data": ["balance run", "check refined_bias --data-root data", "check", "chek refined_bias"],
     "fetch": ["cue_conflict --data-root data --offline"],

@@ -1,4 +1,4 @@
-"""Build a leaderboard site from run folders or submitted entries (cuebench board ENTRIES… --out site), or check one."""
+"""Build a leaderboard site from runs, or check an entry for one."""
 
 from __future__ import annotations
 

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cuebench.reports.drawing import Drawing
 from PIL import Image
 
 from cuebench.cli import invoke

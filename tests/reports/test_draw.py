@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from cuebench.reports.drawing import Drawing
 
 from cuebench import cli
 from cuebench.errors import UserError

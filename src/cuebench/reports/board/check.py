@@ -176,7 +176,7 @@ def _check_run(run: Path) -> Checked:
         except UserError as error:
             problems.append(error.message)
     if problems:  # what is incomplete, damaged or of another version is not worth scoring
-        return Checked("", "", tuple(printable(text.replace(str(run), "the run")) for text in dict.fromkeys(problems)))
+        return Checked("", "", _shown(text.replace(str(run), "the run") for text in problems))
     options = _scoring_options(record)
     scored = scores_of(run, record, options, workers=0)
     problems = [f"{f.observer}, {f.protocol}: {f.reason}" for f in scored.failures if f.details.get("scoring")]
@@ -195,8 +195,11 @@ def _check_run(run: Path) -> Checked:
     ]
     if not models and not problems:
         problems.append("no observer of the run was measured")
-    shown = (tuple(printable(text) for text in dict.fromkeys(texts)) for texts in (problems, remarks))
-    return Checked("", "", *shown, models=tuple(models))
+    return Checked("", "", _shown(problems), _shown(remarks), tuple(models))
+
+
+def _shown(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(printable(text) for text in dict.fromkeys(texts))
 
 
 # --------------------------------------------------------------------------------------------------- undamaged, whole

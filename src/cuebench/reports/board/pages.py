@@ -22,6 +22,7 @@ from cuebench.reports.html.material import metric_of
 from cuebench.reports.html.page import ASSETS, colours, json_for_script, template
 from cuebench.reports.html.tables import Cell, Table, count, of_score, title, words
 from cuebench.reports.html.text import counted
+from cuebench.types import Score
 
 API = "api/v1"
 MOST_ROWS = 300
@@ -33,6 +34,7 @@ SIZES = ((10e6, "under 10 M"), (50e6, "10–50 M"), (200e6, "50–200 M"), (math
 LAYERS = {"model": "", "people": "people", "ideal": "ideal observer", "published": "published"}
 LAYERS["published people"] = "published people"
 _OWN = Path(__file__).parent / "assets"
+_COLUMNS = [name for name in Score.columns() if name != "observer"]
 
 
 def write_site(folder: SiteFolder, heading: str, entries: Sequence[Checked], tracks: Sequence[Track]) -> Path:
@@ -310,5 +312,5 @@ def _model_json(slug: str, found: Sequence[tuple[Checked, Model]], about: About)
         "layer": first.layer,
         **_known(about),
         "entries": [{"entry": e.entry, "sha256": e.sha256, **m.facts} for e, m in found],
-        "scores": [{k: v for k, v in asdict(row).items() if k != "observer"} for _, m in found for row in m.rows],
+        "scores": [{k: getattr(row, k) for k in _COLUMNS} for _, m in found for row in m.rows],
     }

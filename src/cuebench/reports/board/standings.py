@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,7 +60,7 @@ class Track:
     pairs: tuple[dict[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def models(self) -> list[Standing]:
         """Those that are ranked."""
         return [s for s in self.standings if s.model.layer == "model"]

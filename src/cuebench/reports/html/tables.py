@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from cuebench.protocols.headline import Column
@@ -52,7 +53,11 @@ class Table:
 
     def numeric(self, position: int) -> bool:
         """Tell whether a column holds numbers."""
-        return any(row[position].is_number for row in self.rows)
+        return position in self._numeric
+
+    @cached_property
+    def _numeric(self) -> frozenset[int]:
+        return frozenset(i for row in self.rows for i, cell in enumerate(row) if cell.is_number)
 
 
 def of_score(row: Score | None, *, bar: bool = False) -> Cell:

@@ -59,6 +59,7 @@ const cuebenchPage = (() => {
 
   // ---------------------------------------------------------------------------------------------- tables
   const LIMIT = 200; // rows that are in the page at once: more make it slow
+  const inOrder = new Intl.Collator(undefined, { numeric: true });
   class Table {
     constructor(box, columns, rows, { keep = () => true, shown = () => {} } = {}) {
       this.box = box; this.columns = columns; this.rows = rows; this.keep = keep; this.shown = shown; this.sorted = null; this.wanted = ""; this.limit = LIMIT;
@@ -80,7 +81,7 @@ const cuebenchPage = (() => {
         const [x, y] = [a.cells[i], b.cells[i]];
         if (empty(x) || empty(y)) return Number(empty(x)) - Number(empty(y));
         if (typeof x.value === "number" && typeof y.value === "number") return sign * (x.value - y.value);
-        return sign * String(x.value).localeCompare(String(y.value), undefined, { numeric: true });
+        return sign * inOrder.compare(String(x.value), String(y.value));
       });
       this.show();
     }

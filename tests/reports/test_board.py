@@ -407,7 +407,7 @@ def test_the_verb_builds_and_names_what_is_refused(entries: Path, copied: Path, 
     (copied / "scores.parquet").write_bytes(b"")
     status, text = output(str(entries), str(copied), "--out", str(tmp_path / "site"), "--workers", "0", "-q")
     assert status == 1
-    assert "4 models of 4 entries in 1 ranking" in text
+    assert "4 observers of 4 entries in 1 ranking" in text
     assert "refused: copied\n    - scores.parquet is damaged" in text
     assert "scores.parquet is damaged" in (tmp_path / "site" / "index.html").read_text("utf-8")
     status, text = output(str(entries), "--out", str(tmp_path / "site"), "--json")

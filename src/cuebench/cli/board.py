@@ -47,7 +47,7 @@ def build(
     else:
         accepted = len(made.entries) - len(made.refused)
         counts = (
-            counted(made.models, "model"),
+            counted(made.models, "observer"),
             counted(accepted, "entry", "entries"),
             counted(len(made.tracks), "ranking"),
         )

@@ -3,7 +3,8 @@
 Observers are compared where they were shown the same stimuli with the same version and options of a protocol: a
 *track*. A rank is a range, from 1 + the number of models that are surely above to n − the number that are surely
 below. Surely means: the first ``TOP`` models of a track are compared in pairs on the same images, corrected for all
-pairs of them (Holm); for all others the 95 % intervals do not overlap, which is stricter.
+pairs of them (Holm); for all others the 95 % intervals do not overlap (stricter for one
+pair, not corrected for the number of pairs).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ RULE = (
     "A rank is a range: from one more than the number of models that are surely above, to the last place that is not "
     f"surely below. The first {TOP} models are compared in pairs on the same images, corrected for all of these pairs "
     "(Holm); models that share a letter cannot be told apart. Other pairs count as different where their 95 % "
-    "intervals do not overlap, which is stricter."
+    "intervals do not overlap: stricter for one pair, but not corrected for the number of pairs."
 )
 
 

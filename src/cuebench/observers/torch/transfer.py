@@ -55,7 +55,7 @@ def _end_of_copies(device: Any) -> Callable[[], object]:
 
     event = torch.cuda.Event(blocking=True)
     event.record(_copying(str(device)))
-    return event.synchronize  # type: ignore[no-any-return]
+    return event.synchronize
 
 
 def _wait_for_copies(device: Any, copy: Any) -> None:

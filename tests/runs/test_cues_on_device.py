@@ -242,6 +242,7 @@ def test_a_network_on_the_cpu_is_shown_finished_pictures(root, tmp_path):
     assert [n for n in made.record.notices if "no torch network on a GPU" in n]
 
 
+@pytest.mark.slow
 def test_worker_processes_and_the_cache(root, tmp_path, on_cpu_too):
     options = {"workers": 1, "cache": tmp_path / "cache"}
     first = run(root, tmp_path / "one", net(), "device", **options)

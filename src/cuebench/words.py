@@ -46,6 +46,29 @@ _COLUMNS = {
     "n_excluded": "how many trials are outside the denominator; the note says why",
     "note": "what a reader must know: excluded trials, incomplete stimuli, undefined values, remarks of the observer",
 }
+_TRIALS = {
+    "stimulus": "trials: the picture that was answered",
+    "image": "trials: the image that the picture was made from; several conditions may show it",
+    "label": "trials: the class of an ordinary image",
+    "shape_source": "trials: the object that the shape was taken from (cat3); pictures that share one are not "
+    "independent",
+    "texture_source": "trials: the picture that the texture was taken from (dog2); pictures that share one are not "
+    "independent",
+    "person": "trials: who answered, for recorded people",
+    "session": "trials: the session of the recording in which the answer was given",
+    "decision": "trials: the class that was answered; empty for an answer outside all classes",
+    "outcome": "trials: which cue the answer names: shape, texture, both (the two are of one class), other (another "
+    "class) or undecided (no class)",
+    "correct": "trials: whether the answer is the right class; in cue conflict, the class of the shape",
+    "rank": "trials: place of the right class among all classes of the model; 1: answered first",
+    "rt": "trials: response time in seconds",
+    "difference": "compare: value of the first observer minus that of the second, on the images that both saw",
+    "p_holm": "compare: p-value of a difference, corrected by Holm's method for all pairs of the protocol",
+    "tied": "compare: observers that share a letter cannot be told apart",
+    "needed_images": "compare: further images of the same sources with which the observed difference would be found in "
+    "four of five studies, if it is the true one",
+    "needed_times": "compare: how many times as many images, shapes and textures would do the same",
+}
 _INTERVALS = {
     "images": "95 % interval over images: the same experiment with other images from the same sources",
     "shape_sources": "95 % interval over shape sources: other objects, the same textures",
@@ -210,7 +233,7 @@ _ANSWERS = {
 }
 
 WORDS: tuple[Word, ...] = (
-    *(Word(word, "column", meaning) for word, meaning in _COLUMNS.items()),
+    *(Word(word, "column", meaning) for word, meaning in {**_COLUMNS, **_TRIALS}.items()),
     *(Word(word, "interval", meaning) for word, meaning in _INTERVALS.items()),
     *(Word(pattern, "condition", meaning, protocols) for pattern, meaning, protocols in _CONDITIONS),
     *(Word(word, "instead of a number", meaning) for word, meaning in _REASONS.items()),

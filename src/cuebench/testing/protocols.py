@@ -27,6 +27,7 @@ from cuebench.stimuli.makers.base import make
 from cuebench.testing.base import CheckFailed, require, run_checks
 from cuebench.testing.planted import IDEAL, planted_responses, without_answers
 from cuebench.testing.recorder import Recorder
+from cuebench.testing.single_answers import check_contributions, check_rows
 from cuebench.testing.stimuli import check_stimuli
 from cuebench.types import Axis, Score, StimulusSet
 from cuebench.words import Word, read_condition
@@ -462,6 +463,14 @@ def _check_explained(case: _Case) -> None:
         )
 
 
+def _check_single_answers(case: _Case) -> None:
+    """Rows of trials are well formed, and sums over images give the headline back."""
+    headline = case.protocol.headline.metric
+    values = {r.observer: r.value for r in case.rows if (r.metric, r.condition) == (headline, case.condition)}
+    check_rows(case.protocol, case.responses[0], case.options)
+    check_contributions(case.protocol, case.responses, case.options, case.result, case.condition, values)
+
+
 PROTOCOL_CHECKS: Mapping[str, Callable[[_Case], None]] = {
     "description": _check_description,
     "missing_data": _check_missing_data,
@@ -475,5 +484,6 @@ PROTOCOL_CHECKS: Mapping[str, Callable[[_Case], None]] = {
     "counts": _check_counts,
     "repeats": _check_repeats,
     "explained": _check_explained,
+    "single_answers": _check_single_answers,
 }
 """Name → check, as run by `check_protocol`."""

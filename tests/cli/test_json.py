@@ -63,7 +63,7 @@ CALLS = {
     "list": [*kinds()],
     "make": ["cue_conflict --out made --count 4"],
     "published": ["list", "export --out all.csv", "place run", "agree"],
-    "report": ["run", "run --format csv --out scores.csv"],
+    "report": ["run", "run --format csv --out scores.csv", "run --out report.html --images 4 --no-figures"],
     "run": ["-o python:chatty.py:factory -p cue_conflict --data-root data --out other --workers 0"],
     "score": ["run --resamples 100"],
     "trials": ["run", "run -p cue_conflict -o ideal:shape --out trials.parquet"],

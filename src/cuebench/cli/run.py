@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +14,7 @@ from cuebench.errors import UserError
 from cuebench.options import split
 
 if TYPE_CHECKING:
-    from cuebench.types import Score
+    from cuebench.runs.scores import Scores
 
 PASSED_ON = (
     *("data_root", "out", "device", "precision", "batch_size", "shard_size", "workers", "cache", "cache_size", "limit"),
@@ -59,6 +59,9 @@ def command(
     engine: Annotated[str, typer.Option(help="local, ray (starts a cluster here), or ray://HOST:PORT.")] = "local",
     responses: Annotated[str, typer.Option(help="Folder or address (s3://…) of the answers; default: in --out.")] = "",
     shard: Annotated[str, typer.Option(help="i/n: answer the i-th of n parts; the last process scores.")] = "",
+    report_to: Annotated[
+        str | None, typer.Option("--report", metavar="[FILE]", help="Make a report too; default OUT/report.html.")
+    ] = None,
     triplets: Annotated[str, typer.Option(hidden=True)] = "",
     features: Annotated[str, typer.Option(hidden=True)] = "",
     baselines: Annotated[str, typer.Option(hidden=True)] = "",
@@ -85,16 +88,34 @@ def command(
         scores = evaluate(observer, protocol, **arguments, **places, on_event=display)
     if shard and not scores.rows:
         return 1 if scores.failures else 0  # what is missing has been said
-    return report(scores.rows, scores.out, scores.failures, quiet=quiet, as_json=as_json)
+    return show_result(scores, quiet=quiet, as_json=as_json, report_to=report_to)
 
 
-def report(rows: Sequence[Score], out: Path, failures: list[str], *, quiet: bool, as_json: bool) -> int:
-    """Print the result of a run as people or machines want it; return the exit status."""
+def show_result(scores: Scores, *, quiet: bool, as_json: bool, report_to: str | None = None) -> int:
+    """Print the result of a run as people or machines want it, and make its report; return the exit status.
+
+    Parameters
+    ----------
+    scores : Scores
+        Of the run.
+    quiet, as_json : bool
+        As of the verbs.
+    report_to : str or None
+        File of the report; empty: ``report.html`` in the run folder; None: no report, only the command is named.
+    """
     from cuebench.cli._tables import print_scores
 
+    out, page = scores.out, None
+    if report_to is not None:
+        from cuebench.reports.html.report import report
+
+        page = report(scores, report_to or out / "report.html").path
     if as_json:
-        print_json({"out": str(out), "failures": failures, "scores": [asdict(r) for r in rows]})
+        made = {} if page is None else {"report": str(page)}
+        rows = [asdict(row) for row in scores.rows]
+        print_json({"out": str(out), **made, "failures": scores.failures, "scores": rows})
     elif not quiet:
-        print_scores(rows)
+        print_scores(scores.rows)
         print(f"\nscores: {out / 'scores.json'} (also .parquet) · record: {out / 'run.json'}")
-    return 1 if failures else 0
+        print(f"report: {page or shlex.join(['cuebench', 'report', str(out), '--out', 'report.html'])}")
+    return 1 if scores.failures else 0

@@ -81,12 +81,22 @@ def pure_cues(root: Path) -> Path:
     return root
 
 
+def pure_shapes(root: Path) -> Path:
+    """Write silhouettes and edge images of three classes."""
+    for folder in ("cue_conflict/silhouettes", "model_vs_human/stimuli/edge"):
+        for name in ("cat", "car", "clock"):
+            for i in range(1, 11):
+                noise(root / folder / name / f"{name}{i}.png", 8, 8)
+    return root
+
+
 ROOTS: dict[str, Callable[[Path], Path]] = {
     "photographs": photographs,
     "textures_and_photographs": textures_and_photographs,
     "decomposition": decomposition,
     "segmentation": segmentation,
     "pure_cues": pure_cues,
+    "pure_shapes": pure_shapes,
 }
 
 

@@ -76,7 +76,7 @@ def make(
     texture : str
         ``patches``, or ``quilting`` (slow; the validity proxy).
     segmenter : str
-        For images without a mask: ``grabcut``, ``hf:MODEL``, ``sam:MODEL``.
+        For images without a mask: ``grabcut``, ``hf:MODEL``, ``sam:MODEL``, ``grounded:DETECTOR+SAM``.
     sigma : float
         Blur of the shape cues in pixels; 0: chosen for each class, or that of ``labels.json``.
     size, margin : int, float
@@ -234,7 +234,9 @@ MAKER = Maker(
         "grids": Option(GRIDS, "patches along a side of the texture cues", item=int, low=2),
         "texture": Option("patches", "how texture cues are made", choices=METHODS),
         "segmenter": Option(
-            "grabcut", "for images without a mask: grabcut, hf:MODEL, sam:MODEL or python:MODULE:FUNCTION"
+            "grabcut",
+            "for images without a mask: grabcut, hf:MODEL, sam:MODEL, grounded:DETECTOR+SAM (by the name of the class) "
+            "or python:MODULE:FUNCTION",
         ),
         "sigma": Option(0.0, "blur of the shape cues in pixels; 0: chosen for each class", low=0),
         "size": Option(224, "side of the cues in pixels", low=32),

@@ -110,11 +110,14 @@ def published_gaps() -> Sequence[Gap]:
     values = {(e.condition, e.metric): float(e.value) for e in entries("refined_bias", "text") if e.model == "people"}
     gaps = []
     for benchmark in BENCHMARKS:
-        (shape, *of_shape), (texture, *of_texture) = (
-            [values[benchmark, f"accuracy/{cue}/{end}"] for end in ("mean", "low", "high")]
+        ends = [
+            tuple(values[benchmark, f"accuracy/{cue}/{end}"] for end in ("mean", "low", "high"))
             for cue in ("shape", "texture")
+        ]
+        (shape, *of_shape), (texture, *of_texture) = ends
+        low, high = difference_from_intervals(
+            (shape, of_shape[0], of_shape[1]), (texture, of_texture[0], of_texture[1])
         )
-        low, high = difference_from_intervals((shape, *of_shape), (texture, *of_texture))
         count = int(values[benchmark, "participants"])
         gaps.append(Gap(benchmark, "people of the paper", shape, texture, shape - texture, low, high, "people", count))
     return gaps

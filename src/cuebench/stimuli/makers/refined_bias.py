@@ -82,7 +82,7 @@ def make(
     size, margin : int, float
         Side of the cues in pixels; empty part around the object of a shape cue.
     verdicts : str
-        CSV of people's verdicts, which overrule the inspection.
+        CSV of people's verdicts, or the folder that ``cuebench curate`` wrote; they overrule the inspection.
     allow_bad : bool
         Leave out bad sources (listed as rejected) instead of stopping.
     """
@@ -241,7 +241,9 @@ MAKER = Maker(
         "sigma": Option(0.0, "blur of the shape cues in pixels; 0: chosen for each class", low=0),
         "size": Option(224, "side of the cues in pixels", low=32),
         "margin": Option(0.05, "empty part around the object of a shape cue", low=0, high=0.39),
-        "verdicts": Option("", "CSV of people's verdicts, which overrule the inspection"),
+        "verdicts": Option(
+            "", "people's verdicts, a CSV or the folder of `cuebench curate`; they overrule the inspection"
+        ),
         "allow_bad": Option(False, "leave out bad sources instead of stopping; they are listed as rejected"),
     },
 )

@@ -20,7 +20,9 @@ from cuebench.metrics.recognition import METRIC, Answers
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
 from cuebench.protocols.cue_conflict import AMONG_ALL, AMONG_TARGETS, FULL, TARGETS, way
+from cuebench.protocols.trials import Asked, TrialRows, TrialTable, class_names
 from cuebench.responses.table import Reduce, Responses
+from cuebench.statistics.clustered import Sums
 from cuebench.statistics.estimates import missing
 from cuebench.statistics.means import mean_estimates
 from cuebench.stimuli.readers import image_folder
@@ -169,6 +171,34 @@ def _estimate(
     return estimate.excluding({"unreadable": unreadable, "unanswered": len(ids) * each - unreadable - estimate.n})
 
 
+def trial_rows(responses: Responses, options: ScoreOptions) -> list[TrialRows]:
+    """Return the decision of each answer in every label space that it allows."""
+    decisions, _ = _decisions(responses.condensed(condense(responses.stimuli, responses.labels)))
+    names = label_map(TARGETS).names
+    truth, shown = named(responses.truth("label"), names), responses.truth("condition")
+    return [
+        TrialRows(
+            np.array([f"{name}/{space}" for name in shown], object),
+            np.arange(len(codes)),
+            {"decision": class_names(codes, names), "correct": codes == truth},
+        )
+        for space, codes in decisions.items()
+    ]
+
+
+def contributions(responses: Responses, asked: Asked) -> Sums | None:
+    """Return the recognition as a ratio of sums over images, which share classes."""
+    assert METRIC.terms is not None
+    name, _, space = asked.condition.partition("/")
+    decisions, _ = _decisions(responses)
+    rows = responses.truth("condition") == name
+    if space not in decisions or not rows.any():
+        return None
+    truth = named(responses.truth("label"), label_map(TARGETS).names)
+    terms = METRIC.terms(Answers((decisions[space] == truth)[rows]))
+    return Sums.of_ratio(terms, responses.truth("id")[rows], {"classes": responses.truth("label")[rows]})
+
+
 score = ByObserver(measure, joined, condense)
 _WAYS = ("16-way", "*-way")
 
@@ -180,6 +210,8 @@ PROTOCOL = Protocol(
     read=read,
     views=(View("native", Preprocess.whole_image),),
     score=score,
+    trials=TrialTable(trial_rows),
+    contributions=contributions,
     check=check,
     targets=label_map(TARGETS).names,
     metrics=(METRIC.name,),

@@ -14,7 +14,7 @@ from cuebench.arrays import Pixels
 from cuebench.errors import printable
 from cuebench.reports import theme
 from cuebench.reports.observers import Series
-from cuebench.reports.text import shorten
+from cuebench.reports.text import shorten, wrapped
 from cuebench.reports.vega import alt, data
 from cuebench.stimuli.png import png_bytes
 
@@ -127,7 +127,7 @@ def curves(
         )
     tips = tooltip("name", "condition", value=".3f", low=".3f", high=".3f", n=",")
     layers.append(solid.mark_point(size=14 if many else 24).encode(shape=series.mark(legend=legend), tooltip=tips))
-    named = {"title": heading(title)} if title else {}
+    named = {"title": heading(title, width)} if title else {}
     return alt.layer(*layers).properties(width=width, height=height, **named)
 
 
@@ -155,9 +155,11 @@ def whiskers(series: Series, what: str) -> str:
     return f"; whiskers: 95 %, {what}" if len(series.names) <= MOST_WHISKERS else "; intervals are in the table"
 
 
-def heading(text: str) -> Any:
-    """Return the title of one panel."""
-    return alt.Title(printable(text), fontSize=theme.SIZES["label"] + 0.5, anchor="start", frame="group", offset=4)
+def heading(text: str, room: float) -> Any:
+    """Return the title of one panel, broken into lines where it is wider than that."""
+    size = theme.SIZES["label"] + 0.5
+    lines = wrapped(text, room, size, bold=True) or [""]
+    return alt.Title(lines, fontSize=size, lineHeight=size + 1.5, anchor="start", frame="group", offset=4)
 
 
 def image_url(image: Pixels | Image.Image) -> str:

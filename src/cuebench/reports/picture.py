@@ -95,19 +95,25 @@ class Picture:
 
     def _fitted(self, width: float) -> dict[str, Any]:
         """Draw it until the whole, whose labels and legends nobody can measure before, has the width."""
+        tried: list[tuple[float, float]] = []
+        best: tuple[float, dict[str, Any]] | None = None
         room = width
-        for _ in range(4):
+        for _ in range(6):
             spec = self.unfitted(room, width)
             excess = vega.width_of_svg(vega.svg(spec)) - width
-            if abs(excess) <= 1 or room <= _NARROWEST:
+            if best is None or abs(excess) < abs(best[0]):
+                best = excess, spec
+            tried.append((room, excess))
+            if abs(excess) <= 1 or room <= _NARROWEST or (len(tried) > 1 and tried[-2][1] == excess):
                 break
-            room = max(room - excess, _NARROWEST)
-        return spec
+            room = max(room - excess / _slope(tried), _NARROWEST)
+        assert best is not None
+        return best[1]
 
     def unfitted(self, room: float, width: float, *, validate: bool = False) -> dict[str, Any]:
         """Return the specification with plots of a width, below a title that is broken at another one."""
         title, subtitle = (
-            wrapped(text, width - 8, theme.SIZES[size])
+            wrapped(text, width - 6, theme.SIZES[size], bold=size == "title")
             for text, size in ((self.title, "title"), (self.subtitle, "subtitle"))
         )
         spec = vega.as_spec(lambda: self.build(room), theme.config(), validate=validate)
@@ -194,3 +200,11 @@ class Picture:
             "image/svg+xml": self.svg(),
             "text/plain": f"{self.title}\n{self.subtitle}".strip(),
         }
+
+
+def _slope(tried: list[tuple[float, float]]) -> float:
+    """Return how much wider the whole gets with each point of room: 1, unless titles or legends grow otherwise."""
+    if len(tried) < 2 or tried[-1][0] == tried[-2][0]:
+        return 1.0
+    (first, before), (second, after) = tried[-2:]
+    return min(max((after - before) / (second - first), 0.4), 1.6)

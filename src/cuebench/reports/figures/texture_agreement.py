@@ -69,8 +69,8 @@ def texture_agreement(run: Run) -> Picture:
         "What the usual texture of a class is worth",
         lambda room: _chart(records, room),
         records,
-        "Whiskers: 95 %, over images. Gap: with the usual texture minus with another; in brackets, the gap with permuted "
-        "classes, which arises by itself",
+        "Whiskers: 95 %, over images. Gap: with the usual texture minus with another; in brackets, the gap with "
+        "permuted classes, which arises by itself",
         f"Accuracy, confidence and errors of {len(shown)} observers on images with and without the usual texture.",
     )
 
@@ -115,7 +115,7 @@ def _panel(title: str, records: Sequence[dict[str, Any]], room: float) -> Any:
             )
         )
     height = len(names) * (4 + 6 * len(kinds))
-    return alt.layer(*layers).properties(width=room, height=height, title=heading(title))
+    return alt.layer(*layers).properties(width=room, height=height, title=heading(title, room))
 
 
 FIGURE = Figure("texture_agreement", "What the usual texture of a class is worth", texture_agreement, protocol=PROTOCOL)

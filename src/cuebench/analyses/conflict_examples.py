@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from cuebench.errors import UserError
 from cuebench.runs.answers import StoredAnswers
+from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_stimuli
 from cuebench.runs.trials import Trials
 from cuebench.types import Stimulus, StimulusSet
@@ -57,7 +58,8 @@ def conflict_images(runs: Sequence[str | Path], by: str = "models") -> ConflictI
         chosen = [j for j in jobs if j.kind in wanted] or [j for j in jobs if j.kind != "people"]
         for job in chosen:
             shown: StimulusSet = read_stimuli(answers.folder, job.stimuli, answers.record)
-            root = shown.root or root
+            # Recorded observers bring stimuli without files: the images of the run's data root are the same.
+            root = shown.root or root or _of_data_root(answers.record)
             stimuli |= {s.id: s for s in shown}
             who[job.observer] = None
             few = ""  # the first label space of an observer is that of the set's own classes
@@ -77,6 +79,11 @@ def conflict_images(runs: Sequence[str | Path], by: str = "models") -> ConflictI
         shape, texture = found["shape"] / n, found["texture"] / n
         images.append(ImageOutcome(stimuli[name], shape, texture, 1 - shape - texture, n))
     return ConflictImages(tuple(images), tuple(who), Path(root))
+
+
+def _of_data_root(record: RunRecord) -> str:
+    place = record.arguments.get("data_root")
+    return str(Path(place).expanduser() / PROTOCOL / "stimuli") if place else ""
 
 
 def examples(images: Sequence[ImageOutcome], kind: str, count: int) -> list[ImageOutcome]:
@@ -105,8 +112,8 @@ def examples(images: Sequence[ImageOutcome], kind: str, count: int) -> list[Imag
 
 def picture_file(found: ConflictImages, stimulus: Stimulus) -> Path:
     """Return the file of an image; where it is not there, say so."""
-    path = found.root / stimulus.path
-    if not stimulus.path or not path.is_file():
+    path = found.root / (stimulus.path or f"{stimulus.shape}/{stimulus.id}.png")
+    if not path.is_file():
         raise UserError(
             f"the image {stimulus.id} is not at {path}",
             "a sheet of pictures needs the stimuli where the run found them",

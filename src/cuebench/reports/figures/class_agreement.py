@@ -88,7 +88,7 @@ def _chart(records: Sequence[dict[str, Any]], series: Series, room: float) -> An
         zero = alt.Chart(table([{"value": 0.0}])).mark_rule(strokeDash=[2, 2], color=theme.NEUTRAL)
         layers.append(
             alt.layer(zero.encode(x=across), span, middle, dots).properties(
-                width=room, height=26 * len(pures), title=heading(f"Cue conflict, {outcome}")
+                width=room, height=26 * len(pures), title=heading(f"Cue conflict, {outcome}", room)
             )
         )
     return alt.vconcat(*layers).resolve_scale(color="shared", shape="shared")

@@ -103,9 +103,7 @@ def _panel(rows: Sequence[dict[str, Any]], source: str, width: float) -> Any:
             x=alt.X("value:Q", axis=axis, scale=scale), tooltip=tips
         ),
     ]
-    return alt.layer(*layers).properties(
-        width=width, height=9.5 * len(order), title=heading(_TITLES.get(source, source))
-    )
+    return alt.layer(*layers).properties(width=width, height=9.5 * len(order), title=heading(_TITLES[source], width))
 
 
 FIGURE = Figure(

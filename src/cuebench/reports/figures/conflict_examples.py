@@ -86,7 +86,7 @@ def _chart(chosen: dict[str, list[ImageOutcome]], tiles: dict[str, list[str]], r
     columns = 8 if room > 300 else 4
     rows: Sequence[Any] = [
         pictures(tiles[kind], [caption(i) for i in images], room=room, columns=columns).properties(
-            title=heading(f"{_TITLES[kind]} ({shares(images, kind)})")
+            title=heading(f"{_TITLES[kind]} ({shares(images, kind)})", room)
         )
         for kind, images in chosen.items()
     ]

@@ -82,7 +82,9 @@ def _chart(records: Sequence[dict[str, Any]], sets: Sequence[str], names: Sequen
                 tooltip=tooltip("name", "answer", images=","),
             )
         )
-        charts.append(chart.properties(width=room / columns - 8, height=12 * len(names), title=heading(name)))
+        charts.append(
+            chart.properties(width=room / columns - 8, height=12 * len(names), title=heading(name, room / columns - 8))
+        )
     return panels(charts, columns)
 
 

@@ -146,7 +146,7 @@ def _panel(models: Sequence[Model], x: str, y: str, families: Series, width: flo
         shape=families.mark("family", legend=legend),
         tooltip=tooltip("model", "family", x=".3f", y=".3f"),
     )
-    title = heading(_overall(points))
+    title = heading(_overall(points), width)
     title.subtitle = _within(points, width) or [" "]
     title.subtitleFontSize, title.subtitleColor = 6.5, theme.SOFT
     return marks.properties(width=width, height=0.85 * width, title=title)

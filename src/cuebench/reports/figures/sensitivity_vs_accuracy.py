@@ -42,6 +42,7 @@ class Model(NamedTuple):
     name: str
     family: str
     values: Mapping[str, float]
+    paper: bool = False
 
 
 def sensitivity_vs_accuracy(run: Run, *, families: str = "", published: str = "none") -> Picture:
@@ -122,7 +123,7 @@ def _published(which: str) -> tuple[Model, ...]:
     for own in values.values():
         shape, texture = own["shape_sensitivity"], own["texture_sensitivity"]
         own["shape_preference"] = shape / (shape + texture)
-    return tuple(Model(name, family_of[name], own) for name, own in values.items())
+    return tuple(Model(name, family_of[name], own, paper=True) for name, own in values.items())
 
 
 def _chart(models: Sequence[Model], pairs: Sequence[tuple[str, str]], room: float) -> Any:
@@ -135,7 +136,7 @@ def _chart(models: Sequence[Model], pairs: Sequence[tuple[str, str]], room: floa
 
 def _panel(models: Sequence[Model], x: str, y: str, families: Series, width: float, legend: Any) -> Any:
     points = [
-        {"model": m.name, "family": m.family, "x": m.values[x], "y": m.values[y]}
+        {"model": m.name, "family": m.family, "x": m.values[x], "y": m.values[y], "paper": m.paper}
         for m in models
         if x in m.values and y in m.values
     ]
@@ -154,15 +155,19 @@ def _panel(models: Sequence[Model], x: str, y: str, families: Series, width: flo
 
 def _axis(channel: Any, field: str, scale: Scale) -> Any:
     ends = alt.Scale(domain=[scale.low, scale.high], nice=False, zero=False)
-    return channel(f"{field}:Q", scale=ends, axis=alt.Axis(title=scale.title, tickCount=5, format=".1f"))
+    return channel(f"{field}:Q", scale=ends, axis=alt.Axis(title=scale.title, tickCount=5, format=".2~f"))
 
 
 def _overall(points: Sequence[Mapping[str, Any]]) -> str:
+    """Return r over all models; where the paper's are shown, over those, and the run's stand below as a family."""
+    paper = [p for p in points if p["paper"]]
+    points = paper or points
     if len(points) < FEWEST:
         return f"{len(points)} models: no correlation"
     r = correlate([p["x"] for p in points], [p["y"] for p in points], "pearson", how="fisher")
     interval = f" [{r.low:.2f}, {r.high:.2f}]" if r.low == r.low else ""
-    return f"r = {r.value:.2f}{interval}, n = {r.n}".replace("-", "−")
+    whose = "paper: " if paper else ""
+    return f"{whose}r = {r.value:.2f}{interval}, n = {r.n}".replace("-", "−")
 
 
 def _within(points: Sequence[Mapping[str, Any]], width: float) -> list[str]:

@@ -64,7 +64,7 @@ def chart(picture: Picture, width: Width = "page", *, drawn: bool = True) -> str
     content = {name: {k: v for k, v in version.items() if k not in left_out} for name, version in versions.items()}
     content |= {"datasets": spec.get("datasets", {})} if shared else {}
     encoded = _inside_script(json.dumps(content, ensure_ascii=False, allow_nan=False))
-    drawing = vega.svg(spec) if drawn else ""
+    drawing = picture.svg(width) if drawn else ""
     return (
         f'<figure class="cuebench-chart" style="max-width:{WIDTHS[width] * _SCREEN:.0f}px">'
         f'<div role="img" aria-label="{escape(picture.description)}">{drawing}</div>'

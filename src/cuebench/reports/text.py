@@ -42,7 +42,10 @@ def wrapped(text: str, room: float, size: float, *, bold: bool = False) -> list[
     """Break a text into lines that fit into the room, between words; a word that is too long is cut."""
     lines: list[str] = []
     for word in printable(text).split():
-        word = shorten(word, max(8, int(room / size / 0.5)))
+        most = len(word)
+        while most > 3 and width_of(shorten(word, most), size, bold=bold) > room:
+            most -= 1
+        word = shorten(word, most)
         longer = f"{lines[-1]} {word}" if lines else word
         if lines and width_of(longer, size, bold=bold) <= room:
             lines[-1] = longer

@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from PIL import Image
 
 import cuebench
+from cuebench.labels import label_map, label_space
 from cuebench.runs.results import write_scores
 from cuebench.types import Score
 
@@ -29,6 +32,18 @@ def _silhouette(path: Path, size: int = 48) -> None:
     Image.fromarray(np.where(disc, 0, 255).astype(np.uint8)).save(path)
 
 
+def _recorded(path: Path, observer: str, answers: dict[str, str]) -> str:
+    """Write answers as logits of 1,000 classes, so that they can be scored in both label spaces."""
+    targets = label_map("in16")
+    members = targets.resolve(label_space("imagenet1k")).members
+    logits = np.zeros((len(answers), 1000), np.float32)
+    for row, answer in zip(logits, answers.values()):
+        row[members[targets.names.index(answer)]] = 9.0
+    columns = {"stimulus": list(answers), "observer": [observer] * len(answers), "logits": logits.tolist()}
+    pq.write_table(pa.table(columns), path)
+    return f"recorded:{path}"
+
+
 def conflict_and_pure_shape(root: Path, models: int = 3, people: int = 2) -> list[Path]:
     """Return two run folders, of cue conflict and of silhouettes and edges, with the same models; people in the first.
 
@@ -46,24 +61,21 @@ def conflict_and_pure_shape(root: Path, models: int = 3, people: int = 2) -> lis
             _picture(root / "cue_conflict" / "stimuli" / shape / f"{name}.png", 7 * a + b)
             conflicts[name] = (a, shape, texture)
     files: dict[str, list[str]] = {"conflict": [], "pure": []}
-    for k in range(models + people):
-        human = k >= models
-        column = "subject" if human else "observer"
-        who = f"subject-{k - models + 1:02}" if human else f"net{k}"
-        rows = [f"stimulus,{column},decision"]
+    for k in range(models):
+        answers = {}
         for name, (a, shape, texture) in conflicts.items():
-            by_shape = rng.random() < (0.95 if human else (a + k % 3) / 7)
-            rows.append(f"{name},{who},{shape if by_shape else texture if rng.random() < 0.7 else 'knife'}")
-        path = root / f"conflict-{who}.csv"
+            by_shape = rng.random() < (a + k % 3) / 7
+            answers[name] = shape if by_shape else texture if rng.random() < 0.7 else "knife"
+        files["conflict"].append(_recorded(root / f"conflict-net{k}.parquet", f"net{k}", answers))
+        answers = {name: shape if rng.random() < (a + 1) / 6 else "knife" for name, (a, shape) in pure.items()}
+        files["pure"].append(_recorded(root / f"pure-net{k}.parquet", f"net{k}", answers))
+    for k in range(people):
+        rows = ["stimulus,subject,decision"]
+        for name, (_, shape, texture) in conflicts.items():
+            rows.append(f"{name},subject-{k + 1:02},{shape if rng.random() < 0.8 else texture}")
+        path = root / f"conflict-subject-{k + 1:02}.csv"
         path.write_text("\n".join(rows))
         files["conflict"].append(f"recorded:{path}")
-        if not human:
-            rows = [f"stimulus,{column},decision"]
-            for name, (a, shape) in pure.items():
-                rows.append(f"{name},{who},{shape if rng.random() < (a + 1) / 6 else 'knife'}")
-            path = root / f"pure-{who}.csv"
-            path.write_text("\n".join(rows))
-            files["pure"].append(f"recorded:{path}")
     runs = []
     for protocol, key in (("cue_conflict", "conflict"), ("pure_shape", "pure")):
         runs.append(root / f"run-{key}")

@@ -100,7 +100,10 @@ def examples(images: Sequence[ImageOutcome], kind: str, count: int) -> list[Imag
     """
     ordered = sorted(images, key=lambda i: (-getattr(i, kind), -i.n, i.stimulus.id))
     ordered = [i for i in ordered if getattr(i, kind) > 0]
-    shapes, textures, first, others = set(), set(), [], []
+    shapes: set[str] = set()
+    textures: set[str] = set()
+    first: list[ImageOutcome] = []
+    others: list[ImageOutcome] = []
     for image in ordered:
         fresh = image.stimulus.shape not in shapes and image.stimulus.texture not in textures
         (first if fresh else others).append(image)

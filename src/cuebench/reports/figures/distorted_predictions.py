@@ -31,7 +31,7 @@ def distorted_predictions(run: Run) -> Picture:
     shown = shown_observers((d.observer for d in counts), observers)
     if not shown:
         raise UserError("no observer has decided in both label spaces", how_to_get(run, "cue_conflict"))
-    records = [
+    records: list[dict[str, Any]] = [
         {
             "observer": d.observer,
             "name": observers.name(d.observer),

@@ -135,7 +135,7 @@ def _chart(models: Sequence[Model], pairs: Sequence[tuple[str, str]], room: floa
 
 
 def _panel(models: Sequence[Model], x: str, y: str, families: Series, width: float, legend: Any) -> Any:
-    points = [
+    points: list[dict[str, Any]] = [
         {"model": m.name, "family": m.family, "x": m.values[x], "y": m.values[y], "paper": m.paper}
         for m in models
         if x in m.values and y in m.values

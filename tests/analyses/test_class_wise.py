@@ -11,10 +11,11 @@ from scipy import stats
 
 from cuebench.analyses.class_agreement import ALL_MODELS, class_agreement, mean_taus
 from cuebench.analyses.class_wise import Cell, Panel, by_class, read_panel
-from cuebench.analyses.difficulty import difficulty_gaps, published_gaps
+from cuebench.analyses.difficulty import difficulty_gaps
 from cuebench.cli import invoke
 from cuebench.errors import UserError
 from cuebench.labels import label_map
+from cuebench.reports.published_gaps import published_gaps
 from cuebench.statistics.estimates import difference_from_intervals, share
 from cuebench.types import Score
 

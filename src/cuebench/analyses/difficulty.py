@@ -6,7 +6,7 @@ A preference is easy to read where both tasks are equally hard. The gap is accur
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -101,23 +101,3 @@ def _of_same_answers(shape: float, texture: float, n: int) -> Interval:
     variance = max(shape + texture - (shape - texture) ** 2, 0.0) / max(n, 1)
     half = 1.959963984540054 * math.sqrt(variance)
     return Interval(max(-1.0, shape - texture - half), min(1.0, shape - texture + half), "images")
-
-
-def published_gaps() -> Sequence[Gap]:
-    """Return the gaps of the people of the paper (A.4), with the intervals of both accuracies as printed."""
-    from cuebench.published.tables import entries
-
-    values = {(e.condition, e.metric): float(e.value) for e in entries("refined_bias", "text") if e.model == "people"}
-    gaps = []
-    for benchmark in BENCHMARKS:
-        ends = [
-            tuple(values[benchmark, f"accuracy/{cue}/{end}"] for end in ("mean", "low", "high"))
-            for cue in ("shape", "texture")
-        ]
-        (shape, *of_shape), (texture, *of_texture) = ends
-        low, high = difference_from_intervals(
-            (shape, of_shape[0], of_shape[1]), (texture, of_texture[0], of_texture[1])
-        )
-        count = int(values[benchmark, "participants"])
-        gaps.append(Gap(benchmark, "people of the paper", shape, texture, shape - texture, low, high, "people", count))
-    return gaps

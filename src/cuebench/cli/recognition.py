@@ -100,7 +100,8 @@ def difficulty(
 ) -> None:
     """Show how much easier shape is than texture in a benchmark: the gap of both accuracies with its interval."""
     from cuebench.analyses.class_wise import read_panel
-    from cuebench.analyses.difficulty import difficulty_gaps, published_gaps
+    from cuebench.analyses.difficulty import difficulty_gaps
+    from cuebench.reports.published_gaps import published_gaps
 
     gaps = [*(difficulty_gaps(read_panel(runs, space=space, view=view)) if runs else ()), *published_gaps()]
     if as_json:

@@ -87,8 +87,8 @@ def read_panel(runs: Sequence[str | Path], *, space: str = FEW, view: str = FAIT
     runs : sequence of paths
         Run folders of ``cue_conflict``, ``pure_shape`` or ``refined_bias``.
     space : str
-        Label space of the decisions about cue conflict, silhouettes and edges: ``16-way`` or ``1000-way``. People have
-        decided among the classes of the stimuli, whatever is asked for.
+        Label space of the decisions about cue conflict, silhouettes and edges: ``16-way`` (the classes of the stimuli,
+        also where those are others) or ``1000-way``. People have decided among the former, whatever is asked for.
     view : str
         View of REFINED-BIAS for models: ``faithful`` or ``native``. People see the images as they are.
     """
@@ -153,10 +153,14 @@ def _of_scores(rows: Iterable[Score], kinds: Mapping[str, str], space: str, view
 def _of_conflicts(run: Path, kinds: Mapping[str, ObserverKind | str], space: str) -> Iterable[Cell]:
     """Yield the two outcomes of cue conflict by class, counted from the table of confusions in any label space."""
     counts: dict[tuple[str, str, str], list[int]] = {}
-    for row in read_table(run, "cue_conflict", "confusion").to_pylist():
+    rows = read_table(run, "cue_conflict", "confusion").to_pylist()
+    spaces: dict[str, dict[str, None]] = {}
+    for row in rows:
+        spaces.setdefault(str(row["observer"]), {})[str(row["condition"])] = None
+    wanted = {o: _space(list(own), FEW if _is_human(kinds.get(o, "model")) else space) for o, own in spaces.items()}
+    for row in rows:
         observer, shape, texture = str(row["observer"]), str(row["shape"]), str(row["texture"])
-        kind = kinds.get(observer, "model")
-        if shape == texture or row["condition"] != (FEW if _is_human(kind) else space):
+        if shape == texture or row["condition"] != wanted[observer]:
             continue
         for source, label in zip(OUTCOMES, (shape, texture)):
             total = counts.setdefault((observer, source, label), [0, 0])
@@ -164,6 +168,13 @@ def _of_conflicts(run: Path, kinds: Mapping[str, ObserverKind | str], space: str
             total[1] += row["count"]
     for (observer, source, label), (hits, n) in counts.items():
         yield Cell(observer, kinds.get(observer, "model"), source, label, hits / n, n)
+
+
+def _space(present: Sequence[str], asked: str) -> str:
+    """Return the label space that was asked for; of a set with other classes, ``16-way`` means its own classes."""
+    if asked in present or asked != FEW:
+        return asked
+    return min(present, key=lambda condition: int(condition.removesuffix("-way")))
 
 
 def _is_human(kind: str) -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cuebench.analyses.class_wise import Panel
+from cuebench.analyses.class_wise import FEW, Panel
 from cuebench.errors import UserError
 from cuebench.statistics.estimates import difference_from_intervals, mean
 from cuebench.types import Interval, Score
@@ -71,7 +71,9 @@ def _pairs(panel: Panel, benchmark: str) -> dict[str, tuple[Score, Score]]:
     for s in panel.scores:
         human = panel.kinds[s.observer] in ("person", "people")
         wanted = panel.view if benchmark == "refined_bias" else panel.space
-        fits = s.condition == wanted or (human and "/" not in s.condition)
+        # People decide among the classes of the stimuli; a set with other classes than 16 has another name for that.
+        own_classes = human or (benchmark == "cue_conflict" and panel.space == FEW)
+        fits = s.condition == wanted or (own_classes and "/" not in s.condition)
         if s.protocol == benchmark and s.metric in BENCHMARKS[benchmark] and fits and math.isfinite(s.value):
             rows.setdefault(s.observer, {}).setdefault(s.metric, s)
     shape, texture = BENCHMARKS[benchmark]

@@ -44,7 +44,7 @@ def planted_scores(protocol: str) -> tuple[Score, ...]:
     part = protocols.get(protocol)
     stimuli = part.read(data_root(protocol))
     responses = answers(protocol, stimuli)
-    if protocol in ("cue_conflict", "refined_bias"):  # the protocols that people took part in
+    if protocol in ("cue_conflict", "refined_bias", "pure_shape"):  # the protocols that people took part in
         people = [answers(protocol, stimuli, MIXTURES[3:4], needs=("decisions",), seed=k, name=f"person-{k}",
                           kind="person") for k in (1, 2)]  # fmt: skip
         responses += [person for (person,) in people]
@@ -87,6 +87,11 @@ def data_root(protocol: str) -> Path:
                 path = root / "cue_conflict" / "silhouettes" / shape / f"{shape}{i}.png"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 Image.fromarray(plane).save(path)
+    elif protocol == "pure_shape":
+        for place in ("silhouettes", "edges"):
+            for name in CLASSES:
+                for i in (1, 2):
+                    picture(root / "cue_conflict" / place / name / f"{name}{i}.png")
     elif protocol == "refined_bias":
         for cue, names in (("shape", ("balloon", "camera", "clock")), ("texture", ("tiger", "elephant", "zebra"))):
             for name in names:

@@ -93,8 +93,10 @@ _CONDITIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         "the answer is chosen among this many classes. With fewer classes than the model has (16-way) its "
         "probabilities are averaged over the members of each class; with all classes of the model (1000-way) the "
         "first answer counts",
-        _CONFLICT,
+        (*_CONFLICT, "pure_shape"),
     ),
+    ("silhouettes", "filled silhouettes, black on white: the global shape", ("pure_shape",)),
+    ("edges", "edges of the photographs: the local shape", ("pure_shape",)),
     ("partial", "the earlier name of a decision among the classes of the stimuli: 16-way", _CONFLICT),
     ("full", "the earlier name of a decision among all classes of the model: 1000-way", _CONFLICT),
     ("class=*", "only stimuli of this class", ()),

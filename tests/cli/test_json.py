@@ -63,6 +63,8 @@ CALLS = {
     "list": [*kinds()],
     "make": ["cue_conflict --out made --count 4"],
     "published": ["list", "export --out all.csv", "place run", "agree"],
+    "curate": ["data/cue_conflict/stimuli --agreement"],
+    "recognition": ["classes run", "difficulty"],
     "report": ["run", "run --format csv --out scores.csv", "run --out report.html --images 4 --no-figures"],
     "run": ["-o python:chatty.py:factory -p cue_conflict --data-root data --out other --workers 0"],
     "score": ["run --resamples 100"],
@@ -76,6 +78,8 @@ REFUSED = {
     "figure": ["tav_bars run --out figure.svg"],
     "merge": ["run --out joined"],
     "published": ["export run --out csv"],
+    "curate": ["run --agreement"],
+    "recognition": ["agreement run", "distortion run"],
     "texture-of": ["image.png -o python:chatty.py:factory --run run"],
 }
 """Calls that need published data or a run of another protocol: they say so, also as JSON, and print no result."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from PIL import Image
 
 from cuebench.stimuli.makers.base import make
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for ``planted_runs``: importlib mode adds no folder to the path
 WNIDS = ("n02123045", "n02391049", "n02690373", "n04254680")
 NOISE = np.random.default_rng(0)
 
@@ -81,6 +83,15 @@ def pure_cues(root: Path) -> Path:
     return root
 
 
+def pure_shapes(root: Path) -> Path:
+    """Write silhouettes and edge images of three classes."""
+    for folder in ("cue_conflict/silhouettes", "model_vs_human/stimuli/edge"):
+        for name in ("cat", "car", "clock"):
+            for i in range(1, 11):
+                noise(root / folder / name / f"{name}{i}.png", 8, 8)
+    return root
+
+
 def conflicts(root: Path) -> Path:
     """Make images with the shape of one class and the texture of another."""
     make("cue_conflict", root, count=16)
@@ -93,6 +104,7 @@ ROOTS: dict[str, Callable[[Path], Path]] = {
     "decomposition": decomposition,
     "segmentation": segmentation,
     "pure_cues": pure_cues,
+    "pure_shapes": pure_shapes,
     "conflicts": conflicts,
 }
 

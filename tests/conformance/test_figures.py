@@ -24,6 +24,7 @@ from cuebench.runs.evaluate import evaluate
 from cuebench.runs.results import read_scores, write_scores
 from cuebench.testing import IDEAL, CheckFailed, check_figure
 from cuebench.types import Score
+from planted_runs import SOURCES
 
 pytest.importorskip("altair", reason="figures need the extra 'report': pip install 'cuebench[report]'")
 
@@ -63,6 +64,8 @@ def test_figure(name, planted_run, tmp_path):
         source = None
     elif name == "accuracy_vs_bias":
         source = two_protocols(tmp_path)
+    elif name in SOURCES:
+        source = SOURCES[name](tmp_path)
     else:
         source = planted_run(figure.protocol or "cue_conflict")
     check_figure(name, with_layers(source) if name == "layer_profile" else source, options=options)

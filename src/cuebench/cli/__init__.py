@@ -20,8 +20,8 @@ from typing import Any
 FOLDER = Path(__file__).parent
 GROUPS = {
     "Measure": ("demo", "run", "score", "merge", "texture-of"),
-    "Results": ("report", "trials", "compare", "correlate", "figure", "published"),
-    "Stimuli": ("make", "fetch", "cue", "data"),
+    "Results": ("report", "trials", "compare", "correlate", "recognition", "figure", "published"),
+    "Stimuli": ("make", "curate", "fetch", "cue", "data"),
     "Reference": ("list", "explain", "doctor"),
 }
 """Heading of ``cuebench --help`` → its verbs."""

@@ -11,14 +11,15 @@ Check = Callable[[Path], str]
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
-def png(width: int, height: int) -> Check:
-    """Return a check for a complete PNG of this size: signature, chunk checksums, IEND as the last chunk."""
+def png(width: int = 0, height: int = 0) -> Check:
+    """Return a check for a complete PNG of this size (0: any): signature, chunk checksums, IEND as the last chunk."""
 
     def check(path: Path) -> str:
         data = path.read_bytes()
         problem = _png_problem(data)
         size = (int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big"))
-        return problem or ("" if size == (width, height) else f"{size[0]}×{size[1]} pixels, expected {width}×{height}")
+        fits = size == (width, height) or not (width or height)
+        return problem or ("" if fits else f"{size[0]}×{size[1]} pixels, expected {width}×{height}")
 
     return check
 

@@ -20,7 +20,7 @@ from cuebench.options import Option
 from cuebench.protocols import correctness, imagenet_accuracy, masks
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
 from cuebench.protocols.correctness import Qualities
-from cuebench.protocols.corruption_robustness.corruptions import CLEAN, CORRECTED, LEVELS, TYPES, corruptions
+from cuebench.protocols.corruption_robustness.corruptions import ADDED, CLEAN, CORRECTED, LEVELS, TYPES, corruptions
 from cuebench.responses.table import Reduce, Responses
 from cuebench.statistics.estimates import derived
 from cuebench.statistics.resampled import mean_estimate
@@ -36,7 +36,8 @@ OPTIONS: Mapping[str, Option] = {
         "levels of Geirhos et al. 2018, or these and the two that Fig. 3 of the cue-decomposition paper shows besides "
         "(contrast .2, low-pass σ 8)",
         choices=tuple(LEVELS),
-    )
+    ),
+    "also": Option((), "further corruptions, beside the published ones and not in the mean", choices=tuple(ADDED)),
 }
 SQUARE = "square?size=224&resize=256"
 """Recipe that cuts photographs to the usual centre square."""
@@ -44,10 +45,10 @@ SQUARE = "square?size=224&resize=256"
 
 def configure(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
     """Return the protocol with the chosen list of levels."""
-    return replace(protocol, read=partial(read, levels=values["levels"]))
+    return replace(protocol, read=partial(read, levels=values["levels"], also=values["also"]))
 
 
-def read(data_root: Path, levels: str = DEFAULT) -> StimulusSet:
+def read(data_root: Path, levels: str = DEFAULT, also: Sequence[str] = ()) -> StimulusSet:
     """Read the originals of a cue decomposition below the data root, else ``imagenet_val``, and plan the corruptions.
 
     The originals of a decomposition go first, so that R_cd and robustness speak of the same images.
@@ -58,6 +59,8 @@ def read(data_root: Path, levels: str = DEFAULT) -> StimulusSet:
         Holds the images.
     levels : str
         Name of a list of levels.
+    also : sequence of str
+        Further corruptions.
     """
     sets = [name for name in (CLASSIFICATION, SEGMENTATION) if (data_root / name / MANIFEST).is_file()]
     if len(sets) > 1:
@@ -69,7 +72,7 @@ def read(data_root: Path, levels: str = DEFAULT) -> StimulusSet:
         images = images.only([s for s in images if s.condition == ORIGINAL])
     else:
         images, before = imagenet_accuracy.read(data_root), SQUARE
-    planned = corruptions(keep_colour=_segmentation(images), levels=levels)
+    planned = corruptions(keep_colour=_segmentation(images), levels=levels, also=also)
     stimuli = tuple(c.stimulus(s, before) for s in images for c in planned)
     missing = tuple(p.replace("stimuli", "images") for p in images.partial)
     # The notes say how the cues were made, which does not concern the originals.

@@ -21,7 +21,7 @@ from cuebench.stimuli.apply_cue import apply_cue, claim_folder, recipe_of
 from cuebench.stimuli.cue_files import plan
 from cuebench.stimuli.decomposition import conflicts as mixing
 from cuebench.stimuli.decomposition import folder, shape_files
-from cuebench.stimuli.decomposition.cue_list import NAMES, RESIDUAL, SHAPE, Part
+from cuebench.stimuli.decomposition.cue_list import MORE, NAMES, RESIDUAL, SHAPE, Part
 from cuebench.stimuli.decomposition.originals import MASKS, cut, write_originals, write_residuals
 from cuebench.stimuli.decomposition.sources import LAYOUTS, Source, read_source
 from cuebench.stimuli.decomposition.wanted import Wanted, wanted
@@ -36,7 +36,8 @@ OPTIONS = {
     "source": Option("", "folder of the data set; also --source"),
     "layout": Option("auto", "layout of the data set; auto: by what lies in the folder", choices=("auto", *LAYOUTS)),
     "cues": Option(
-        ("eed", "voronoi"), f"cues: {', '.join(NAMES)}, voronoi8 … voronoi128, or all (the six published); also --cues"
+        ("eed", "voronoi"),
+        f"cues: {', '.join((*NAMES, *MORE))}, voronoi8 … voronoi128, or all (the six published); also --cues",
     ),
     "conflicts": Option((), "cue-conflict candidates such as blend/voronoi/0.5/0.5, or published (Table II)"),
     "classes": Option("", "segmentation pairs: JSON file with the meaning of the numbers in the masks"),
@@ -104,7 +105,8 @@ def make(
     layout : str
         ``image_folder``, ``segmentation_pairs``, ``cityscapes``, ``ade20k``; ``auto``: by what lies in the folder.
     cues : tuple of str
-        Of eed, voronoi, voronoi8 … voronoi128, patch, diamond, tex_eed, tex_eed_pat; ``all``: the six published.
+        Of eed, voronoi, voronoi8 … voronoi128, patch, diamond, tex_eed, tex_eed_pat, edge_blur; ``all``: the six
+        published.
     conflicts : tuple of str
         Cue-conflict candidates such as ``blend/voronoi/0.5/0.5``; ``published``: the ten of Table II.
     classes : str

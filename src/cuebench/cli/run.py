@@ -23,6 +23,8 @@ PASSED_ON = (
 """Flags that are arguments of ``evaluate`` as they are."""
 FORMER = {"triplets": "draw", "features": "layers", "baselines": "baselines"}
 """Earlier flags → the option of the protocol triplets that each has become."""
+KEPT_IMAGES = "100"
+"""Images whose masks are kept where nobody says how many."""
 
 
 def command(
@@ -53,6 +55,9 @@ def command(
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete what this run folder holds, then begin.")] = False,
     offline: Annotated[bool, typer.Option("--offline", help="Never use the network.")] = False,
     settings: Annotated[list[str] | None, typer.Option("--set", help="PROTOCOL.OPTION=VALUE; repeat for more.")] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="masks: keep the predicted masks of 100 images; masks:500, masks:all.")
+    ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what it would take: time, memory, disk.")] = False,
     nodes: Annotated[str, typer.Option(help="With --plan: numbers of machines, such as 1,4,16.")] = "1",
     price: Annotated[float | None, typer.Option(help="With --plan: price of a machine for an hour.")] = None,
@@ -78,6 +83,7 @@ def command(
             raise UserError(f"--{flag} is an option of the protocol triplets", hint)
     arguments = {name: given[name] for name in PASSED_ON}
     arguments |= {"compile": compile_networks, "cues_on": cues, "settings": split(settings or [])}
+    arguments["settings"] |= kept(keep or [], protocol)
     if plan:
         return show_plan(observer, protocol, nodes=nodes, price=price, quiet=quiet, as_json=as_json, **arguments)
     with Display(quiet=quiet, as_json=as_json) as display:
@@ -86,6 +92,22 @@ def command(
     if shard and not scores.rows:
         return 1 if scores.failures else 0  # what is missing has been said
     return report(scores.rows, scores.out, scores.failures, quiet=quiet, as_json=as_json)
+
+
+def kept(words: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """Return the settings that ``--keep`` stands for: ``keep_masks`` of every protocol of the run that has masks."""
+    from cuebench.registry import protocols
+
+    settings: dict[str, str] = {}
+    for word in words:
+        what, _, number = word.partition(":")
+        if what != "masks":
+            raise UserError(f"--keep {word}: unknown", "known: masks, masks:NUMBER, masks:all")
+        with_masks = [name for name in names if "keep_masks" in protocols.get(name).options]
+        if not with_masks:
+            raise UserError(f"--keep {word}: no protocol of this run has masks", "e.g. cue_decomposition_segmentation")
+        settings |= {f"{name}.keep_masks": number or KEPT_IMAGES for name in with_masks}
+    return settings
 
 
 def report(rows: Sequence[Score], out: Path, failures: list[str], *, quiet: bool, as_json: bool) -> int:

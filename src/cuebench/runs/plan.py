@@ -451,6 +451,8 @@ def _key(question: Question, entry: Loaded, protocol: Protocol, options: RunOpti
         targets = question.stimuli.targets
         content = Path(targets).read_bytes() if Path(targets).suffix else targets.encode()
         needs = (*needs, f"summary of {protocol.name}/{protocol.version} {hashlib.sha256(content).hexdigest()[:16]}")
+    if protocol.stored:  # of which images depends on the whole set
+        needs = (*needs, f"{protocol.stored} of {question.stimuli.fingerprint[:16]}")
     space, preprocess = entry.observer.labels, question.preprocess
     return Key(
         weights=entry.fingerprint,

@@ -37,6 +37,7 @@ OPTIONS: Mapping[str, Option] = {
         "(contrast .2, low-pass σ 8)",
         choices=tuple(LEVELS),
     ),
+    **masks.KEEP,
     "also": Option((), "further corruptions, beside the published ones and not in the mean", choices=tuple(ADDED)),
 }
 SQUARE = "square?size=224&resize=256"
@@ -45,7 +46,8 @@ SQUARE = "square?size=224&resize=256"
 
 def configure(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
     """Return the protocol with the chosen list of levels."""
-    return replace(protocol, read=partial(read, levels=values["levels"], also=values["also"]))
+    chosen = replace(protocol, read=partial(read, levels=values["levels"], also=values["also"]))
+    return masks.keeping(chosen, values)
 
 
 def read(data_root: Path, levels: str = DEFAULT, also: Sequence[str] = ()) -> StimulusSet:
@@ -86,9 +88,9 @@ def _segmentation(stimuli: StimulusSet) -> bool:
     return any(s.mask for s in stimuli)
 
 
-def reduce(stimuli: StimulusSet, labels: LabelSpace | None) -> Reduce:
-    """Keep the answered class of a photograph, or the confusion matrix of a mask."""
-    return (masks.reduce if _segmentation(stimuli) else correctness.reduce)(stimuli, labels)
+def reduce(stimuli: StimulusSet, labels: LabelSpace | None, keep: int | str = 0) -> Reduce:
+    """Keep the answered class of a photograph, or the confusion matrix of a mask (and some of the masks)."""
+    return masks.reduce(stimuli, labels, keep) if _segmentation(stimuli) else correctness.reduce(stimuli, labels)
 
 
 def check(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:

@@ -42,10 +42,10 @@ OPTIONS = {
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     """Load one segmentation model."""
+    parsed = torch_options(spec, options, OPTIONS)
     import_torchvision()
     from mmseg.apis import init_model
 
-    parsed = torch_options(spec, options, OPTIONS)
     config = _config_file(spec)
     model = built(lambda: init_model(str(config), None, device="cpu"), parsed.seed)
     if parsed.random:

@@ -35,7 +35,6 @@ OPTIONS = {
     "dataset": Option("imagenet", "data set that it was trained on", choices=("imagenet", "cifar10", "cifar100")),
     "threat_model": Option("Linf", "threat model that it was trained for", choices=("Linf", "L2", "corruptions")),
     "weights_dir": Option("", f"folder of the weights; default: that of {WEIGHTS}, or ~/.cache/cuebench/weights"),
-    "seed": Option(0, "not used: the weights are published"),
     **LABELS,
     **FEATURES,
     **PREPROCESS_PREFIXED,
@@ -44,13 +43,13 @@ OPTIONS = {
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     """Load one model of the zoo."""
+    parsed = torch_options(spec, options, OPTIONS)
     import_torchvision()
     from robustbench.data import get_preprocessing
     from robustbench.model_zoo import model_dicts
     from robustbench.model_zoo.enums import BenchmarkDataset, ThreatModel
     from robustbench.utils import load_model
 
-    parsed = torch_options(spec, options, OPTIONS)
     dataset, threat = BenchmarkDataset(parsed.values["dataset"]), ThreatModel(parsed.values["threat_model"])
     zoo = model_dicts[dataset].get(threat, {})
     if spec.body not in zoo:

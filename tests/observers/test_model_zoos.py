@@ -61,6 +61,7 @@ def test_smp_architecture_with_a_checkpoint_answers_as_the_library(tmp_path):
     np.testing.assert_array_equal(saved.respond(batch, ["masks"])["masks"], expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
@@ -71,6 +72,7 @@ def test_smp_architecture_with_a_checkpoint_answers_as_the_library(tmp_path):
     ],
 )
 def test_smp_mistakes_name_the_next_step(spec, message):
+    import_torchvision()
     pytest.importorskip("segmentation_models_pytorch")
     with pytest.raises(UserError, match=message):
         load(spec, CPU)

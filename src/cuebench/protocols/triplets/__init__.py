@@ -17,8 +17,9 @@ from cuebench.metrics.triplets import SIMILARITIES
 from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option, parse
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.protocols.triplets import choices
 from cuebench.protocols.triplets.scores import Decided, add_biases, add_gains, class_table, decided
-from cuebench.protocols.triplets.stimuli import EXPERIMENTS, NAME
+from cuebench.protocols.triplets.stimuli import EXPERIMENTS, MATCHES, NAME
 from cuebench.protocols.triplets.stimuli import read as read_experiments
 from cuebench.protocols.triplets.trials import Draw, Trials
 from cuebench.responses.table import Responses
@@ -27,7 +28,12 @@ from cuebench.types import Citation, Headline, Reference, StimulusSet
 
 VERSION = 2
 OPTIONS: Mapping[str, Option] = {
-    "experiments": Option((), "which experiments; default: all that there is data for", choices=tuple(EXPERIMENTS)),
+    "experiments": Option(
+        (),
+        "which experiments; default: those of the paper that there is data for. size, colour: novel objects whose "
+        "matches share the size or the colour",
+        choices=(*EXPERIMENTS, *MATCHES),
+    ),
     "background": Option("white", "background of the novel objects", choices=tuple(BACKGROUNDS)),
     "draw": Option(28, "triplets of each anchor in experiments 1 and 2", low=1, words=("all",)),
     "replications": Option(3, "how often they are drawn; the shares are averaged", low=1),
@@ -63,6 +69,8 @@ class Measured(NamedTuple):
 
 def measure(responses: Responses, options: ScoreOptions) -> Measured:
     """Score one observer: every condition, every layer."""
+    if choices.COLUMN in responses.columns:
+        return Measured(responses, choices.measure(responses, options), {})
     values = parse(OPTIONS, options.values, f"protocol {NAME!r}")
     draw = Draw(0 if values["draw"] == "all" else values["draw"], values["replications"], options.seed)
     trials = Trials(responses, draw)
@@ -93,7 +101,8 @@ PROTOCOL = Protocol(
     name=NAME,
     version=VERSION,
     title="Developmental triplets: which match is more like the anchor",
-    needs=(("features",),),
+    needs=(("features",), ("choices",)),
+    stimuli_from_recordings=choices.stimuli_from_recordings,
     read=read,
     views=(View("native", Preprocess.whole_image),),
     score=score,
@@ -106,6 +115,8 @@ PROTOCOL = Protocol(
             "experiment1/*",
             "experiment3/*",
             "experiment2/*",
+            "novel/*",
+            "choices",
         ),
         direction="shape",
     ),

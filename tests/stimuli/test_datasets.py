@@ -7,7 +7,8 @@ from cuebench.registry import datasets
 from cuebench.stimuli.fetch import fetch
 from cuebench.stimuli.readers.cue_conflict import parse, read
 
-EXPECTED = {"cue_conflict": (1280, 256), "cue_conflict_silhouettes": (160, 160), "cue_conflict_responses": (23, 14)}
+EXPECTED = {"cue_conflict": (1280, 256), "cue_conflict_silhouettes": (160, 160), "cue_conflict_responses": (23, 14),
+            "dtd": (1, 0), "imagenet_a": (1, 0), "ptd": (1, 0)}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", datasets.names())

@@ -38,8 +38,9 @@ def read(data_root: Path) -> StimulusSet:
     root = Path(data_root)
     parts = [_textures(root)]
     for part, (folder, expected) in PHOTOGRAPHS.items():
-        if (root / folder).is_dir():
-            parts.append(_placed(image_folder.read(root / folder, expected=expected), root, part, folder))
+        home = root / folder / "images" if (root / folder / "images").is_dir() else root / folder
+        if home.is_dir():
+            parts.append(_placed(image_folder.read(home, expected=expected), root, part, folder))
     stimuli = tuple(s for p in parts for s in p)
     partial = tuple(f"{p.name}: {why}" for p in parts for why in p.partial)
     return StimulusSet(f"{NAME} ({' + '.join(p.name for p in parts)})", stimuli, str(root), 0, partial)

@@ -136,6 +136,12 @@ _CONDITIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("aligned", "all objects at the centre", _TRIPLETS),
     ("unaligned", "objects at random places", _TRIPLETS),
     ("layer=*", "features of this layer of the network", _TRIPLETS),
+    (
+        "layer=*",
+        "mean over textures of the strongest association of each, with classes read from this layer: the class whose "
+        "clean photographs have the nearest mean feature. output: the answers themselves",
+        _TEXTURE,
+    ),
     ("similarity=*", "similarity of features other than the cosine: dot (product) or euclid (distance)", _TRIPLETS),
     ("random_initialisation", "mean over random initialisations of the same architecture", _TRIPLETS),
     ("pair/texture=*/class=*", "association of one texture with one class", _TEXTURE),

@@ -24,6 +24,7 @@ from cuebench.metrics.mean_iou import ConfusionMatrix, iou_of_areas, mean_iou_of
 from cuebench.options import Option
 from cuebench.protocols.base import Protocol, ScoreOptions
 from cuebench.protocols.correctness import Table
+from cuebench.protocols.trials import TrialRows
 from cuebench.responses.store import KEPT
 from cuebench.responses.table import Reduce, Responses
 from cuebench.statistics.resampled import estimates_of_sums
@@ -142,6 +143,12 @@ def areas(responses: Responses) -> Array:
     counts = responses.columns["confusion"].reshape(-1, classes, classes + 1).astype(np.int64)
     parts = [np.diagonal(counts, axis1=1, axis2=2), counts.sum(axis=2), counts[:, :, :-1].sum(axis=1)]
     return np.stack(parts, axis=1)
+
+
+def trial_rows(responses: Responses, options: ScoreOptions) -> list[TrialRows]:
+    """Return the mean IoU of each picture, over the classes that occur in it."""
+    ious = mean_iou_of_areas(areas(responses))
+    return [TrialRows(responses.truth("condition"), np.arange(len(responses)), {"value": ious})]
 
 
 def _in_classes(owner: Array, answer: Array, size: tuple[int, ...]) -> Array:

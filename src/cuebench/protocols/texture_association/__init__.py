@@ -17,9 +17,17 @@ from cuebench.labels import LabelSpace
 from cuebench.options import Option
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
 from cuebench.protocols.texture_association.layers import LAYERS, add_layers
-from cuebench.protocols.texture_association.measure import ADVERSARIAL, CLEAN, TEXTURE, measure
+from cuebench.protocols.texture_association.measure import (
+    ADVERSARIAL,
+    CLEAN,
+    TEXTURE,
+    contributions,
+    measure,
+    trial_rows,
+)
 from cuebench.protocols.texture_association.scores import Scorer
 from cuebench.protocols.texture_association.tables import tables
+from cuebench.protocols.trials import TrialTable
 from cuebench.responses.table import Responses
 from cuebench.stimuli.drawing.textures import names
 from cuebench.stimuli.readers import image_folder, texture_folder
@@ -171,6 +179,8 @@ PROTOCOL = Protocol(
     configure=configure,
     layers=True,
     score=score,
+    trials=TrialTable(trial_rows, value="confidence: probability of the first answer"),
+    contributions=contributions,
     check=check,
     metrics=(
         "texture_association",

@@ -6,18 +6,23 @@ a stimulus whose id is ``CONDITION|ANCHOR|SHAPE MATCH|OTHER MATCH``; images are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.errors import all_problems
 from cuebench.metrics.triplet_shape_bias import terms
 from cuebench.metrics.triplets import Tally
 from cuebench.observers.recorded_files import CHOICE_SHAPE, CHOICE_TEXTURE
 from cuebench.protocols.base import Result, ScoreOptions
+from cuebench.protocols.trials import SHAPE, TEXTURE, TrialRows
 from cuebench.responses.table import Responses
+from cuebench.statistics.clustered import Sums
 from cuebench.statistics.estimates import mean_of_subjects, ratio_estimates
 from cuebench.statistics.intervals import KINDS, Clusters
+from cuebench.statistics.ratios import Terms
 from cuebench.types import IntervalKind, Stimulus, StimulusSet
 
 COLUMN = "choices"
@@ -64,30 +69,68 @@ def _problem(anchor: str, shape_match: str, other_match: str) -> str:
     return ""
 
 
+class Chosen(NamedTuple):
+    """The decided trials of one condition: row in the answers, whether the shape match was chosen, and the anchor."""
+
+    rows: Array
+    shape: Array
+    anchors: Array
+    unanswered: int
+
+    @property
+    def terms(self) -> Terms:
+        """What each trial adds to the share of shape choices."""
+        return terms(Tally(self.shape, 1 - self.shape, np.zeros(len(self.shape))))
+
+
+def chosen(responses: Responses) -> dict[str, Chosen]:
+    """Return condition → its decided trials."""
+    answers = responses.columns[COLUMN].astype(np.str_)
+    conditions = responses.truth("condition")
+    anchors = np.array([s.id.split("|")[1] for s in responses.stimuli], dtype=np.str_)[responses.stimulus]
+    found = {}
+    for condition in dict.fromkeys(conditions.tolist()):
+        shown = conditions == condition
+        rows = np.flatnonzero(shown & np.isin(answers, (CHOICE_SHAPE, CHOICE_TEXTURE)))
+        shape = (answers[rows] == CHOICE_SHAPE).astype(float)
+        found[condition] = Chosen(rows, shape, anchors[rows], int(shown.sum()) - len(rows))
+    return found
+
+
+def trial_rows(responses: Responses) -> Iterator[TrialRows]:
+    """Return a row for each choice: which match it was."""
+    for condition, trials in chosen(responses).items():
+        words = np.where(trials.shape > 0, SHAPE, TEXTURE)
+        columns = {"outcome": words, "value": trials.shape, "n": np.ones(len(trials.rows))}
+        yield TrialRows(condition, trials.rows, columns)
+
+
+def contributions(responses: Responses, condition: str) -> Sums | None:
+    """Return the share of shape choices as a ratio of sums over anchors."""
+    trials = chosen(responses).get(condition)
+    if trials is None:
+        return None
+    sources: dict[IntervalKind, Array] = {
+        "shape_sources": responses.truth("shape_source")[trials.rows],
+        "texture_sources": responses.truth("texture_source")[trials.rows],
+    }
+    return Sums.of_ratio(trials.terms, trials.anchors, sources)
+
+
 def measure(responses: Responses, options: ScoreOptions) -> Result:
     """Return the share of shape choices in every condition; of pooled people also the mean over people."""
     result = Result()
-    chosen = responses.columns[COLUMN].astype(np.str_)
-    conditions = responses.truth("condition")
     subjects = responses.columns.get("subject") if responses.kind == "people" else None
     kinds: tuple[IntervalKind, ...] = KINDS if subjects is None else (*KINDS, "subjects")
-    anchors = np.array([s.id.split("|")[1] for s in responses.stimuli], dtype=np.str_)[responses.stimulus]
-    for condition in dict.fromkeys(conditions.tolist()):
-        shown = conditions == condition
-        rows = shown & np.isin(chosen, (CHOICE_SHAPE, CHOICE_TEXTURE))
-        nothing = np.zeros(int(rows.sum()))
-        shape, texture = ((chosen[rows] == word).astype(float) for word in (CHOICE_SHAPE, CHOICE_TEXTURE))
-        added = terms(Tally(shape, texture, nothing))
-        people = None if subjects is None else np.asarray(subjects, np.str_)[rows]
-        clusters = Clusters(
-            anchors[rows], responses.truth("shape_source")[rows], responses.truth("texture_source")[rows], people
-        )
-        (estimate,) = ratio_estimates([added], clusters, kinds, seed=options.seed, resamples=options.resamples)
-        unanswered = int(shown.sum() - rows.sum())
-        note = f"recorded choices in {len(set(responses.truth('id')[rows])):,} triplets"
-        result.add(responses, condition, BIAS, estimate.excluding({"unanswered": unanswered}).noting(note))
+    for condition, trials in chosen(responses).items():
+        shape, texture = (responses.truth(field)[trials.rows] for field in ("shape_source", "texture_source"))
+        people = None if subjects is None else np.asarray(subjects, np.str_)[trials.rows]
+        clusters = Clusters(trials.anchors, shape, texture, people)
+        (estimate,) = ratio_estimates([trials.terms], clusters, kinds, seed=options.seed, resamples=options.resamples)
+        note = f"recorded choices in {len(set(responses.stimulus[trials.rows].tolist())):,} triplets"
+        result.add(responses, condition, BIAS, estimate.excluding({"unanswered": trials.unanswered}).noting(note))
         if people is not None:
-            mean = mean_of_subjects(added, people, seed=options.seed, resamples=options.resamples)
+            mean = mean_of_subjects(trials.terms, people, seed=options.seed, resamples=options.resamples)
             note = f"mean over {mean.n} subjects"
             result.add(responses, f"{condition}/mean_of_subjects", BIAS, mean.noting(note))
     return result

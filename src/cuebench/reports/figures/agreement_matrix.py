@@ -95,7 +95,9 @@ def _chart(records: Sequence[dict[str, Any]], names: Mapping[str, str], room: fl
             sort=order,
             axis=alt.Axis(orient="top", labelAngle=-60, title=None, ticks=False, domain=False, labelOverlap=crowded),
         ),
-        y=alt.Y("first:N", sort=order, axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=crowded)),
+        y=alt.Y(
+            "first:N", sort=order, axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=crowded)
+        ),
     )
     top = max(0.2, *(r["error_consistency"] for r in records if r["error_consistency"] == r["error_consistency"]), 0.2)
     squares = base.mark_rect(stroke=PAPER, strokeWidth=0.4).encode(

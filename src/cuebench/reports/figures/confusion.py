@@ -76,13 +76,7 @@ def _chart(records: Sequence[dict[str, Any]], cues: Sequence[str], room: float) 
 
 
 def _panel(
-    cue: str,
-    records: Sequence[dict[str, Any]],
-    classes: Sequence[str],
-    order: Sequence[str],
-    wide: float,
-    *,
-    first: bool,
+    cue: str, records: Sequence[dict[str, Any]], classes: Sequence[str], order: Sequence[str], wide: float, *, first: bool
 ) -> Any:
     short = dict(zip(order, distinct([words(c) for c in order], 18)))
     filled = {(r["class"], r["answer"]): r for r in records}

@@ -92,7 +92,9 @@ def _ties(run: Run, column: Column) -> Ties:
     return Ties(dict(zip(column.rows, letters(groups, len(column.rows)))), "have overlapping intervals")
 
 
-def _chart(records: Sequence[dict[str, Any]], series: Series, metric: str, human: float | None, room: float) -> Any:
+def _chart(
+    records: Sequence[dict[str, Any]], series: Series, metric: str, human: float | None, room: float
+) -> Any:
     names = [r["name"] for r in records]
     groups = sorted({letter for r in records for letter in _letters(r["ties"])})
     bars = [

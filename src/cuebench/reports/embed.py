@@ -1,7 +1,7 @@
 """Charts in web pages: many charts, one copy of Vega, no request to anywhere, light and dark, readable on a phone.
 
-A page has ``head()`` once, ``chart(picture)`` for each chart, and ``script()`` once at its end. Each chart is there as a
-drawing (SVG) at once, also where scripts are forbidden; when it comes into sight, Vega takes over with tooltips. A page
+A page has ``head()`` once, ``chart(picture)`` for each chart, and ``script()`` once at its end. Each chart is there as
+a drawing (SVG) at once, also where scripts are forbidden; when it comes into sight, Vega takes over with tooltips. A page
 with a switch of its own sets ``data-theme="dark"`` or ``"light"`` on the root element; without, the reader's setting
 counts.
 """

@@ -143,7 +143,9 @@ def scatter(
         layers.append(spans.encode(**_at(x, y, "x_low"), x2="x_high:Q"))
         layers.append(spans.encode(**_at(x, y, "x", "y_low"), y2="y_high:Q"))
     tips = tooltip("name", x=".3f", x_low=".3f", x_high=".3f", y=".3f", y_low=".3f", y_high=".3f")
-    layers.append(base.mark_point(size=28, stroke=theme.PAPER).encode(**_at(x, y), shape=series.mark(legend=legend), tooltip=tips))
+    layers.append(
+        base.mark_point(size=28, stroke=theme.PAPER).encode(**_at(x, y), shape=series.mark(legend=legend), tooltip=tips)
+    )
     names = alt.Chart(table(labels))
     leaders = names.transform_filter("datum.leader").mark_rule(color=theme.NEUTRAL, strokeWidth=0.4)
     layers.append(leaders.encode(**_at(x, y, "from_x", "from_y"), x2="to_x:Q", y2="y:Q"))

@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from pathlib import Path
@@ -17,6 +18,7 @@ from cuebench.files import write_atomic
 DPI = 300
 """Dots per inch of a PNG."""
 _COUNTED = re.compile(r'"((?:view|param|concat|layer|selector)_)(\d+)')
+_OF_PANEL = re.compile(r"_?(layer_\d+_)*marks$")
 _DEFINED = re.compile(r"\b(clip|gradient)[_]?(\d+)\b")
 
 
@@ -132,6 +134,34 @@ def pdf(spec: Mapping[str, Any]) -> bytes:
     """Return a specification drawn as PDF, with its fonts."""
     data: bytes = _called("vegalite_to_pdf", spec)
     return data
+
+
+def drawn(spec: Mapping[str, Any]) -> dict[str, Counter[str]]:
+    """Return what Vega draws of the data: panel → kind of mark (``symbol``, ``line``, ``rect``, …) → how many.
+
+    Parameters
+    ----------
+    spec : mapping
+        A Vega-Lite specification.
+
+    Returns
+    -------
+    dict
+        A line is counted by its points. Axes, legends and titles are not counted; the panel of a plain chart is ``""``.
+    """
+    panels: dict[str, Counter[str]] = {}
+
+    def walk(node: Mapping[str, Any]) -> None:
+        items = node.get("items") or []
+        if node.get("role") == "mark" and node["marktype"] != "group":
+            panel = _OF_PANEL.sub("", str(node.get("name") or ""))
+            panels.setdefault(panel, Counter())[node["marktype"]] += len(items)
+        for item in items if node["marktype"] == "group" else ():
+            for inner in item.get("items") or []:
+                walk(inner)
+
+    walk(_called("vegalite_to_scenegraph", spec)["scenegraph"])
+    return panels
 
 
 def _called(name: str, spec: Mapping[str, Any], **options: Any) -> Any:

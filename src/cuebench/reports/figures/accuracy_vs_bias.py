@@ -10,7 +10,15 @@ from cuebench.protocols.headline import Column, headline_column, headline_of
 from cuebench.reports.figures.base import Figure
 from cuebench.reports.observers import Series
 from cuebench.reports.picture import Picture
-from cuebench.reports.run_data import PEOPLE, Run, all_scores, how_to_get, observers_of, shape_protocols, shown_observers
+from cuebench.reports.run_data import (
+    PEOPLE,
+    Run,
+    all_scores,
+    how_to_get,
+    observers_of,
+    shape_protocols,
+    shown_observers,
+)
 from cuebench.reports.scatter import scatter, span
 from cuebench.reports.text import words
 from cuebench.statistics.correlations import correlate

@@ -72,9 +72,10 @@ def _correct(run: Run, protocol: str, *, aligned: bool) -> dict[str, dict[str, b
         if not (folder / "run.json").is_file():
             raise UserError(f"{folder} holds scores without answers", "name the folder that the run was made in")
         for part in Trials(folder, (protocol,)).parts():
-            for row in part.select(["observer", "condition", "stimulus", "outcome", "correct"]).to_pylist():
+            for row in part.select(["observer", "condition", "stimulus", "shape", "texture", "correct"]).to_pylist():
                 at_headline = column is None or row["condition"] == column.condition or "-way" not in row["condition"]
-                if at_headline and row["correct"] is not None and (aligned or row["outcome"] != "both"):
+                counts = aligned or not row["shape"] or row["shape"] != row["texture"]
+                if at_headline and counts and row["correct"] is not None:
                     key = f"{row['stimulus']}|{row['condition']}"
                     correct.setdefault(row["observer"], {})[key] = row["correct"]
     return correct
@@ -95,9 +96,7 @@ def _chart(records: Sequence[dict[str, Any]], names: Mapping[str, str], room: fl
             sort=order,
             axis=alt.Axis(orient="top", labelAngle=-60, title=None, ticks=False, domain=False, labelOverlap=crowded),
         ),
-        y=alt.Y(
-            "first:N", sort=order, axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=crowded)
-        ),
+        y=alt.Y("first:N", sort=order, axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=crowded)),
     )
     top = max(0.2, *(r["error_consistency"] for r in records if r["error_consistency"] == r["error_consistency"]), 0.2)
     squares = base.mark_rect(stroke=PAPER, strokeWidth=0.4).encode(

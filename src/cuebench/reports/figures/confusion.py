@@ -55,8 +55,8 @@ def confusion(run: Run, *, observer: str = "", by: str = "both", condition: str 
         f"What {label} answers to each shape and each texture",
         lambda room: _chart(records, cues, room),
         records,
-        f"Share of the answers in each row; cue conflict, {condition}, {total:,} answers to images in conflict. A strong "
-        "diagonal: the answer follows that cue",
+        f"Share of the answers in each row; cue conflict, {condition}, {total:,} answers to images in conflict. A "
+        "strong diagonal: the answer follows that cue",
         f"Confusions of {label} by {' and by '.join(cues)}.",
     )
 
@@ -76,7 +76,13 @@ def _chart(records: Sequence[dict[str, Any]], cues: Sequence[str], room: float) 
 
 
 def _panel(
-    cue: str, records: Sequence[dict[str, Any]], classes: Sequence[str], order: Sequence[str], wide: float, *, first: bool
+    cue: str,
+    records: Sequence[dict[str, Any]],
+    classes: Sequence[str],
+    order: Sequence[str],
+    wide: float,
+    *,
+    first: bool,
 ) -> Any:
     short = dict(zip(order, distinct([words(c) for c in order], 18)))
     filled = {(r["class"], r["answer"]): r for r in records}

@@ -92,9 +92,7 @@ def _ties(run: Run, column: Column) -> Ties:
     return Ties(dict(zip(column.rows, letters(groups, len(column.rows)))), "have overlapping intervals")
 
 
-def _chart(
-    records: Sequence[dict[str, Any]], series: Series, metric: str, human: float | None, room: float
-) -> Any:
+def _chart(records: Sequence[dict[str, Any]], series: Series, metric: str, human: float | None, room: float) -> Any:
     names = [r["name"] for r in records]
     groups = sorted({letter for r in records for letter in _letters(r["ties"])})
     bars = [
@@ -102,8 +100,8 @@ def _chart(
         for k, letter in enumerate(groups)
         if len(rows := [r["name"] for r in records if letter in _letters(r["ties"])]) > 1
     ]
-    aside = 4.0 + 4.0 * max(len(groups), 1)
-    wide, height = room - aside, _ROW * len(records)
+    aside = 4.0 * max(len(groups), 1)
+    wide, height = room - aside - 22, _ROW * len(records)
     ends = span("", [r[key] for r in records for key in ("value", "low", "high")])
     scale = alt.Scale(domain=[ends.low, ends.high], nice=False, zero=False)
     axis = alt.Axis(title=metric, tickCount=6, format=".2f")
@@ -114,7 +112,7 @@ def _chart(
     layers += [
         base.mark_rule(strokeWidth=1.2, opacity=0.7).encode(x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q"),
         base.mark_point(size=30).encode(x=alt.X("value:Q", scale=scale, axis=axis), shape=series.mark(), tooltip=tips),
-        base.mark_text(align="right", dx=-2, color=SOFT, fontSize=6.5).encode(
+        base.mark_text(align="left", dx=4, fontSize=6.5).encode(
             x=alt.value(wide), text=alt.Text("value:Q", format=".2f"), color=alt.value(SOFT)
         ),
     ]

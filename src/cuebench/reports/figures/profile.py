@@ -80,7 +80,9 @@ def _strip(protocol: str, records: Sequence[dict[str, Any]], series: Series, roo
     scale = alt.Scale(domain=[min(ends.low, 0.0), max(ends.high, 1.0)], nice=False)
     up = alt.Y("level:Q", axis=None, scale=alt.Scale(domain=[levels - 0.3, -0.7], nice=False, zero=False))
     legend = series.legend(room)
-    base = alt.Chart(table(r for r in rows if r["kind"] != "published")).encode(y=up, color=series.colour(legend=legend))
+    base = alt.Chart(table(r for r in rows if r["kind"] != "published")).encode(
+        y=up, color=series.colour(legend=legend)
+    )
     tips = tooltip("name", "condition", value=".3f", low=".3f", high=".3f", n=",")
     points = base.mark_point(stroke=PAPER, strokeWidth=0.4, size=22 if many else 30).encode(
         x=alt.X("value:Q", axis=axis, scale=scale), shape=series.mark(legend=legend), tooltip=tips

@@ -69,8 +69,8 @@ def texture_agreement(run: Run) -> Picture:
         "What the usual texture of a class is worth",
         lambda room: _chart(records, room),
         records,
-        "Whiskers: 95 %, over images. Gap: with the usual texture minus with another; in brackets, the gap with permuted "
-        "classes, which arises by itself",
+        "Whiskers: 95 %, over images. Gap: with the usual texture minus with another; in brackets, the gap with "
+        "permuted classes, which arises by itself",
         f"Accuracy, confidence and errors of {len(shown)} observers on images with and without the usual texture.",
     )
 

@@ -44,8 +44,8 @@ def texture_confidence(run: Run) -> Picture:
         "Confidence on pictures of textures",
         lambda room: _chart(records, observers.series(shown), room),
         records,
-        f"Share of the pictures by the probability of the top-1 class; {max(totals.values(), default=0):,} pictures that "
-        "show no object; each row has its own scale",
+        f"Share of the pictures by the probability of the top-1 class; {max(totals.values(), default=0):,} pictures "
+        "that show no object; each row has its own scale",
         f"Histograms of the confidence of {len(shown)} observers on pictures of textures.",
     )
 

@@ -71,7 +71,7 @@ def _chart(records: Sequence[dict[str, Any]], room: float) -> Any:
 def _panel(by: str, records: Sequence[dict[str, Any]], room: float) -> Any:
     classes = [c for _, c in sorted({(r["place"], r["class"]) for r in records})]
     value = _VALUE[by]
-    axis = ticks([shorten(c, 18) for c in classes], labelAngle=-60, labelLimit=90, tickSize=0)
+    axis = ticks([shorten(c, 18) for c in classes], labelAngle=-60, labelLimit=90, tickSize=0, labelOverlap=False)
     # One name needs the height of a line; where classes are nearer than that, only some are named.
     every = max(1, -int(-len(classes) * 8 // room))
     axis.values = list(range(0, len(classes), every))

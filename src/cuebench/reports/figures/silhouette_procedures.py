@@ -10,12 +10,12 @@ from typing import Any
 
 from cuebench.protocols import textured_silhouettes
 from cuebench.reports.figures.base import Figure
-from cuebench.reports.marks import columns_for, curves, panels, share_axis, ticks, whiskers
+from cuebench.reports.marks import curves, panels, share_axis, ticks, whiskers
 from cuebench.reports.observers import Series
 from cuebench.reports.picture import Picture
 from cuebench.reports.run_data import PEOPLE, Run, all_scores, observers_of, scores, shown_observers
 
-_CLASSIFIED, _TRIPLETS = "Classification among 16 classes", "Triplets: nearer match"
+_CLASSIFIED, _TRIPLETS = "Classification", "Triplets"
 _ALPHAS = textured_silhouettes.CONDITIONS
 
 
@@ -45,18 +45,18 @@ def silhouette_procedures(run: Run, *, people: str = "pooled") -> Picture:
                 records.append({**record, "panel": panel, "position": _ALPHAS.index(alpha)})
     series = observers.series(shown)
     return Picture(
-        "Shape bias of textured silhouettes, by two procedures",
+        "Textured silhouettes by two procedures",
         lambda room: _chart(records, series, room),
         records,
-        f"The same pictures; alpha: background taken away{whiskers(series, 'new shapes and textures')}; dotted: chance of "
-        "triplets",
+        f"The same pictures; alpha: background taken away{whiskers(series, 'new shapes and textures')}; dotted: "
+        "chance of triplets",
         f"Shape bias of {len(shown)} observers by classification and by triplets over six backgrounds.",
     )
 
 
 def _chart(records: Sequence[dict[str, Any]], series: Series, room: float) -> Any:
     present = [p for p in (_CLASSIFIED, _TRIPLETS) if any(r["panel"] == p for r in records)]
-    columns = min(columns_for(room, len(present)), 2)
+    columns = min(2 if room > 300 else 1, len(present))
     wide = room / columns - (26 if columns > 1 else 0)
     charts = [
         curves(
@@ -65,12 +65,12 @@ def _chart(records: Sequence[dict[str, Any]], series: Series, room: float) -> An
             width=wide,
             height=min(0.75 * wide, 140),
             x=ticks([alpha.removeprefix("alpha=") for alpha in _ALPHAS], "alpha"),
-            y=share_axis("shape bias" if k % columns == 0 else None),
+            y=share_axis("shape bias"),
             legend=series.legend(room),
             chance=0.5 if panel == _TRIPLETS else None,
             title=panel,
         )
-        for k, panel in enumerate(present)
+        for panel in present
     ]
     return panels(charts, columns)
 

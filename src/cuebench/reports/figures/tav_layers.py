@@ -52,7 +52,7 @@ def tav_layers(run: Run, *, observer: str = "") -> Picture:
         lambda room: _chart(sorted(records, key=lambda r: r["position"]), order, room),
         records,
         "Mean over textures of the strongest TAV of each; classes are read from a layer by the nearest mean of clean "
-        "photographs; whiskers: 95 %, over pictures of textures",
+        "photographs; whiskers: 95 %, over pictures, corrected for their small number (so they may lie below)",
         f"Mean strongest association of {len(order)} layers of {observers.name(chosen)}, first to last.",
     )
 

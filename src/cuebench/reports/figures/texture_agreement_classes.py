@@ -1,7 +1,7 @@
 """Texture agreement by class: whose usual texture natural adversarial images show, for each true class.
 
-Figure 13 of Hoak et al.: among the images whose texture is the usual one of the answered class or of the true class, but
-not of both, the share of each, class by class.
+Figure 13 of Hoak et al.: among the images whose texture is the usual one of the answered class or of the true class,
+but not of both, the share of each, class by class.
 """
 
 from __future__ import annotations
@@ -60,18 +60,18 @@ def texture_agreement_classes(run: Run, *, observer: str = "", classes: int = 60
         for key, kind in (("prediction", _PREDICTION), ("own", _LABEL))
     ]
     return Picture(
-        f"Whose texture natural adversarial images show: {observers_of(run).name(name)}",
+        f"Textures of adversarial images: {observers_of(run).name(name)}",
         lambda room: _chart(records, short, room),
         records,
-        f"Images that show the usual texture of one of the two classes; {total} true classes, {len(judged)} of them here. "
-        f"More images with the texture of the prediction: {ahead / total:.0%}; only such images: {alone / total:.0%}",
+        f"Images that show the usual texture of one of the two classes; {total} true classes, {len(judged)} of them "
+        f"here. More images with the texture of the prediction: {ahead / total:.0%}; only such images: {alone / total:.0%}",
         f"In {ahead} of {total} classes more images show the texture of the answer than that of the label.",
     )
 
 
 def _chart(records: Sequence[dict[str, Any]], classes: Sequence[str], room: float) -> Any:
     series = Series((_PREDICTION, _LABEL), (TEXTURE, CONDITIONS[0]), ("square", "square"))
-    legend = alt.Legend(orient="top", direction="horizontal", title=None)
+    legend = series.legend(room)
     return (
         alt.Chart(table(records))
         .mark_bar(height={"band": 0.8})
@@ -88,7 +88,7 @@ def _chart(records: Sequence[dict[str, Any]], classes: Sequence[str], room: floa
 
 FIGURE = Figure(
     "texture_agreement_classes",
-    "Whose texture natural adversarial images show",
+    "Textures of natural adversarial images, by class",
     texture_agreement_classes,
     protocol=PROTOCOL,
     options={"observer": OBSERVER, "classes": Option(60, "how many at most", low=1)},

@@ -48,7 +48,8 @@ def texturedness(run: Run) -> Picture:
         "Texturedness",
         lambda room: _chart(records, series, room),
         records,
-        "Mean of the largest cosine between an answer and a row of the TAV; whiskers: 95 %, over images (permuted: range)",
+        "Mean of the largest cosine between an answer and a row of the TAV; whiskers: 95 %, over images (permuted: "
+        "range)",
         f"Mean texturedness of {len(shown)} observers on {' and '.join(kinds[k] for k in present[:2])}.",
     )
 

@@ -87,7 +87,7 @@ def _record(condition: str, trial: Sequence[Stimulus]) -> dict[str, str]:
 
 def _chart(rows: Sequence[tuple[str, list[list[str]]]], room: float) -> Any:
     trials = max(len(row) for _, row in rows)
-    between, gap, head = 10.0, 2.0, 11.0
+    between, gap, head = 10.0, 4.0, 11.0
     side = (room - between * (trials - 1)) / (3 * trials) - gap
     step = side + head + 5
     height = len(rows) * step

@@ -17,6 +17,7 @@ from cuebench.cues.eed import STEPS_CLASSIFICATION, STEPS_SEGMENTATION
 from cuebench.errors import UserError, all_problems
 from cuebench.files import write_json
 from cuebench.options import Option
+from cuebench.registry import cues as cue_parts
 from cuebench.stimuli.apply_cue import apply_cue, claim_folder, recipe_of
 from cuebench.stimuli.cue_files import plan
 from cuebench.stimuli.decomposition import conflicts as mixing
@@ -209,7 +210,8 @@ def _make_part(part: Part, work: _Work) -> None:
         if gpu:
             _diffuse_on_gpu(options, place, target, work)
             return
-    mask = work.home / MASKS if work.source.classes and part.name != SHAPE else None
+    moves = cue_parts.get(part.cue).info.moves_mask  # a cue that leaves pixels where they are leaves the masks, too
+    mask = work.home / MASKS if work.source.classes and moves else None
     report = work.progress
     result = apply_cue(part.cue, place, target, options=options, seed=work.seed, workers=work.workers, mask=mask,
                        progress=(lambda done, total, message: report(done, total)) if report else None)  # fmt: skip

@@ -204,6 +204,7 @@ def test_a_sheet_of_triplets_needs_nothing():
     check_figure("triplet_sheet", options={"conditions": ("novel/match=size/unaligned",), "trials": 1})
 
 
+@pytest.mark.slow
 def test_two_procedures_on_the_same_pictures(tmp_path):
     for shape in ("cat", "dog", "car"):
         for i in (1, 2):

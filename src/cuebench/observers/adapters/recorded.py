@@ -4,9 +4,9 @@ Three formats. The public raw data of people and models, ``subj,session,trial,rt
 imagename``; predictions: a column ``stimulus`` (or ``image``, ``imagename``, ``id``) with ``logit_0…``, ``prob_0…``, a
 list column ``logits``, one column for each class, or ``decision``; and choices between the matches of triplets:
 ``anchor``, ``shape_match``, ``texture_match`` (or ``size_match``, ``colour_match``), ``choice``, optional
-``condition``. The last two may have ``observer`` (or ``subject``) and ``rt``. Each subject is an observer. A subject
-with a finite response time is a person, and so is one in a column ``subject`` or ``subj`` of a file without the column
-``rt``; several people are also pooled as the observer ``people``, which has several rows for a stimulus.
+``condition``. The last two may have ``observer`` (or ``subject``), ``rt`` and ``session``. Each subject is an observer.
+A subject with a finite response time is a person, and so is one in a column ``subject`` or ``subj`` of a file without
+the column ``rt``; several people are also pooled as the observer ``people``, which has several rows for a stimulus.
 """
 
 from __future__ import annotations
@@ -174,6 +174,8 @@ def _observer(
     seems_person = bool(np.isfinite(rt).any()) or all(r.people for r, _ in parts)
     is_person = values["kind"] == "person" or (not values["kind"] and seems_person)
     columns: dict[str, Array] = {"rt": rt} if is_person else {}
+    if is_person and all(r.sessions is not None for r, _ in parts):
+        columns["session"] = np.concatenate([r.sessions[rows] for r, rows in parts if r.sessions is not None])
     for name in ("logits", "decisions", "choices"):
         arrays = [getattr(r, name) for r, _ in parts]
         if all(a is not None for a in arrays):
@@ -308,4 +310,5 @@ ADAPTER = Adapter(
     form="recorded:PATH[?labels=SPACE][&kind=person|model][&values=logits|probabilities][&name=NAME]",
     examples=("recorded:humans/", "recorded:predictions.parquet?labels=imagenet1k"),
     options=OPTIONS,
+    version=2,  # sessions are kept
 )

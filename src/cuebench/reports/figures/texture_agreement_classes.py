@@ -64,7 +64,8 @@ def texture_agreement_classes(run: Run, *, observer: str = "", classes: int = 60
         lambda room: _chart(records, short, room),
         records,
         f"Images that show the usual texture of one of the two classes; {total} true classes, {len(judged)} of them "
-        f"here. More images with the texture of the prediction: {ahead / total:.0%}; only such images: {alone / total:.0%}",
+        f"here. More images with the texture of the prediction: {ahead / total:.0%}; only such images: "
+        f"{alone / total:.0%}",
         f"In {ahead} of {total} classes more images show the texture of the answer than that of the label.",
     )
 

@@ -179,8 +179,10 @@ def _choices(file: Path, table: pa.Table, digest: str) -> Recording:
         raise UserError(f"{file}: {what}", f"one of {', '.join(OTHER_MATCH)}")
     images = [_images(file, table, column) for column in ("anchor", "shape_match", others[0])]
     default = OTHER_MATCH[others[0]]
-    conditions = _decisions(file, table, "condition") if "condition" in columns else []
-    named = [c if c != NO_ANSWER else default for c in conditions] or [default] * table.num_rows
+    named = [default] * table.num_rows
+    if "condition" in columns:
+        conditions = _decisions(file, table, "condition").tolist()
+        named = [condition if condition != NO_ANSWER else default for condition in conditions]
     answers = _decisions(file, table, "choice")
     chosen, problems = [], []
     for row, answer in enumerate(answers):

@@ -76,8 +76,8 @@ def keeping(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
     number = values["keep_masks"]
     if not number:
         return protocol
-    assert protocol.reduce is not None
-    return replace(protocol, reduce=partial(protocol.reduce, keep=number), stored=f"masks of {number} images")
+    keep: Any = partial(protocol.reduce, keep=number)  # type: ignore[call-arg, arg-type] - a reduce with masks has it
+    return replace(protocol, reduce=keep, stored=f"masks of {number} images")
 
 
 def reduce(stimuli: StimulusSet, labels: LabelSpace | None, keep: int | str = 0) -> Reduce:

@@ -101,13 +101,18 @@ def _swaps_channels(model: Any) -> bool:
 
 def _preprocess(model: Any, swap: bool) -> Preprocess:
     settings = _preprocessor(model)
-    mean, std = (
-        tuple(map(float, settings.get(key) or default)) for key, default in (("mean", (0,) * 3), ("std", (1,) * 3))
-    )
-    if swap:  # ours are applied to RGB
-        mean, std = mean[::-1], std[::-1]
+    order = (2, 1, 0) if swap else (0, 1, 2)  # ours are applied to RGB
+    mean, std = ([float(numbers[i]) for i in order] for numbers in (settings["mean"], settings["std"]))
     sides = _sides(model.cfg)
-    return Preprocess(sides, sides, crop=False, mean=mean, std=std, scale=1.0, source="MMSegmentation's, whole image")
+    return Preprocess(
+        sides,
+        sides,
+        crop=False,
+        mean=(mean[0], mean[1], mean[2]),
+        std=(std[0], std[1], std[2]),
+        scale=1.0,
+        source="MMSegmentation's, whole image",
+    )
 
 
 def _sides(config: Any) -> tuple[int, int]:

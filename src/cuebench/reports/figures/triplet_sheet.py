@@ -14,8 +14,7 @@ import numpy as np
 from cuebench.errors import UserError
 from cuebench.metrics.triplets import enumerate_triplets
 from cuebench.options import Option
-from cuebench.protocols.triplets import NAME
-from cuebench.protocols.triplets.stimuli import MATCHES, matching_objects, novel_objects
+from cuebench.protocols.triplets.stimuli import MATCHES, NAME, matching_objects, novel_objects
 from cuebench.reports.figures.base import Figure
 from cuebench.reports.marks import table
 from cuebench.reports.picture import Picture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,6 +25,9 @@ FORMER = {"triplets": "draw", "features": "layers", "baselines": "baselines"}
 """Earlier flags → the option of the protocol triplets that each has become."""
 KEPT_IMAGES = "100"
 """Images whose masks are kept where nobody says how many."""
+Keep = Annotated[
+    list[str] | None, typer.Option(help="masks: keep the predicted masks of 100 images; masks:500, masks:all.")
+]
 
 
 def command(
@@ -55,9 +58,7 @@ def command(
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete what this run folder holds, then begin.")] = False,
     offline: Annotated[bool, typer.Option("--offline", help="Never use the network.")] = False,
     settings: Annotated[list[str] | None, typer.Option("--set", help="PROTOCOL.OPTION=VALUE; repeat for more.")] = None,
-    keep: Annotated[
-        list[str] | None, typer.Option(help="masks: keep the predicted masks of 100 images; masks:500, masks:all.")
-    ] = None,
+    keep: Keep = None,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what it would take: time, memory, disk.")] = False,
     nodes: Annotated[str, typer.Option(help="With --plan: numbers of machines, such as 1,4,16.")] = "1",
     price: Annotated[float | None, typer.Option(help="With --plan: price of a machine for an hour.")] = None,
@@ -77,10 +78,7 @@ def command(
     from cuebench.runs.evaluate import evaluate
     from cuebench.runs.share import parse_shard
 
-    for flag, option in FORMER.items():
-        if value := given[flag]:
-            hint = f"write: --set triplets.{option}={value}"
-            raise UserError(f"--{flag} is an option of the protocol triplets", hint)
+    refuse_former(given)
     arguments = {name: given[name] for name in PASSED_ON}
     arguments |= {"compile": compile_networks, "cues_on": cues, "settings": split(settings or [])}
     arguments["settings"] |= kept(keep or [], protocol)
@@ -92,6 +90,14 @@ def command(
     if shard and not scores.rows:
         return 1 if scores.failures else 0  # what is missing has been said
     return report(scores.rows, scores.out, scores.failures, quiet=quiet, as_json=as_json)
+
+
+def refuse_former(given: Mapping[str, Any]) -> None:
+    """Raise for an earlier flag, with the option that it has become."""
+    for flag, option in FORMER.items():
+        if value := given[flag]:
+            hint = f"write: --set triplets.{option}={value}"
+            raise UserError(f"--{flag} is an option of the protocol triplets", hint)
 
 
 def kept(words: Sequence[str], names: Sequence[str]) -> dict[str, str]:

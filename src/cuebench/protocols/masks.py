@@ -76,8 +76,8 @@ def keeping(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
     number = values["keep_masks"]
     if not number:
         return protocol
-    keep: Any = partial(protocol.reduce, keep=number)  # type: ignore[call-arg, arg-type] - a reduce with masks has it
-    return replace(protocol, reduce=keep, stored=f"masks of {number} images")
+    with_masks: Any = protocol.reduce
+    return replace(protocol, reduce=partial(with_masks, keep=number), stored=f"masks of {number} images")
 
 
 def reduce(stimuli: StimulusSet, labels: LabelSpace | None, keep: int | str = 0) -> Reduce:

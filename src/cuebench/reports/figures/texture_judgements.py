@@ -38,14 +38,14 @@ def texture_judgements(run: Run, *, answers: str = "", observer: str = "") -> Pi
     judged = judge(read_judgements(answers), textures)
     order = sorted(judged.by_texture, key=lambda t: (-judged.by_texture[t].value, t))
     short = dict(zip(order, distinct([words(t) for t in order], 24)))
-    records = [{"texture": short[t], **_numbers(judged.by_texture[t])} for t in order]
+    records = [{"texture": f"{short[t]} ({judged.by_texture[t].n})", **_numbers(judged.by_texture[t])} for t in order]
     whole = _numbers(judged.overall)
     people = len({j.subject for j, _ in judged.rows})
     return Picture(
         f"People and identified textures: {observers_of(run).name(name)}",
         lambda room: _chart(records, whole["value"], room),
         [*records, {"texture": "all", **whole}],
-        f"Share of answers that name the texture of TID; {len(judged.rows):,} answers of {people} people; whiskers: "
+        f"Share of answers that name the texture of TID (how many); {len(judged.rows):,} answers of {people} people; whiskers: "
         f"95 %, over images; solid line: all ({whole['value']:.2f}); dotted: chance with {WORDS} words and one answer",
         f"Agreement over all: {whole['value']:.2f} [{whole['low']:.2f}, {whole['high']:.2f}].",
     )
@@ -66,7 +66,7 @@ def _chart(records: Sequence[dict[str, Any]], whole: float, room: float) -> Any:
     )
     spans = base.mark_rule(color=PEOPLE).encode(x=alt.X("low:Q", axis=axis, scale=scale), x2="high:Q")
     line = alt.Chart(table([{"at": whole}])).mark_rule(color=NEUTRAL).encode(x=alt.X("at:Q", axis=axis, scale=scale))
-    layers = alt.layer(line_at(1 / WORDS, "x"), line, spans, dots)
+    layers = alt.layer(line_at(1 / WORDS, axis, "x"), line, spans, dots)
     return layers.properties(width=room, height=max(40, 10 * len(names)))
 
 

@@ -28,6 +28,11 @@ _BOLD = 1.07
 _FILES = frozenset({"onnx", "safetensors", "pt", "pth", "csv", "parquet"})
 
 
+def harmless(text: str) -> str:
+    """Return a text without anything that cannot be printed; ``?`` stands in for it, as fonts have that sign."""
+    return printable(text).replace("\ufffd", "?")
+
+
 def width_of(text: str, size: float = 7.0, *, bold: bool = False) -> float:
     """Return about how wide a text is, in points, in the sans-serif font of the figures.
 
@@ -41,8 +46,11 @@ def width_of(text: str, size: float = 7.0, *, bold: bool = False) -> float:
 def wrapped(text: str, room: float, size: float, *, bold: bool = False) -> list[str]:
     """Break a text into lines that fit into the room, between words; a word that is too long is cut."""
     lines: list[str] = []
-    for word in printable(text).split():
-        word = shorten(word, max(8, int(room / size / 0.5)))
+    for word in harmless(text).split():
+        most = len(word)
+        while most > 3 and width_of(shorten(word, most), size, bold=bold) > room:
+            most -= 1
+        word = shorten(word, most)
         longer = f"{lines[-1]} {word}" if lines else word
         if lines and width_of(longer, size, bold=bold) <= room:
             lines[-1] = longer
@@ -57,7 +65,7 @@ def shorten(text: str, most: int = 28) -> str:
     >>> shorten("a very long name of a class", 11)
     'a ver…class'
     """
-    clean = " ".join(printable(text).split())
+    clean = " ".join(harmless(text).split())
     if len(clean) <= most:
         return clean
     end = (most - 1) // 2

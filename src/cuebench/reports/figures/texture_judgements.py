@@ -46,7 +46,8 @@ def texture_judgements(run: Run, *, answers: str = "", observer: str = "") -> Pi
         lambda room: _chart(records, whole["value"], room),
         [*records, {"texture": "all", **whole}],
         f"Share of answers that name the texture of TID (how many); {len(judged.rows):,} answers of {people} people; "
-        f"whiskers: 95 %, over images; solid line: all ({whole['value']:.2f}); dotted: chance with {WORDS} words and one answer",
+        f"whiskers: 95 %, over images; solid line: all ({whole['value']:.2f}); dotted: chance with {WORDS} words and "
+        "one answer",
         f"Agreement over all: {whole['value']:.2f} [{whole['low']:.2f}, {whole['high']:.2f}].",
     )
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from PIL import Image, ImageOps
 
 from cuebench.errors import UserError
 from cuebench.reports.marks import image_url
 from cuebench.reports.run_data import Run, folders
+from cuebench.reports.vega import alt
 from cuebench.runs.measuring import Manifests
 from cuebench.runs.record import RunRecord
 from cuebench.stimuli.render import decode, render
@@ -41,6 +43,12 @@ def shown(stimuli: StimulusSet, stimulus: Stimulus) -> Image.Image:
         hint = "sheets need the images: put them back where the run saw them"
         raise UserError(f"{root / stimulus.path} is gone", hint)
     return render(root, decode(root, stimulus), stimulus)
+
+
+def exactly(channel: Any, field: str, length: float) -> Any:
+    """Return a channel in which a field is a position in points from the left or the top."""
+    ends = [0, length] if channel is alt.X else [length, 0]
+    return channel(f"{field}:Q", axis=None, scale=alt.Scale(domain=ends, nice=False, zero=False))
 
 
 def tile(stimuli: StimulusSet, stimulus: Stimulus, side: int = SIDE) -> str:

@@ -226,21 +226,25 @@ def novel_objects(
             for texture in textures:
                 ident = f"{shape}-{texture}/{condition}"
                 options = {"size": size, "position": PLACES[place], "background": background, "series": series}
-                stimuli.append(
-                    Stimulus(
-                        ident,
-                        width=novel_object.PIXELS,
-                        height=novel_object.PIXELS,
-                        shape=shape,
-                        texture=texture,
-                        shape_source=shape,
-                        texture_source=f"{texture}.{series}",
-                        condition=condition,
-                        recipe=novel_object.recipe(shape, texture, **options),
-                        seed=novel_object.seed_of(ident, series),
-                    )
-                )
+                recipe, seed = novel_object.recipe(shape, texture, **options), novel_object.seed_of(ident, series)
+                stimuli.append(_drawn(ident, shape, texture, f"{texture}.{series}", condition, recipe, seed))
     return StimulusSet(NAME, tuple(stimuli), "", len(stimuli))
+
+
+def _drawn(ident: str, shape: str, other: str, source: str, condition: str, recipe: str, seed: int) -> Stimulus:
+    """Return an object that is drawn when it is shown; ``other`` is what it has besides its shape."""
+    return Stimulus(
+        ident,
+        width=novel_object.PIXELS,
+        height=novel_object.PIXELS,
+        shape=shape,
+        texture=other,
+        shape_source=shape,
+        texture_source=source,
+        condition=condition,
+        recipe=recipe,
+        seed=seed,
+    )
 
 
 # ------------------------------------------------------------------------------------------- size and colour matches
@@ -272,18 +276,6 @@ def matching_objects(match: str, background: str = "white") -> StimulusSet:
                     else (str(other), COLOURED_SIZE, novel_object.COLOURS[str(other)])
                 )
                 ident = f"{shape}-{name}/{condition}"
-                stimuli.append(
-                    Stimulus(
-                        ident,
-                        width=novel_object.PIXELS,
-                        height=novel_object.PIXELS,
-                        shape=shape,
-                        texture=name,
-                        shape_source=shape,
-                        texture_source=name,
-                        condition=condition,
-                        recipe=novel_object.recipe(shape, fill, size=size, position=place, background=background),
-                        seed=novel_object.seed_of(ident),
-                    )
-                )
+                recipe = novel_object.recipe(shape, fill, size=size, position=place, background=background)
+                stimuli.append(_drawn(ident, shape, name, name, condition, recipe, novel_object.seed_of(ident)))
     return StimulusSet(match, tuple(stimuli), "", len(stimuli))

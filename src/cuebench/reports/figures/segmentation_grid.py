@@ -24,7 +24,7 @@ from cuebench.reports.figures.base import Figure
 from cuebench.reports.marks import image_url, table
 from cuebench.reports.picture import Picture
 from cuebench.reports.run_data import Run, folders, observers_of, scores
-from cuebench.reports.stimulus_pictures import shown
+from cuebench.reports.stimulus_pictures import exactly, shown
 from cuebench.reports.text import shorten, words
 from cuebench.reports.theme import INK, SOFT
 from cuebench.reports.vega import alt
@@ -129,10 +129,6 @@ def _chart(
     step = high + _GAP + below
     height = head + len(rows) * step
 
-    def at(channel: Any, field: str, length: float) -> Any:
-        ends = [0, length] if channel is alt.X else [length, 0]
-        return channel(f"{field}:Q", axis=None, scale=alt.Scale(domain=ends, nice=False, zero=False))
-
     placed = [
         {
             **cell,
@@ -142,9 +138,9 @@ def _chart(
         }
         for cell in cells
     ]
-    base = alt.Chart(table(placed)).encode(x=at(alt.X, "x", room))
-    images = base.mark_image(width=wide, height=high).encode(y=at(alt.Y, "y", height), url="url:N")
-    notes = base.mark_text(fontSize=6, color=SOFT).encode(y=at(alt.Y, "below", height), text="text:N")
+    base = alt.Chart(table(placed)).encode(x=exactly(alt.X, "x", room))
+    images = base.mark_image(width=wide, height=high).encode(y=exactly(alt.Y, "y", height), url="url:N")
+    notes = base.mark_text(fontSize=6, color=SOFT).encode(y=exactly(alt.Y, "below", height), text="text:N")
     titles = [
         {"x": left + k * (wide + _GAP) + wide / 2, "y": 4.0, "text": words(name)} for k, name in enumerate(columns)
     ]
@@ -154,7 +150,7 @@ def _chart(
         layers.append(
             alt.Chart(table(labels))
             .mark_text(fontSize=7, color=INK, align=align)
-            .encode(x=at(alt.X, "x", room), y=at(alt.Y, "y", height), text="text:N")
+            .encode(x=exactly(alt.X, "x", room), y=exactly(alt.Y, "y", height), text="text:N")
         )
     return alt.layer(*layers).properties(width=room, height=height)
 

@@ -18,7 +18,7 @@ from cuebench.protocols.triplets.stimuli import MATCHES, NAME, matching_objects,
 from cuebench.reports.figures.base import Figure
 from cuebench.reports.marks import table
 from cuebench.reports.picture import Picture
-from cuebench.reports.stimulus_pictures import stimuli_of, tile
+from cuebench.reports.stimulus_pictures import exactly, stimuli_of, tile
 from cuebench.reports.theme import INK, SHAPE, SOFT, TEXTURE
 from cuebench.reports.vega import alt
 from cuebench.stimuli.sources import novel_object
@@ -91,10 +91,6 @@ def _chart(rows: Sequence[tuple[str, list[list[str]]]], room: float) -> Any:
     step = side + head + 5
     height = len(rows) * step
 
-    def at(channel: Any, field: str, length: float) -> Any:
-        ends = [0, length] if channel is alt.X else [length, 0]
-        return channel(f"{field}:Q", axis=None, scale=alt.Scale(domain=ends, nice=False, zero=False))
-
     cells, labels = [], []
     for line, (condition, row) in enumerate(rows):
         top = line * step
@@ -104,7 +100,7 @@ def _chart(rows: Sequence[tuple[str, list[list[str]]]], room: float) -> Any:
                 x = trial * (3 * (side + gap) + between) + place * (side + gap) + side / 2
                 role = ("anchor", "shape match", "other match")[place]
                 cells.append({"x": x, "y": top + head + side / 2, "url": url, "role": role, "condition": condition})
-    base = alt.Chart(table(cells)).encode(x=at(alt.X, "x", room), y=at(alt.Y, "y", height))
+    base = alt.Chart(table(cells)).encode(x=exactly(alt.X, "x", room), y=exactly(alt.Y, "y", height))
     frame = base.mark_point(shape="square", size=(side + 1) ** 2, filled=False, strokeWidth=1).encode(
         color=alt.Color(
             "role:N",
@@ -118,7 +114,7 @@ def _chart(rows: Sequence[tuple[str, list[list[str]]]], room: float) -> Any:
     texts = (
         alt.Chart(table(labels))
         .mark_text(fontSize=6.5, align="left", color=SOFT)
-        .encode(x=at(alt.X, "x", room), y=at(alt.Y, "y", height), text="text:N")
+        .encode(x=exactly(alt.X, "x", room), y=exactly(alt.Y, "y", height), text="text:N")
     )
     return alt.layer(images, frame, texts).properties(width=room, height=height)
 

@@ -76,7 +76,7 @@ def data_root(protocol: str) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(rng.integers(0, 200, (*size, 3), dtype=np.uint8)).save(path)
 
-    if protocol in ("cue_conflict", "triplets"):
+    if protocol in ("cue_conflict", "triplets", "textured_silhouettes"):
         for shape in CLASSES:
             for texture in CLASSES:
                 for i in (1, 2):

@@ -10,7 +10,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Any, Literal
 
-Capability = Literal["logits", "features", "masks", "decisions"]
+Capability = Literal["logits", "features", "masks", "decisions", "choices"]
 REMOVED = "-"
 """In ``Stimulus.shape`` or ``texture``: this cue was taken out of the picture (a suppression)."""
 ObserverKind = Literal["model", "person", "people", "ideal"]

@@ -120,9 +120,10 @@ _CONDITIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("diamond", "texture cue: a grid of diamonds was shuffled", _DECOMPOSITION),
     ("tex_eed", "texture cue: the image minus its edge-enhancing diffusion", _DECOMPOSITION),
     ("tex_eed_pat", "texture cue: tex_eed with shuffled patches", _DECOMPOSITION),
+    ("edge_blur", "texture cue of Dai et al.: edges blurred, texture kept", _DECOMPOSITION),
     *(
         (f"{cue}/*", "pictures of this cue, only this class", _DECOMPOSITION[1:])
-        for cue in ("original", "eed", "voronoi", "voronoi[0-9]*", "patch", "diamond", "tex_eed", "tex_eed_pat")
+        for cue in ("original", "eed", "voronoi", "voronoi[0-9]*", "patch", "diamond", "tex_eed*", "edge_blur")
     ),
     ("*+*", "computed from the pictures of both cues: the shape cue and the texture cue", _DECOMPOSITION),
     ("*+*", "one picture with both suppressions", _SUPPRESSION),
@@ -140,6 +141,8 @@ _CONDITIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("level=*", "contrast that is left", _CORRUPTION),
     ("sigma=*", "standard deviation of the filter in pixels", _CORRUPTION),
     ("width=*", "width of the noise", _CORRUPTION),
+    ("factor=*", "factor of the saturation: 0 grey, 1 unchanged", _CORRUPTION),
+    ("probability=*", "probability that a pixel is replaced", _CORRUPTION),
     ("all", "all suppressions of shape and of texture together", _SUPPRESSION),
     ("suppress=*", "mean over the suppressions that remove this cue: shape, texture or colour", _SUPPRESSION),
     ("grid=*", "number of patches along a side", _SUPPRESSION),
@@ -150,11 +153,20 @@ _CONDITIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("experiment1", "cue-conflict objects whose background fades out", _TRIPLETS),
     ("experiment2", "cue-conflict objects of different sizes", _TRIPLETS),
     ("experiment3", "novel objects of different sizes", _TRIPLETS),
-    ("alpha=*", "how far the background has faded: 0 as in the image, 1 gone", _TRIPLETS),
+    ("alpha=*", "how far the background has faded: 0 as in the image, 1 gone", (*_TRIPLETS, "textured_silhouettes")),
+    ("novel", "novel objects", _TRIPLETS),
+    ("match=*", "the two matches share the shape or this (size, colour) with the anchor, and nothing else", _TRIPLETS),
+    ("choices", "recorded choices between the two matches of triplets", _TRIPLETS),
     ("size=*", "size of the object as a share of the image", _TRIPLETS),
     ("aligned", "all objects at the centre", _TRIPLETS),
     ("unaligned", "objects at random places", _TRIPLETS),
     ("layer=*", "features of this layer of the network", _TRIPLETS),
+    (
+        "layer=*",
+        "mean over textures of the strongest association of each, with classes read from this layer: the class whose "
+        "clean photographs have the nearest mean feature. output: the answers themselves",
+        _TEXTURE,
+    ),
     ("similarity=*", "similarity of features other than the cosine: dot (product) or euclid (distance)", _TRIPLETS),
     ("random_initialisation", "mean over random initialisations of the same architecture", _TRIPLETS),
     ("pair/texture=*/class=*", "association of one texture with one class", _TEXTURE),
@@ -232,6 +244,7 @@ _ANSWERS = {
     "features": "a vector for each image",
     "masks": "a class for each pixel",
     "decisions": "one class for each image",
+    "choices": "which of two matches was chosen, for each triplet",
 }
 
 WORDS: tuple[Word, ...] = (

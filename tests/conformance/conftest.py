@@ -98,6 +98,20 @@ def conflicts(root: Path) -> Path:
     return root
 
 
+def silhouettes(root: Path) -> Path:
+    """Write cue-conflict images of four classes with a silhouette for each shape."""
+    home, names = root / "cue_conflict", ("cat", "dog", "car", "clock")
+    for k, shape in enumerate(names):
+        for i in (1, 2, 3):
+            for texture in names:
+                noise(home / "stimuli" / shape / f"{shape}{i}-{texture}{i}.png", 24, 24)
+            mask = np.full((24, 24), 255, np.uint8)
+            mask[4 + k : 20, 3 + i : 18] = 0
+            (home / "silhouettes" / shape).mkdir(parents=True, exist_ok=True)
+            Image.fromarray(mask).save(home / "silhouettes" / shape / f"{shape}{i}.png")
+    return root
+
+
 ROOTS: dict[str, Callable[[Path], Path]] = {
     "photographs": photographs,
     "textures_and_photographs": textures_and_photographs,
@@ -106,6 +120,7 @@ ROOTS: dict[str, Callable[[Path], Path]] = {
     "pure_cues": pure_cues,
     "pure_shapes": pure_shapes,
     "conflicts": conflicts,
+    "silhouettes": silhouettes,
 }
 
 

@@ -35,6 +35,7 @@ DATA = {
     "cue_decomposition_segmentation": "segmentation",
     "refined_bias": "pure_cues",
     "pure_shape": "pure_shapes",
+    "textured_silhouettes": "silhouettes",
 }
 """Protocol → the small data root that it is checked with; a protocol that is not here draws or makes its stimuli."""
 ABSENT = {"corruption_robustness": ("mean_iou",)}

@@ -11,7 +11,7 @@ from cuebench.stimuli.readers.cue_conflict import parse, read
 from cuebench.stimuli.readers.refined_bias import parse as parse_cue
 
 EXPECTED = {"cue_conflict": (1280, 256), "cue_conflict_silhouettes": (160, 160), "cue_conflict_responses": (23, 14),
-            "refined_bias": (6000, 327)}  # fmt: skip
+            "refined_bias": (6000, 327), "dtd": (1, 0), "imagenet_a": (1, 0), "ptd": (1, 0)}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", datasets.names())

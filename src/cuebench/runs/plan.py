@@ -336,12 +336,7 @@ def questions(protocol: Protocol, observer: ObserverBase, stimuli: StimulusSet) 
     UserError
         Its classes do not cover those of the stimuli.
     """
-    needs = next((needs for needs in protocol.needs if set(needs) <= observer.capabilities), None)
-    if needs is None:
-        wanted = " or ".join(" and ".join(alternative) for alternative in protocol.needs)
-        offered = ", ".join(sorted(observer.capabilities)) or "nothing"
-        layers = suggested_layers(observer) if protocol.needs == (("features",),) else ""
-        raise NotApplicable(f"{observer.name} gives {offered}; protocol {protocol.name!r} needs {wanted}{layers}")
+    needs = _needed(protocol, observer)
     try:
         observer.check_shown(stimuli.stimuli)
     except UserError as error:  # a recording of another experiment
@@ -365,6 +360,17 @@ def questions(protocol: Protocol, observer: ObserverBase, stimuli: StimulusSet) 
         hash(question.geometry)  # a preprocessing that makes no sense fails here, not in the middle of the run
         asked.append(question)
     return asked
+
+
+def _needed(protocol: Protocol, observer: ObserverBase) -> tuple[Capability, ...]:
+    """Return the kinds of answer that an observer is asked for: the best that the protocol can use."""
+    for needs in protocol.needs:
+        if set(needs) <= observer.capabilities:
+            return needs
+    wanted = " or ".join(" and ".join(alternative) for alternative in protocol.needs)
+    offered = ", ".join(sorted(observer.capabilities)) or "nothing"
+    layers = suggested_layers(observer) if protocol.needs[0] == ("features",) else ""
+    raise NotApplicable(f"{observer.name} gives {offered}; protocol {protocol.name!r} needs {wanted}{layers}")
 
 
 def _prepared_images(view: View, observer: ObserverBase, needs: Sequence[Capability]) -> tuple[Preprocess | None, str]:
@@ -415,6 +421,7 @@ def _stimuli_for(experiment: Experiment, observer: ObserverBase, loaded: LoadedO
     """
     derive = experiment.protocol.stimuli_from_recordings
     if derive is not None and observer.stimulus_names():
+        _needed(experiment.protocol, observer)  # names of another experiment would be refused as mistakes
         return _as_in_run(experiment, derive(observer.stimulus_names()))
     if experiment.stimuli is not None:
         return experiment.stimuli
@@ -451,6 +458,8 @@ def _key(question: Question, entry: Loaded, protocol: Protocol, options: RunOpti
         targets = question.stimuli.targets
         content = Path(targets).read_bytes() if Path(targets).suffix else targets.encode()
         needs = (*needs, f"summary of {protocol.name}/{protocol.version} {hashlib.sha256(content).hexdigest()[:16]}")
+    if protocol.stored:  # of which images depends on the whole set
+        needs = (*needs, f"{protocol.stored} of {question.stimuli.fingerprint[:16]}")
     space, preprocess = entry.observer.labels, question.preprocess
     return Key(
         weights=entry.fingerprint,

@@ -56,6 +56,25 @@ def table(columns: Sequence[str], rows: int) -> Check:
     return check
 
 
+def archive(least: int, classes: int) -> Check:
+    """Return a check for a zip or tar with at least so many pictures in exactly so many folders of classes."""
+
+    def check(path: Path) -> str:
+        from cuebench.errors import UserError
+        from cuebench.stimuli._archive import picture_folders
+
+        try:
+            folders = picture_folders(path)
+        except UserError as error:
+            return error.message
+        number = sum(folders.values())
+        if number < least or len(folders) != classes:
+            return f"{number:,} pictures in {len(folders)} folders, expected {least:,} or more in {classes}"
+        return ""
+
+    return check
+
+
 def looks_like_html(start: bytes) -> bool:
     """Tell whether the first bytes of a file are those of a web page."""
     head = start.lstrip(b"\xef\xbb\xbf \t\r\n").lower()

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from cuebench.testing.planted import IDEAL, planted_responses, without_answers
 from cuebench.testing.recorder import Recorder
 from cuebench.testing.single_answers import check_contributions, check_rows
 from cuebench.testing.stimuli import check_stimuli
-from cuebench.types import Axis, Score, StimulusSet
+from cuebench.types import Axis, Capability, Score, StimulusSet
 from cuebench.words import Word, read_condition
 
 RESAMPLES = 200
@@ -221,7 +221,7 @@ def _check_description(case: _Case) -> None:
     views = [view.name for view in protocol.views]
     require(len(set(views)) == len(views), f"{name}: expected views of different names, got {', '.join(views)}")
     require(protocol.needs, f"{name} does not say what kinds of answers it needs")
-    unknown = {kind for a in protocol.needs for kind in a} - {"logits", "features", "masks", "decisions"}
+    unknown = {kind for a in protocol.needs for kind in a} - set(get_args(Capability))
     require(not unknown, f"{name} needs {', '.join(sorted(unknown))}, which no observer gives")
     _check_metrics_declared(protocol, name)
 

@@ -1,11 +1,12 @@
 """Recorded responses of people or models, read from a CSV or Parquet file or a folder of them.
 
-Two formats. The public raw data of people and models, ``subj,session,trial,rt,object_response,category,condition,
-imagename``; and predictions: a column ``stimulus`` (or ``image``, ``imagename``, ``id``) with ``logit_0…``,
-``prob_0…``, a list column ``logits``, one column for each class, or ``decision``; optional ``observer`` (or
-``subject``), ``rt`` and ``session``. Each subject is an observer. A subject with a finite response time is a person,
-and so is one in a column ``subject`` or ``subj`` of a file without the column ``rt``; several people are also pooled as
-the observer ``people``, which has several rows for a stimulus.
+Three formats. The public raw data of people and models, ``subj,session,trial,rt,object_response,category,condition,
+imagename``; predictions: a column ``stimulus`` (or ``image``, ``imagename``, ``id``) with ``logit_0…``, ``prob_0…``, a
+list column ``logits``, one column for each class, or ``decision``; and choices between the matches of triplets:
+``anchor``, ``shape_match``, ``texture_match`` (or ``size_match``, ``colour_match``), ``choice``, optional
+``condition``. The last two may have ``observer`` (or ``subject``), ``rt`` and ``session``. Each subject is an observer.
+A subject with a finite response time is a person, and so is one in a column ``subject`` or ``subj`` of a file without
+the column ``rt``; several people are also pooled as the observer ``people``, which has several rows for a stimulus.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class RecordedObserver(ObserverBase):
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What the file holds."""
-        possible: tuple[Capability, ...] = ("logits", "decisions")
+        possible: tuple[Capability, ...] = ("logits", "decisions", "choices")
         return frozenset(c for c in possible if c in self.columns)
 
     @cached_property
@@ -175,7 +176,7 @@ def _observer(
     columns: dict[str, Array] = {"rt": rt} if is_person else {}
     if is_person and all(r.sessions is not None for r, _ in parts):
         columns["session"] = np.concatenate([r.sessions[rows] for r, rows in parts if r.sessions is not None])
-    for name in ("logits", "decisions"):
+    for name in ("logits", "decisions", "choices"):
         arrays = [getattr(r, name) for r, _ in parts]
         if all(a is not None for a in arrays):
             columns[name] = np.concatenate([a[rows] for a, (_, rows) in zip(arrays, parts)])

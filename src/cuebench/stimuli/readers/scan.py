@@ -43,8 +43,8 @@ class ImageFacts(NamedTuple):
     height: int
 
 
-def find_images(folder: Path, depth: int) -> Listing:
-    """List image files exactly ``depth`` folders below ``folder``; everything else there is a problem."""
+def find_images(folder: Path, depth: int | None) -> Listing:
+    """List image files exactly ``depth`` folders below ``folder`` (None: at any depth); all else there is a problem."""
     images, problems = [], []
     for path in _walk(folder):
         relative = path.relative_to(folder)
@@ -52,7 +52,7 @@ def find_images(folder: Path, depth: int) -> Listing:
             problems.append(f"{relative}: an unfinished download; run `cuebench fetch` again")
         elif path.suffix.lower() not in IMAGE_SUFFIXES:
             problems.append(f"{relative}: not an image file")
-        elif len(relative.parts) != depth + 1:
+        elif depth is not None and len(relative.parts) != depth + 1:
             problems.append(f"{relative}: lies {len(relative.parts) - 1} folders deep, expected {depth}")
         elif problem := file_problem(path):
             problems.append(f"{relative}: {problem}")

@@ -1,0 +1,247 @@
+"""Rows of the result: every number with its intervals, what it leaves out and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from cuebench.arrays import Floats
+from cuebench.metrics.human_agreement import agreement, over_people
+from cuebench.observers.model_vs_human import DATA_SETS, OTHERWISE_SPELLED
+from cuebench.protocols.base import Result, ScoreOptions
+from cuebench.protocols.human_alignment.draws import METRICS, Alignment, Numbers, align
+from cuebench.protocols.human_alignment.trials import Contest, Measured
+from cuebench.responses.table import Responses, once
+from cuebench.statistics.intervals import Limits, undefined
+from cuebench.stimuli.readers.model_vs_human import is_shortfall
+from cuebench.types import Estimate, Interval, IntervalKind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MEAN = "mean"
+BY_VALUE, BY_SPELLING = "by_value", "by_spelling"
+LEFT_OUT = "left out of the means: "
+"""How the note of a condition begins that no mean contains."""
+
+
+def left_out_conditions(rule: str) -> dict[str, str]:
+    """Return ``<data set>/<condition>`` → why it is outside all means.
+
+    Parameters
+    ----------
+    rule : str
+        ``by_value``: the conditions of the paper. ``by_spelling``: without those that raw files spell otherwise.
+    """
+    return {
+        f"{d.name}/{condition}": why
+        for d in DATA_SETS.values()
+        for condition, why in d.left_out.items()
+        if rule == BY_VALUE or condition not in OTHERWISE_SPELLED.get(d.name, ())
+    }
+
+
+def together(everyone: Sequence[Measured], options: ScoreOptions) -> Result:
+    """Compare all observers with people and return their numbers, one observer after the other."""
+    contest = Contest.of(everyone)
+    left_out = left_out_conditions(options.values.get("left_out", BY_VALUE))
+    models = [
+        k
+        for k, m in enumerate(everyone)
+        if m.responses.kind in ("model", "ideal") and not m.responses.baseline_of and len(contest.compared[k])
+    ]
+    result = Result(tables={"error_consistency": consistency_table(contest, left_out)})
+    computed = align(contest, left_out, np.array(models, np.intp), options)
+    for k in range(len(contest.observers)):
+        _Rows(result, contest, computed, left_out, k).add()
+    return result
+
+
+class _Images(NamedTuple):
+    """Images of one condition, of one observer: how many it was shown, and how many could not be read."""
+
+    shown: Counter[str]
+    unreadable: Counter[str]
+
+    @classmethod
+    def of(cls, responses: Responses) -> _Images:
+        """Count them."""
+        stimuli = responses.stimuli
+        shown = once(stimuli, "images by condition", lambda: Counter(s.condition for s in stimuli))
+        excluded = responses.excluded
+        return cls(shown, Counter(s.condition for s in stimuli if s.id in excluded) if excluded else Counter())
+
+
+class _Rows:
+    """The rows of one observer."""
+
+    def __init__(
+        self, result: Result, contest: Contest, computed: Alignment, left_out: Mapping[str, str], k: int
+    ) -> None:
+        self._result, self._contest, self._computed, self._left_out, self._k = result, contest, computed, left_out, k
+        self._responses = contest.observers[k].responses
+        self._images = _Images.of(self._responses)
+        partial = self._responses.stimuli.partial
+        self._restricted = tuple(reason for reason in partial if not is_shortfall(reason))
+        self._people = _people(contest, k)
+
+    def add(self) -> None:
+        """Add the mean first, then every data set with its conditions."""
+        sets = {name: places for name, places in self._contest.data_sets.items() if name in self._computed.data_sets}
+        kept = [p for places in sets.values() for p in places if p not in self._left_out]
+        notes = self._mean_notes()
+        self._add(MEAN, self._computed.mean, kept, self._responses.stimuli.partial, notes)
+        self._add_rank()
+        for name, places in self._contest.data_sets.items():
+            kept = [p for p in places if p not in self._left_out]
+            if name in self._computed.data_sets:
+                self._add(name, self._computed.data_sets[name], kept, self._partial(places), self._compared(name))
+            for place in places:
+                if place == name:
+                    continue
+                why = (LEFT_OUT + self._left_out[place],) if place in self._left_out else ()
+                self._add(place, self._computed.conditions[place], [place], self._partial([place]), why)
+
+    def _add(
+        self, condition: str, numbers: Numbers, places: Sequence[str], partial: Sequence[str], notes: Sequence[str]
+    ) -> None:
+        shown = sum(self._images.shown[p] for p in places)
+        if not shown:
+            return
+        unreadable = sum(self._images.unreadable[p] for p in places)
+        outside = 0
+        if condition == MEAN or condition in self._computed.data_sets:
+            every = self._images.shown if condition == MEAN else {
+                p: self._images.shown[p] for p in self._contest.data_sets[condition]
+            }  # fmt: skip
+            outside = sum(number for p, number in every.items() if p in self._left_out)
+        answered = int(numbers.images[0, self._k])
+        for row, metric in enumerate(METRICS):
+            value, n = float(numbers.values[row, self._k]), int(numbers.images[row, self._k])
+            if np.isnan(value):
+                continue
+            excluded = {"unreadable": unreadable, "unanswered": shown - answered - unreadable}
+            excluded |= {"not seen by people": answered - n} if row else {}
+            excluded |= {"in conditions left out": outside} if outside else {}
+            estimate = Estimate(value, n, self._intervals(numbers, row, places)).excluding(excluded).noting(*notes)
+            self._result.add(self._responses, condition, metric, estimate, partial=partial)
+
+    def _intervals(self, numbers: Numbers, row: int, places: Sequence[str]) -> tuple[Interval, ...]:
+        intervals = []
+        for kind, limits in numbers.limits.items():
+            if kind == "subjects" and row == 0 and self._contest.observers[self._k].subjects is None:
+                continue  # the accuracy of one observer does not depend on who the others are
+            reasons: dict[IntervalKind, str] = {
+                "images": "a condition with 1 image: nothing to resample",
+                "subjects": "a data set with fewer than two people to compare with: nothing to resample",
+            }
+            intervals.append(_interval(limits, row, self._k, kind, reasons.get(kind, "")))
+        return tuple(intervals)
+
+    def _add_rank(self) -> None:
+        ranks = self._computed.ranks
+        value = float(ranks.values[0, self._k])
+        if np.isnan(value):
+            return
+        models, sets = int((~np.isnan(ranks.values)).sum()), int(ranks.images[0, self._k])
+        intervals = tuple(_interval(limits, 0, self._k, kind, "") for kind, limits in ranks.limits.items())
+        note = f"mean of 3 ranks among {models} models on {sets} data set{'s' * (sets != 1)}"
+        estimate = Estimate(value, 3, intervals).noting(note)
+        self._result.add(self._responses, MEAN, "mean_rank", estimate)
+
+    def _partial(self, places: Sequence[str]) -> tuple[str, ...]:
+        """Return why the images of some conditions of one data set are incomplete."""
+        name, _, condition = places[0].partition("/")
+        shown = sum(self._images.shown[p] for p in places)
+        expected = DATA_SETS[name].expected(condition if len(places) == 1 else "")
+        short = (f"{shown:,} of {expected:,} images of {places[0] if len(places) == 1 else name}",)
+        return (*self._restricted, *(short if shown != expected else ()))
+
+    def _compared(self, name: str) -> tuple[str, ...]:
+        number = self._people.get(name, 0)
+        if self._contest.observers[self._k].subjects is not None:
+            return (f"{number} people, each with each",)
+        other = "other " if self._responses.kind == "person" else ""
+        return (f"mean over {number} {other}people",) if number else ("no people answered these images",)
+
+    def _mean_notes(self) -> tuple[str, ...]:
+        numbers = [n for n in self._people.values() if n]
+        if not numbers:
+            return ("nobody to compare with: agreement with people needs their answers",)
+        low, high = min(numbers), max(numbers)
+        people = f"{low} people" if low == high else f"{low} to {high} people"
+        sets = f"{len(numbers)} data set{'s' * (len(numbers) != 1)} with {people} each"
+        if self._responses.kind == "person" and len(numbers) > 1:
+            return (sets, "not the same person in every data set")
+        return (sets,)
+
+
+def _people(contest: Contest, k: int) -> dict[str, int]:
+    """Return data set → with how many people an observer is compared there; of a pool, how many people it has."""
+    found = {}
+    pairs = contest.pairs[contest.compared[k]]
+    pooled = contest.observers[k].subjects is not None
+    for name, places in contest.data_sets.items():
+        images = np.concatenate([contest.places[p] for p in places])
+        here = contest.seen[:, images].any(axis=1)
+        units = np.unique(pairs[here[pairs].all(axis=1)])
+        found[name] = len(units if pooled else np.setdiff1d(units, contest.members[k]))
+    return found
+
+
+def _interval(limits: Limits, row: int, k: int, kind: IntervalKind, reason: str) -> Interval:
+    low, high, defined = (float(part[row, k]) for part in limits)
+    if not defined or np.isnan(low):
+        return undefined(kind, reason or "undefined in every resample")
+    return Interval(low, high, kind)
+
+
+def consistency_table(contest: Contest, left_out: Mapping[str, str]) -> pa.Table:
+    """Return the error consistency of all pairs of observers, by data set and in the mean.
+
+    Columns ``observer``, ``other``, ``condition``, ``value``, ``n``: images that both saw. Pooled people are compared
+    by the mean over them; with themselves, by the mean over their pairs. An observer is not compared with itself.
+    """
+    import pyarrow as pa
+
+    units = len(contest.units)
+    by_set: dict[str, Floats] = {}
+    shared: dict[str, Floats] = {}
+    for name, places in contest.data_sets.items():
+        parts = []
+        for place in (p for p in places if p not in left_out):
+            seen, right = (a[:, contest.places[place]].astype(np.float64) for a in (contest.seen, contest.correct))
+            n, first = seen @ seen.T, right @ seen.T
+            parts.append(agreement(n, first, first.T, right @ right.T).error_consistency)
+            shared[name] = shared.get(name, np.zeros((units, units))) + n
+        if parts:
+            by_set[name] = over_people(np.stack(parts, axis=-1))
+            np.fill_diagonal(by_set[name], np.nan)
+    if not by_set:
+        return pa.table({name: pa.array([], kind) for name, kind in _TABLE.items()})
+    tables = {**by_set, MEAN: None}
+    rows: dict[str, list[object]] = {name: [] for name in _TABLE}
+    for a, one in enumerate(contest.observers):
+        for b, other in enumerate(contest.observers):
+            of_sets = []
+            for name in tables:
+                if name == MEAN:
+                    value = float(over_people(np.array(of_sets))) if of_sets else np.nan
+                    n = sum(int(shared[s][np.ix_(contest.members[a], contest.members[b])].max()) for s in by_set)
+                else:
+                    block = np.ix_(contest.members[a], contest.members[b])
+                    value = float(over_people(by_set[name][block].ravel()))
+                    n = int(shared[name][block].max())
+                    of_sets.append(value)
+                if not np.isnan(value):
+                    names = (one.responses.observer, other.responses.observer, name)
+                    for column, item in zip(rows, (*names, value, n)):
+                        rows[column].append(item)
+    types = {"value": pa.float64(), "n": pa.int64()}
+    return pa.table({name: pa.array(values, types.get(name, pa.string())) for name, values in rows.items()})
+
+
+_TABLE = {"observer": "string", "other": "string", "condition": "string", "value": "double", "n": "int64"}

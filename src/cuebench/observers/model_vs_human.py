@@ -12,7 +12,7 @@ Geirhos, Narayanappa, Mitzkus, Thieringer, Bethge, Wichmann & Brendel 2021, http
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -143,6 +143,8 @@ class Trial(NamedTuple):
 
 
 _TRIAL = re.compile(r"\d+_[^_]+_[^_]+_(?P<condition>[^_]+)_(?P<category>[^_]+)_\d+_(?P<image>.+)")
+PERSON = re.compile(r"subject-\d+")
+"""The name of a person in the public raw data."""
 _CLASS = re.compile(r"[a-z]+")
 _SUFFIX = re.compile(r"\.(png|jpe?g|webp|bmp|tiff?|gif|ppm)$", re.IGNORECASE)
 
@@ -205,3 +207,20 @@ def data_set_of_file(file: Path) -> str:
         return file.parent.name
     begins = file.name.partition("_")[0]
     return begins if begins in DATA_SETS else ""
+
+
+def uncovered(seen: Mapping[str, Set[str]], answered: Mapping[tuple[str, str], Set[str]]) -> list[str]:
+    """Return in words which files do not cover the trials that people saw.
+
+    Parameters
+    ----------
+    seen : mapping of str to set of str
+        Data set → images that people saw.
+    answered : mapping of pair to set of str
+        Data set and file of a model → images that it answered.
+    """
+    return [
+        f"{file} ({len(seen[data_set] & images):,} of {len(seen[data_set]):,} trials)"
+        for (data_set, file), images in answered.items()
+        if seen.get(data_set, frozenset()) - images
+    ]

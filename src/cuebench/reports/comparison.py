@@ -17,7 +17,12 @@ from cuebench.runs.results import read_scores
 from cuebench.statistics.correlations import Correlation, correlate
 from cuebench.types import Score
 
-LARGER = {"shape": "more shape", "texture": "more texture", "correct": "more correct answers", "human": "more like people"}
+LARGER = {
+    "shape": "more shape",
+    "texture": "more texture",
+    "correct": "more correct answers",
+    "human": "more like people",
+}
 """Direction of a headline → what a larger value means."""
 FEWEST = 3
 """Observers that two protocols must share for a rank correlation."""

@@ -37,6 +37,8 @@ class Loaded:
         The same observer on the other devices of the run.
     baseline_of, baseline : str, int
         For a random initialisation: the name of the trained network, and its number among the initialisations.
+    only_for : str
+        The protocol that brought this observer along (`Protocol.people`); empty: it is asked in all of them.
     """
 
     observer: ObserverBase
@@ -45,6 +47,7 @@ class Loaded:
     others: tuple[ObserverBase, ...] = ()
     baseline_of: str = ""
     baseline: int = 0
+    only_for: str = ""
 
     @cached_property
     def fingerprint(self) -> str:
@@ -99,6 +102,17 @@ def load_observers(
             tell(Event("notice", f"no baselines of {name}: {failure_of('', error).reason}"))
     _check_names(result.observers)
     return result
+
+
+def load_people(spec: str, protocol: str, result: LoadedObservers, tell: OnEvent) -> list[Loaded]:
+    """Load the people whom a protocol brings along; those who cannot be loaded are a notice, and the run goes on."""
+    try:
+        people = [replace(entry, only_for=protocol) for entry in _load(spec, result.options, result.device)]
+    except UserError as error:
+        tell(Event("notice", f"{protocol}: nobody to compare with, {spec} cannot be loaded: {error.message}"))
+        return []
+    taken = {entry.observer.name for entry in result.observers}
+    return [entry for entry in people if entry.observer.name not in taken]
 
 
 def tell_failures(failures: Sequence[Failure], tell: OnEvent) -> None:

@@ -380,7 +380,9 @@ def _check_bias(case: _Case) -> None:
         return
     if headline.direction == "human":
         twin = case.twin_of_a_person()
-        require(twin > random, f"{where}: expected one who answers like a person above {RANDOM}; got {twin:.3f}, {shown}")
+        require(
+            twin > random, f"{where}: expected one who answers like a person above {RANDOM}; got {twin:.3f}, {shown}"
+        )
         return
     above, below = (SHAPE, TEXTURE) if headline.direction == "shape" else (TEXTURE, SHAPE)
     require(

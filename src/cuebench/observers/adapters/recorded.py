@@ -15,7 +15,6 @@ data set is somebody else than ``subject-01`` of another: nothing compares a per
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -29,6 +28,7 @@ from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelMap, LabelSpace, label_space
 from cuebench.observers.adapters._options import LABELS, option_values, with_option
 from cuebench.observers.base import Adapter, Answers, Batch, LoadOptions, Observer, ObserverBase, Spec
+from cuebench.observers.model_vs_human import PERSON, uncovered
 from cuebench.observers.recorded_files import (
     NO_ANSWER,
     Recording,
@@ -47,9 +47,8 @@ OPTIONS = {
     "kind": Option("", "who answered; default: people where there are response times", choices=("person", "model")),
     "values": Option("", "what columns of classes hold; default: by the numbers", choices=("logits", "probabilities")),
     "name": Option("", "name of the observer, for a file of one subject"),
-    "only": Option("", "leave the others out", choices=("people", "models")),
+    "only": Option("", "leave the others out; pooled: all people as one", choices=("people", "models", "pooled")),
 }
-_PERSON = re.compile(r"subject-\d+")  # the name of a person in the public raw data
 Naming = Literal["user", "columns", "order"]
 """What says which classes logits stand for: the user, the columns of the file, or their number and order."""
 
@@ -164,12 +163,21 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     observers = _with_coverage([_observer(s, recordings, labels, values, classes) for s in subjects], recordings)
     people = [o.name for o in observers if o.kind == "person"]
     pool = [_pooled(people, observers)] if len(people) > 1 else []
-    if values["only"]:
-        observers = [o for o in observers if (o.kind == "person") == (values["only"] == "people")]
-        pool = pool if values["only"] == "people" else []
-        if not observers:
-            raise UserError(f"{spec.body} holds no {values['only']}", "leave ?only= out")
-    return [*observers, *pool]
+    chosen = _chosen(values["only"], observers, pool)
+    if not chosen:
+        what = "models" if values["only"] == "models" else "people"
+        raise UserError(f"{spec.body} holds no {what}", "leave ?only= out")
+    return chosen
+
+
+def _chosen(only: str, observers: Sequence[RecordedObserver], pool: Sequence[RecordedObserver]) -> list[Observer]:
+    """Return the observers that ``?only=`` leaves; a single person stands for the pool."""
+    people = [o for o in observers if o.kind == "person"]
+    if only == "models":
+        return [o for o in observers if o.kind != "person"]
+    if only == "pooled":
+        return [*(pool or people)]
+    return [*people, *pool] if only == "people" else [*observers, *pool]
 
 
 def _read_all(files: Sequence[Path], classes: LabelSpace | None, values: str, whole: bool) -> list[Recording]:
@@ -188,9 +196,7 @@ def _read_all(files: Sequence[Path], classes: LabelSpace | None, values: str, wh
     return recordings
 
 
-def _with_coverage(
-    observers: Sequence[RecordedObserver], recordings: Sequence[Recording]
-) -> list[RecordedObserver]:
+def _with_coverage(observers: Sequence[RecordedObserver], recordings: Sequence[Recording]) -> list[RecordedObserver]:
     """Add to each model which of its files do not cover the trials that people saw in the same data set."""
     seen: dict[str, set[str]] = {}
     for observer in observers:
@@ -203,11 +209,8 @@ def _with_coverage(
                 of_subject.setdefault(str(subject), []).append((recording, data_set))
     checked = []
     for observer in observers:
-        answered, gaps = set(observer.names), []
-        for recording, data_set in of_subject.get(observer.name, ()) if observer.kind == "model" else ():
-            shown = seen.get(data_set, set())
-            if shown - answered:
-                gaps.append(f"{recording.file.name} ({len(shown & answered):,} of {len(shown):,} of {data_set})")
+        own, files = set(observer.names), of_subject.get(observer.name, ()) if observer.kind == "model" else ()
+        gaps = uncovered(seen, {(data_set, recording.file.name): own for recording, data_set in files})
         if gaps:
             more = f" … and {len(gaps) - 3} more" if len(gaps) > 3 else ""
             note = f"files that do not cover the trials that people saw: {', '.join(gaps[:3])}{more}"
@@ -226,7 +229,7 @@ def _observer(
     parts = [(r, np.flatnonzero(r.subjects == subject)) for r in recordings if subject in r.subjects]
     names = tuple(str(n) for r, rows in parts for n in r.names[rows])
     rt = np.concatenate([r.rt[rows] for r, rows in parts])
-    named_person = bool(_PERSON.fullmatch(subject)) and all(r.format == "raw data" for r, _ in parts)
+    named_person = bool(PERSON.fullmatch(subject)) and all(r.format == "raw data" for r, _ in parts)
     seems_person = named_person or bool(np.isfinite(rt).any()) or all(r.people for r, _ in parts)
     is_person = values["kind"] == "person" or (not values["kind"] and seems_person)
     columns: dict[str, Array] = {"rt": rt} if is_person else {}
@@ -363,7 +366,7 @@ def _check_known_responses(spec: Spec, recordings: Sequence[Recording], targets:
 
 ADAPTER = Adapter(
     load=load,
-    form="recorded:PATH[?labels=SPACE][&kind=person|model][&only=people|models][&values=logits|probabilities]"
+    form="recorded:PATH[?labels=SPACE][&kind=person|model][&only=people|models|pooled][&values=logits|probabilities]"
     "[&name=NAME]",
     examples=("recorded:humans/", "recorded:predictions.parquet?labels=imagenet1k", "recorded:raw-data?only=people"),
     options=OPTIONS,

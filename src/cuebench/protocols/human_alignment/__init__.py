@@ -39,7 +39,7 @@ def people(data_root: Path) -> str:
     """Return the spec of the people whose answers lie beside the stimuli; empty where there are none."""
     folder = Path(data_root) / FOLDER / "raw-data"
     recorded = any(folder.glob("*/*_subject-*.csv")) if folder.is_dir() else False
-    return f"recorded:{folder}?only=people" if recorded else ""
+    return f"recorded:{folder}?only=pooled" if recorded else ""
 
 
 def stimuli_from_recordings(names: Sequence[str]) -> StimulusSet:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MEAN = "mean"
+ORDER = ("error_consistency", "error_consistency_bound", "accuracy", "observed_consistency", "accuracy_difference")
+"""Metrics in the order of the rows: tables show those that fit, and no consistency stands without its bound."""
 BY_VALUE, BY_SPELLING = "by_value", "by_spelling"
 LEFT_OUT = "left out of the means: "
 """How the note of a condition begins that no mean contains."""
@@ -119,14 +121,20 @@ class _Rows:
             }  # fmt: skip
             outside = sum(number for p, number in every.items() if p in self._left_out)
         answered = int(numbers.images[0, self._k])
-        for row, metric in enumerate(METRICS):
+        pooled = self._contest.observers[self._k].subjects is not None
+        for metric in ORDER:
+            row = METRICS.index(metric)
             value, n = float(numbers.values[row, self._k]), int(numbers.images[row, self._k])
             if np.isnan(value):
                 continue
             excluded = {"unreadable": unreadable, "unanswered": shown - answered - unreadable}
             excluded |= {"not seen by people": answered - n} if row else {}
             excluded |= {"in conditions left out": outside} if outside else {}
-            estimate = Estimate(value, n, self._intervals(numbers, row, places)).excluding(excluded).noting(*notes)
+            estimate = Estimate(value, n, self._intervals(numbers, row, places)).excluding(excluded)
+            # The accuracy of one observer is no comparison with anybody.
+            estimate = estimate.noting(
+                *(notes if row or pooled or condition == MEAN or LEFT_OUT in "".join(notes) else ())
+            )
             self._result.add(self._responses, condition, metric, estimate, partial=partial)
 
     def _intervals(self, numbers: Numbers, row: int, places: Sequence[str]) -> tuple[Interval, ...]:
@@ -148,7 +156,7 @@ class _Rows:
             return
         models, sets = int((~np.isnan(ranks.values)).sum()), int(ranks.images[0, self._k])
         intervals = tuple(_interval(limits, 0, self._k, kind, "") for kind, limits in ranks.limits.items())
-        note = f"mean of 3 ranks among {models} models on {sets} data set{'s' * (sets != 1)}"
+        note = f"mean of 3 ranks among {models} observers on {sets} data set{'s' * (sets != 1)}"
         estimate = Estimate(value, 3, intervals).noting(note)
         self._result.add(self._responses, MEAN, "mean_rank", estimate)
 

@@ -41,7 +41,8 @@ _COLUMNS = {
     "ci_low": "lower end of the 95 % interval",
     "ci_high": "upper end of the 95 % interval",
     "ci_kind": "what was resampled for the interval: images, shape_sources, texture_sources, two_way, subjects, "
-    "data_sets, classes, seeds or shuffles; a number has one row in scores.parquet for each kind, and tables show the widest",
+    "data_sets, classes, seeds or shuffles; a number has one row in scores.parquet for each kind, and tables show the "
+    "widest",
     "n": "what the value was divided by: trials, images or people",
     "n_excluded": "how many trials are outside the denominator; the note says why",
     "note": "what a reader must know: excluded trials, incomplete stimuli, undefined values, remarks of the observer",
@@ -186,8 +187,8 @@ _NOTES = {
     "unreadable": "files that could not be decoded; they are excluded and counted",
     "unanswered": "stimuli without any recorded answer",
     "not seen by people": "images that no person of the run answered: they count for accuracy only",
-    "in conditions left out": "images of conditions outside the means of human_alignment: control conditions, and those "
-    "in which people are right in less than 20 % of the trials",
+    "in conditions left out": "images of conditions outside the means of human_alignment: control conditions, and "
+    "those in which people are right in less than 20 % of the trials",
     "left out of the means*": "the numbers of this condition are not part of any mean; the note says why",
     "headline": "the one number of a protocol, declared with its condition, its direction and the value of people",
     "direction": "what a larger headline means: shape, texture, correct or human (more like people)",

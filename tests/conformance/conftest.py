@@ -81,12 +81,26 @@ def pure_cues(root: Path) -> Path:
     return root
 
 
+def human_alignment(root: Path) -> Path:
+    """Write line drawings, conflict images and two contrasts of three classes."""
+    home = root / "model_vs_human" / "stimuli"
+    classes = ("cat", "dog", "car")
+    for k, name in enumerate(classes):
+        for i in range(1, 7):
+            noise(home / "edge" / name / f"{name}{i}.png", 8, 8)
+            noise(home / "cue-conflict" / name / f"{name}{i}-{classes[(k + i % 2 + 1) % 3]}{i % 2 + 1}.png", 8, 8)
+            condition = ("c100", "c10")[i % 2]
+            noise(home / "contrast" / "dnn" / f"{k}{i}_cop_dnn_{condition}_{name}_10_n0{k}_{i}.png", 8, 8)
+    return root
+
+
 ROOTS: dict[str, Callable[[Path], Path]] = {
     "photographs": photographs,
     "textures_and_photographs": textures_and_photographs,
     "decomposition": decomposition,
     "segmentation": segmentation,
     "pure_cues": pure_cues,
+    "human_alignment": human_alignment,
 }
 
 

@@ -41,7 +41,6 @@ from cuebench.stimuli.manifest import duplicates, to_bytes
 from cuebench.stimuli.on_device import marked
 from cuebench.types import Capability, Failure, Stimulus, StimulusSet
 
-
 NO_PEOPLE = "put their answers into DATA_ROOT/model_vs_human/raw-data, or name them: -o recorded:FOLDER"
 """What to do where a protocol that compares with people has none."""
 

@@ -204,9 +204,9 @@ def _with_coverage(observers: Sequence[RecordedObserver], recordings: Sequence[R
             seen.setdefault(name.partition("/")[0], set()).add(name)
     of_subject: dict[str, list[tuple[Recording, str]]] = {}
     for recording in recordings:
-        for data_set in recording.data_sets:
-            for subject in np.unique(recording.subjects):
-                of_subject.setdefault(str(subject), []).append((recording, data_set))
+        subjects = dict.fromkeys(recording.subjects.tolist()) if recording.data_sets else {}
+        for subject in subjects:
+            of_subject.setdefault(subject, []).extend((recording, name) for name in recording.data_sets)
     checked = []
     for observer in observers:
         own, files = set(observer.names), of_subject.get(observer.name, ()) if observer.kind == "model" else ()

@@ -30,7 +30,7 @@ ELSEWHERE = {"silhouette": "cue_conflict/silhouettes", "cue-conflict": "cue_conf
 
 
 def read(data_root: Path) -> StimulusSet:
-    """Read the data sets below ``data_root/model_vs_human/stimuli``, and those that lie in ``data_root/cue_conflict``."""
+    """Read the data sets in ``data_root/model_vs_human/stimuli``, and those that ``data_root/cue_conflict`` has."""
     root = Path(data_root)
     return reader.read(root / FOLDER / "stimuli", elsewhere={name: root / place for name, place in ELSEWHERE.items()})
 

@@ -92,36 +92,27 @@ class _Rows:
 
     def add(self) -> None:
         """Add the mean first, then every data set with its conditions."""
-        sets = {name: places for name, places in self._contest.data_sets.items() if name in self._computed.data_sets}
-        kept = [p for places in sets.values() for p in places if p not in self._left_out]
-        notes = self._mean_notes()
-        self._add(MEAN, self._computed.mean, kept, self._responses.stimuli.partial, notes)
+        computed, sets = self._computed, self._contest.data_sets
+        everywhere = [place for name in computed.data_sets for place in sets[name]]
+        self._add(MEAN, computed.mean, everywhere, self._responses.stimuli.partial, self._mean_notes())
         self._add_rank()
-        for name, places in self._contest.data_sets.items():
-            kept = [p for p in places if p not in self._left_out]
-            if name in self._computed.data_sets:
-                self._add(name, self._computed.data_sets[name], kept, self._partial(places), self._compared(name))
-            for place in places:
-                if place == name:
-                    continue
-                why = (LEFT_OUT + self._left_out[place],) if place in self._left_out else ()
-                self._add(place, self._computed.conditions[place], [place], self._partial([place]), why)
+        for name, places in sets.items():
+            if name in computed.data_sets:
+                self._add(name, computed.data_sets[name], places, self._partial(places), self._compared(name))
+            for place in places if places != [name] else ():
+                self._add(place, computed.conditions[place], [place], self._partial([place]))
 
     def _add(
-        self, condition: str, numbers: Numbers, places: Sequence[str], partial: Sequence[str], notes: Sequence[str]
+        self, condition: str, numbers: Numbers, places: Sequence[str], partial: Sequence[str], notes: Sequence[str] = ()
     ) -> None:
-        shown = sum(self._images.shown[p] for p in places)
-        if not shown:
-            return
-        unreadable = sum(self._images.unreadable[p] for p in places)
-        outside = 0
-        if condition == MEAN or condition in self._computed.data_sets:
-            every = self._images.shown if condition == MEAN else {
-                p: self._images.shown[p] for p in self._contest.data_sets[condition]
-            }  # fmt: skip
-            outside = sum(number for p, number in every.items() if p in self._left_out)
+        """Add the numbers of one condition, of a data set or of all; ``notes`` are about the people compared with."""
+        if condition in self._left_out:
+            kept, notes = places, (LEFT_OUT + self._left_out[condition],)
+        else:
+            kept = [place for place in places if place not in self._left_out]
+        shown, unreadable = (sum(count[p] for p in kept) for count in self._images)
+        outside = sum(self._images.shown[p] for p in places) - shown
         answered = int(numbers.images[0, self._k])
-        pooled = self._contest.observers[self._k].subjects is not None
         for metric in ORDER:
             row = METRICS.index(metric)
             value, n = float(numbers.values[row, self._k]), int(numbers.images[row, self._k])
@@ -130,14 +121,10 @@ class _Rows:
             excluded = {"unreadable": unreadable, "unanswered": shown - answered - unreadable}
             excluded |= {"not seen by people": answered - n} if row else {}
             excluded |= {"in conditions left out": outside} if outside else {}
-            estimate = Estimate(value, n, self._intervals(numbers, row, places)).excluding(excluded)
-            # The accuracy of one observer is no comparison with anybody.
-            estimate = estimate.noting(
-                *(notes if row or pooled or condition == MEAN or LEFT_OUT in "".join(notes) else ())
-            )
+            estimate = Estimate(value, n, self._intervals(numbers, row)).excluding(excluded).noting(*notes)
             self._result.add(self._responses, condition, metric, estimate, partial=partial)
 
-    def _intervals(self, numbers: Numbers, row: int, places: Sequence[str]) -> tuple[Interval, ...]:
+    def _intervals(self, numbers: Numbers, row: int) -> tuple[Interval, ...]:
         intervals = []
         for kind, limits in numbers.limits.items():
             if kind == "subjects" and row == 0 and self._contest.observers[self._k].subjects is None:
@@ -173,7 +160,7 @@ class _Rows:
         if self._contest.observers[self._k].subjects is not None:
             return (f"{number} people, each with each",)
         other = "other " if self._responses.kind == "person" else ""
-        return (f"mean over {number} {other}people",) if number else ("no people answered these images",)
+        return (f"compared with {number} {other}people" if number else "no people answered these images",)
 
     def _mean_notes(self) -> tuple[str, ...]:
         numbers = [n for n in self._people.values() if n]

@@ -3,6 +3,10 @@
 Three kinds of draws: images within their condition (the same ones for all observers), people within their data set, and
 data sets. Counts of right answers in resampled images are products of matrices: weights of the images times what each
 image adds. They are made for some thousands of draws at a time, so that memory does not grow with the number of pairs.
+
+Two accuracies differ more in resampled images than in the images themselves, so that draws of a squared difference lie
+above its value, and those of the bound below. Intervals are percentiles of draws that are moved to have the value as
+their mean.
 """
 
 from __future__ import annotations
@@ -131,8 +135,8 @@ class _Mean:
 
     def numbers(self) -> Numbers:
         """Return the means with their intervals."""
-        limits = {kind: percentile_limits(drawn) for kind, drawn in self.draws().items()}
-        return Numbers(over_people(np.stack(self._values, axis=-1)), self._images, limits)
+        values = over_people(np.stack(self._values, axis=-1))
+        return Numbers(values, self._images, {kind: _limits(values, drawn) for kind, drawn in self.draws().items()})
 
 
 def _ranks(common: _Mean, ranked: Positions, observers: int) -> Numbers:
@@ -151,6 +155,14 @@ def _ranks(common: _Mean, ranked: Positions, observers: int) -> Numbers:
             part[0, ranked] = ends
         limits[kind] = Limits(*parts)
     return Numbers(values, images, limits)
+
+
+def _limits(values: Floats, draws: Array) -> Limits:
+    """Return the ends of intervals, from draws that are moved to have the values as their means."""
+    low, high, defined = percentile_limits(draws)
+    shift = values - over_people(draws)
+    least = np.where(np.array(METRICS) == "error_consistency", -1.0, 0.0)[:, None]
+    return Limits(np.maximum(low + shift, least), np.minimum(high + shift, 1.0), defined)
 
 
 def _divided(top: Floats, bottom: Floats) -> Floats:
@@ -195,8 +207,8 @@ class _DataSet:
             "images": self._images.pop(drawn),
             "subjects": self._draw_people(by_unit, by_pair),
         }
-        limits = {kind: percentile_limits(array) for kind, array in draws.items()}
-        return Numbers(self._of_observers(by_unit, by_pair), images, limits), draws
+        values = self._of_observers(by_unit, by_pair)
+        return Numbers(values, images, {kind: _limits(values, array) for kind, array in draws.items()}), draws
 
     def _of_observers(self, by_unit: Floats, by_pair: Floats) -> Floats:
         """Return metrics × observers (× draws) from (draws ×) units and comparisons × (draws ×) pairs."""

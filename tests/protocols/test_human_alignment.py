@@ -331,7 +331,7 @@ def test_accuracies_outside_of_0_and_1_are_refused(wrong):
 def test_the_published_design():
     assert len(DATA_SETS) == 17
     assert sum(not d.conditions for d in DATA_SETS.values()) == 5
-    assert CATEGORIES == label_map("in16").names
+    assert label_map("in16").names == CATEGORIES
     assert DATA_SETS["uniform-noise"].left_out.keys() == {"0.0", "0.6", "0.9"}
     assert DATA_SETS["eidolonIII"].left_out.keys() == {"1-0-10", "16-0-10", "32-0-10", "64-0-10", "128-0-10"}
 

@@ -111,16 +111,16 @@ def place(
 
 def agree(
     runs: Annotated[list[Path] | None, typer.Argument(help="Run folders: compare their headlines too.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Draw the correlations: an SVG file.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Draw the correlations: .pdf, .png, .svg, .html …")] = None,
     as_json: Json = False,
 ) -> None:
     """Correlate the protocols over the same models."""
     from cuebench.published.agree import agree as correlate_protocols
-    from cuebench.published.agree import figure
+    from cuebench.registry import figures
 
     agreements = correlate_protocols(runs or [])
     if out is not None:
-        figure(agreements, out)
+        figures.get("published_agreement")(agreements).save(out)
     _show([a.row() for a in agreements], as_json=as_json)
     if out is not None and not as_json:
         print(f"figure: {out}")

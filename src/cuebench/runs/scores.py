@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import io
 import math
 from collections.abc import Sequence
@@ -15,12 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cuebench.errors import UserError, did_you_mean
 from cuebench.files import write_atomic
 from cuebench.protocols.headline import chosen_condition, headline_column, headline_of, measured, one_row_each
+from cuebench.runs.optional import import_optional
 from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_scores, scores_table
 from cuebench.types import Axis, Score
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from cuebench.runs.trials import Trials
 
 _LATEX = {
     **{character: f"\\{character}" for character in "&%$#_{}"},
@@ -193,6 +195,20 @@ class Scores(Sequence[Score]):
             raise UserError(f"{metric!r} has several conditions", f"name one of: {', '.join(present)}")
         return present[0]
 
+    def trials(self, protocol: str | Sequence[str] = (), observer: str | Sequence[str] = ()) -> Trials:
+        """Return the single answers behind the scores, of some protocols and observers or of all.
+
+        Returns
+        -------
+        Trials
+            ``.to_pandas()``, ``.to_polars()``, ``.table()`` (pyarrow), ``.parts()`` (a part at a time) and
+            ``.write(FILE)``. One row for each answer in each condition.
+        """
+        from cuebench.runs.trials import Trials
+
+        chosen = [(names,) if isinstance(names, str) else tuple(names) for names in (protocol, observer)]
+        return Trials(self.out, *chosen)
+
     # ------------------------------------------------------------------------------------------ tables
 
     def table(self, *, all_intervals: bool = False) -> pa.Table:
@@ -201,12 +217,13 @@ class Scores(Sequence[Score]):
 
     def to_pandas(self, *, all_intervals: bool = False) -> Any:
         """Return the tidy table as a ``pandas.DataFrame``."""
-        _import("pandas")
+        import_optional("pandas", "Scores.to_pandas", "take the pyarrow table: scores.table()")
         return self.table(all_intervals=all_intervals).to_pandas()
 
     def to_polars(self, *, all_intervals: bool = False) -> Any:
         """Return the tidy table as a ``polars.DataFrame``."""
-        return _import("polars").from_arrow(self.table(all_intervals=all_intervals))
+        polars = import_optional("polars", "Scores.to_polars", "take the pyarrow table: scores.table()")
+        return polars.from_arrow(self.table(all_intervals=all_intervals))
 
     def to_csv(self, path: str | Path | None = None, *, all_intervals: bool = False) -> str | None:
         """Return the tidy table as CSV, or write it to a file."""
@@ -340,13 +357,3 @@ def _returned(text: str, path: str | Path | None) -> str | None:
         return text
     write_atomic(Path(path).expanduser(), text.encode())
     return None
-
-
-def _import(package: str) -> Any:
-    try:
-        return importlib.import_module(package)
-    except ImportError:
-        raise UserError(
-            f"Scores.to_{package} needs the Python package '{package}', which is not installed",
-            f"pip install {package}; or take the pyarrow table: scores.table()",
-        ) from None

@@ -1,0 +1,50 @@
+"""The verb ``trials``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cuebench.cli._json import print_json
+
+
+def command(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    protocol: Annotated[list[str] | None, typer.Option("--protocol", "-p", help="Only these; repeat.")] = None,
+    observer: Annotated[list[str] | None, typer.Option("--observer", "-o", help="Only these; repeat.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all rows: .parquet or .csv.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: the counts; with --out also the file.")] = False,
+) -> None:
+    """Write the single answers of a run as one tidy table.
+
+    One row for each observer, stimulus and condition; without --out the outcomes are counted.
+    """
+    from cuebench.runs.trials import Trials
+
+    trials = Trials(run.expanduser(), tuple(protocol or ()), tuple(observer or ()))
+    if out is not None:
+        written = trials.write(out)
+        if as_json:
+            print_json({"file": str(written.file), "rows": written.rows, "without_a_row": dict(written.without)})
+            return
+        print(f"{written.rows:,} rows in {written.file}")
+        for why, number in written.without.items():
+            print(f"without a row: {number:,} {why}")
+        return
+    counts = trials.count()
+    if as_json:
+        print_json({"counts": counts, "without_a_row": {k: v for k, v in trials.without.items() if v}})
+        return
+    _print(counts)
+    for why, number in trials.without.items():
+        if number:
+            print(f"without a row: {number:,} {why}")
+    print(f"all rows: cuebench trials {run} --out trials.parquet (or .csv)")
+
+
+def _print(counts: list[dict[str, object]]) -> None:
+    from cuebench.cli._tables import print_rows
+
+    print_rows(counts, keep=("observer", "rows"), right=("rows", "correct", "n"))

@@ -82,8 +82,18 @@ def pure_cues(root: Path) -> Path:
 
 
 def human_alignment(root: Path) -> Path:
-    """Write line drawings, conflict images and two contrasts of three classes."""
+    """Write line drawings, conflict images and two contrasts of three classes, and the answers of two people."""
     home = root / "model_vs_human" / "stimuli"
+    answers = root / "model_vs_human" / "raw-data" / "edge"
+    answers.mkdir(parents=True)
+    for person in (1, 2):
+        rows = [
+            [f"subject-{person:02}", 0.5, ("cat", "dog")[(i + k) % 3 == person], name, f"{name}{i}.png"]
+            for k, name in enumerate(("cat", "dog", "car"))
+            for i in range(1, 7)
+        ]
+        with (answers / f"edge_subject-{person:02}_session_1.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([["subj", "rt", "object_response", "category", "imagename"], *rows])
     classes = ("cat", "dog", "car")
     for k, name in enumerate(classes):
         for i in range(1, 7):

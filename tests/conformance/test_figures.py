@@ -22,7 +22,11 @@ from cuebench.runs.evaluate import evaluate
 from cuebench.runs.results import read_scores, write_scores
 from cuebench.testing import IDEAL, CheckFailed, check_figure
 
-DATA = {"texture_association": "textures_and_photographs", "corruption_robustness": "photographs"}
+DATA = {
+    "texture_association": "textures_and_photographs",
+    "corruption_robustness": "photographs",
+    "human_alignment": "human_alignment",
+}
 """Protocol → the small data root that its planted run is measured with."""
 HISTORY = [
     {"epoch": e, "values": {"triplet_shape_bias/experiment3": v}, "low": {}, "high": {}}

@@ -1,4 +1,4 @@
-"""Human alignment: golden values of the public raw data, an independent implementation, planted observers, bad input."""
+"""Human alignment: golden values, an independent implementation, planted observers, bad input."""
 
 from __future__ import annotations
 

@@ -503,6 +503,17 @@ def test_a_condition_that_nobody_answered_is_no_part_of_the_mean(world, folder):
     assert ("subject-01", "contrast/c15", "accuracy") in scores
 
 
+def test_where_all_conditions_are_left_out_there_is_no_mean(world, folder):
+    for file in folder.glob("*/*.csv"):
+        if file.parent.name == "contrast":
+            rewritten(file, lambda rows: [rows[0], *(row for row in rows[1:] if row[6] == "c100")])
+        else:
+            file.unlink()
+    scores = scored([answered(o) for o in observers_in(folder)])
+    assert {condition for _, condition, _ in scores} == {"contrast/c100"}
+    assert "control condition" in scores["some_net", "contrast/c100", "error_consistency"].note
+
+
 def test_unknown_answers_count_as_wrong_and_are_noted(folder):
     def change(rows):
         rows[1][4], rows[2][4] = "penguin", "na"

@@ -69,7 +69,7 @@ def over_people(values: Array, weights: Array | None = None) -> Floats:
         How often each person counts.
     """
     defined = ~np.isnan(values)
-    if weights is None and defined.all():
+    if weights is None and values.shape[-1] and defined.all():
         return np.asarray(values.mean(axis=-1))
     counted = defined * (1.0 if weights is None else weights)
     total, number = np.where(defined, values, 0.0) * counted, counted.sum(axis=-1)

@@ -96,7 +96,8 @@ def align(contest: Contest, left_out: Mapping[str, str], ranked: Positions, opti
             everything.add(data_sets[name], draws)
             if not np.isnan(data_sets[name].values[1:, ranked]).any():
                 common.add(data_sets[name], draws, ranked)
-    mean = everything.numbers()
+    nothing = np.full((len(METRICS), len(contest.observers)), np.nan)
+    mean = everything.numbers() if len(everything) else Numbers(nothing, np.zeros(nothing.shape, np.intp), {})
     return Alignment(conditions, data_sets, mean, _ranks(common, ranked, len(contest.observers)))
 
 
@@ -177,11 +178,11 @@ class _DataSet:
     ) -> None:
         self._name, self._places, self._kept, self._options = name, places, kept, options
         images = np.concatenate([contest.places[place] for place in places])
-        here = contest.seen[:, images].any(axis=1)
+        here: Bools = np.asarray(contest.seen[:, images].any(axis=1))
         units = np.flatnonzero(here)
         place_of = np.full(len(here), -1)
         place_of[units] = np.arange(len(units))
-        active = here[contest.pairs].all(axis=1)
+        active: Bools = np.asarray(here[contest.pairs].all(axis=1))
         number = np.cumsum(active) - 1
         self._pairs = place_of[contest.pairs[active]]
         self._members = [place_of[m[here[m]]] for m in contest.members]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cuebench.arrays import Floats
+from cuebench.arrays import Bools, Floats
 from cuebench.metrics.human_agreement import agreement, over_people
 from cuebench.observers.model_vs_human import DATA_SETS, OTHERWISE_SPELLED
 from cuebench.protocols.base import Result, ScoreOptions
@@ -181,7 +181,7 @@ def _people(contest: Contest, k: int) -> dict[str, int]:
     pooled = contest.observers[k].subjects is not None
     for name, places in contest.data_sets.items():
         images = np.concatenate([contest.places[p] for p in places])
-        here = contest.seen[:, images].any(axis=1)
+        here: Bools = np.asarray(contest.seen[:, images].any(axis=1))
         units = np.unique(pairs[here[pairs].all(axis=1)])
         found[name] = len(units if pooled else np.setdiff1d(units, contest.members[k]))
     return found
@@ -202,41 +202,29 @@ def consistency_table(contest: Contest, left_out: Mapping[str, str]) -> pa.Table
     """
     import pyarrow as pa
 
-    units = len(contest.units)
     by_set: dict[str, Floats] = {}
     shared: dict[str, Floats] = {}
     for name, places in contest.data_sets.items():
         parts = []
         for place in (p for p in places if p not in left_out):
             seen, right = (a[:, contest.places[place]].astype(np.float64) for a in (contest.seen, contest.correct))
-            n, first = seen @ seen.T, right @ seen.T
-            parts.append(agreement(n, first, first.T, right @ right.T).error_consistency)
-            shared[name] = shared.get(name, np.zeros((units, units))) + n
+            both_saw, first = seen @ seen.T, right @ seen.T
+            parts.append(agreement(both_saw, first, first.T, right @ right.T).error_consistency)
+            shared[name] = shared.get(name, np.zeros_like(both_saw)) + both_saw
         if parts:
             by_set[name] = over_people(np.stack(parts, axis=-1))
             np.fill_diagonal(by_set[name], np.nan)
-    if not by_set:
-        return pa.table({name: pa.array([], kind) for name, kind in _TABLE.items()})
-    tables = {**by_set, MEAN: None}
-    rows: dict[str, list[object]] = {name: [] for name in _TABLE}
-    for a, one in enumerate(contest.observers):
-        for b, other in enumerate(contest.observers):
-            of_sets = []
-            for name in tables:
-                if name == MEAN:
-                    value = float(over_people(np.array(of_sets))) if of_sets else np.nan
-                    n = sum(int(shared[s][np.ix_(contest.members[a], contest.members[b])].max()) for s in by_set)
-                else:
-                    block = np.ix_(contest.members[a], contest.members[b])
-                    value = float(over_people(by_set[name][block].ravel()))
-                    n = int(shared[name][block].max())
-                    of_sets.append(value)
-                if not np.isnan(value):
-                    names = (one.responses.observer, other.responses.observer, name)
-                    for column, item in zip(rows, (*names, value, n)):
-                        rows[column].append(item)
-    types = {"value": pa.float64(), "n": pa.int64()}
-    return pa.table({name: pa.array(values, types.get(name, pa.string())) for name, values in rows.items()})
+    rows = []
+    for one, members in zip(contest.observers, contest.members):
+        for other, others in zip(contest.observers, contest.members):
+            block = np.ix_(members, others)
+            values = {name: float(over_people(kappas[block].ravel())) for name, kappas in by_set.items()}
+            images = {name: int(shared[name][block].max()) for name in by_set}
+            values[MEAN], images[MEAN] = float(over_people(np.array([*values.values()]))), sum(images.values())
+            names = one.responses.observer, other.responses.observer
+            rows += [(*names, name, v, images[name]) for name, v in values.items() if not np.isnan(v)]
+    columns = zip(*rows) if rows else [()] * len(_TABLE)
+    return pa.table({name: pa.array(c, kind) for (name, kind), c in zip(_TABLE.items(), columns)})
 
 
 _TABLE = {"observer": "string", "other": "string", "condition": "string", "value": "double", "n": "int64"}

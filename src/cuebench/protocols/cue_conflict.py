@@ -29,7 +29,7 @@ from cuebench.metrics.cue_conflict import (
     texture_accuracy,
 )
 from cuebench.metrics.error_consistency import mean_over_pairs
-from cuebench.observers.model_vs_human import parse_name
+from cuebench.observers.model_vs_human import names_of
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.recorded_files import stimulus_key
 from cuebench.options import Option
@@ -93,10 +93,7 @@ def _read_resized(read: Callable[[Path], StimulusSet], data_root: Path) -> Stimu
 
 def stimuli_from_recordings(names: Sequence[str]) -> StimulusSet:
     """Build the set from recorded names: ``0001_s5n_dnn_0_airplane_00_airplane1-bicycle2.png``, or its last part."""
-    trials = {name: parse_name(name) for name in names}
-    if any(trials.values()):  # of all data sets of model-vs-human, one is this
-        names = [name for name, trial in trials.items() if trial is not None and trial.data_set == "cue-conflict"]
-    stems = sorted({stimulus_key(n).rpartition("/")[2] for n in names})
+    stems = sorted({stimulus_key(n).rpartition("/")[2] for n in names_of("cue-conflict", names)})
     parsed = {stem: folder_reader.parse(stem) for stem in stems}
     problems = [f"{stem!r} is not <shape>i-<texture>j" for stem, stimulus in parsed.items() if stimulus is None]
     if problems or not stems:

@@ -37,8 +37,6 @@ class Loaded:
         The same observer on the other devices of the run.
     baseline_of, baseline : str, int
         For a random initialisation: the name of the trained network, and its number among the initialisations.
-    only_for : str
-        The protocol that brought this observer along (`Protocol.people`); empty: it is asked in all of them.
     """
 
     observer: ObserverBase
@@ -47,7 +45,6 @@ class Loaded:
     others: tuple[ObserverBase, ...] = ()
     baseline_of: str = ""
     baseline: int = 0
-    only_for: str = ""
 
     @cached_property
     def fingerprint(self) -> str:
@@ -86,7 +83,7 @@ def load_observers(
     result = LoadedObservers(options=options)
     for observer in wanted:
         try:
-            result.observers += _load(observer, options, result.device)
+            result.observers += load_one(observer, options, result.device)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's script may raise anything, or end Python
             result.failures.append(failure_of(observer if isinstance(observer, str) else observer.name, error))
     if result.observers:
@@ -96,23 +93,12 @@ def load_observers(
         try:
             specs = random_initialisations(trained.spec, name, baselines)
             for number, spec in enumerate(specs):
-                loaded = _load(spec, options, result.device)
+                loaded = load_one(spec, options, result.device)
                 result.observers += [replace(o, baseline_of=name, baseline=number) for o in loaded]
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the network itself is measured all the same
             tell(Event("notice", f"no baselines of {name}: {failure_of('', error).reason}"))
     _check_names(result.observers)
     return result
-
-
-def load_people(spec: str, protocol: str, result: LoadedObservers, tell: OnEvent) -> list[Loaded]:
-    """Load the people whom a protocol brings along; those who cannot be loaded are a notice, and the run goes on."""
-    try:
-        people = [replace(entry, only_for=protocol) for entry in _load(spec, result.options, result.device)]
-    except UserError as error:
-        tell(Event("notice", f"{protocol}: nobody to compare with, {spec} cannot be loaded: {error.message}"))
-        return []
-    taken = {entry.observer.name for entry in result.observers}
-    return [entry for entry in people if entry.observer.name not in taken]
 
 
 def tell_failures(failures: Sequence[Failure], tell: OnEvent) -> None:
@@ -122,7 +108,7 @@ def tell_failures(failures: Sequence[Failure], tell: OnEvent) -> None:
         tell(Event("failed", f"{f.observer}: {f.reason}", fields=fields))
 
 
-def _load(wanted: str | Observer, options: LoadOptions, device: Device) -> list[Loaded]:
+def load_one(wanted: str | Observer, options: LoadOptions, device: Device) -> list[Loaded]:
     """Load what a spec stands for; observers loaded earlier give way where the device gets full."""
     if isinstance(wanted, str):
         first, *more = devices_of(options.device)

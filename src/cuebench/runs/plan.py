@@ -8,7 +8,6 @@ cannot be loaded, is a failure row with its reason; the rest goes on.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -34,15 +33,13 @@ from cuebench.responses.device import Device
 from cuebench.responses.events import Event, OnEvent
 from cuebench.responses.job import Job, JobRecord, Question, failure_of
 from cuebench.responses.store import Key, ShardFolder
-from cuebench.runs.loading import OBJECT, Loaded, LoadedObservers, load_observers, load_people, tell_failures
+from cuebench.runs.loading import OBJECT, Loaded, LoadedObservers, load_observers, tell_failures
+from cuebench.runs.people import data_root_of, people_for
 from cuebench.runs.record import RunOptions, parse_settings
 from cuebench.stimuli.cue_files import read_labels
 from cuebench.stimuli.manifest import duplicates, to_bytes
 from cuebench.stimuli.on_device import marked
 from cuebench.types import Capability, Failure, Stimulus, StimulusSet
-
-NO_PEOPLE = "put their answers into DATA_ROOT/model_vs_human/raw-data, or name them: -o recorded:FOLDER"
-"""What to do where a protocol that compares with people has none."""
 
 
 class NotApplicable(UserError):
@@ -54,7 +51,10 @@ class NotApplicable(UserError):
 
 @dataclass(frozen=True)
 class Experiment:
-    """A protocol as its options ask for it, with its stimuli, or the reason why there are none."""
+    """A protocol as its options ask for it, with its stimuli, or the reason why there are none.
+
+    ``shown_to_others``: ids of what the run shows, for the people whom the protocol brings along.
+    """
 
     protocol: Protocol
     values: Mapping[str, Any]
@@ -63,7 +63,6 @@ class Experiment:
     stimuli: StimulusSet | None = None
     problem: UserError | None = None
     shown_to_others: frozenset[str] = frozenset()
-    """Ids of what the observers of the run are shown, for the people whom the protocol brings along."""
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
@@ -122,7 +121,7 @@ def read_experiments(
     if not names:
         raise UserError("no protocol was named", f"known: {', '.join(protocols)}")
     values = parse_settings(list(dict.fromkeys(names)), settings or {})
-    root = resolved_root(data_root)
+    root = data_root_of(data_root)
     experiments = []
     for name, option_values in values.items():
         protocol: Protocol = protocols.get(name)
@@ -144,13 +143,6 @@ def read_experiments(
             message = f"protocol {name!r} of {protocols.origin(name)} raised {type(error).__name__}: {error}"
             experiments.append(replace(experiment, problem=UserError(message)))
     return experiments
-
-
-def resolved_root(data_root: str | Path | None) -> Path | None:
-    """Return the data root as an absolute path; default: the environment variable ``CUEBENCH_DATA``."""
-    root = data_root or os.environ.get("CUEBENCH_DATA")
-    # A model of the user's may change the working folder when it is loaded.
-    return Path(root).expanduser().absolute() if root else None
 
 
 def _read(protocol: Protocol, root: str | Path | None) -> StimulusSet:
@@ -229,12 +221,9 @@ def plan_run(
     plan = Plan(device=loaded.device)
     for experiment in experiments:
         _add_experiment(plan, experiment, loaded.observers, loaded, folder, options)
-        people = _people_for(experiment, plan, data_root, loaded, tell)
-        if people:
-            shown = {s.id for job in plan.jobs if job.protocol == experiment.protocol.name for s in job.stimuli}
-            _add_experiment(
-                plan, replace(experiment, shown_to_others=frozenset(shown)), people, loaded, folder, options
-            )
+        shown = frozenset(s.id for job in plan.jobs if job.protocol == experiment.protocol.name for s in job.stimuli)
+        people = people_for(experiment.protocol, data_root, loaded, shown, plan.notices)
+        _add_experiment(plan, replace(experiment, shown_to_others=shown), people, loaded, folder, options)
     _sort_out_skipped(plan)
     if not plan.jobs and plan.failures:
         reasons = [f.reason for f in plan.failures] + [f"{f.observer}: {f.reason}" for f in loaded.failures]
@@ -265,22 +254,6 @@ def _add_experiment(
             plan.skipped.append(failure_of(entry.observer.name, error, name))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a broken model is a row of the result
             plan.failures.append(failure_of(entry.observer.name, error, name))
-
-
-def _people_for(
-    experiment: Experiment, plan: Plan, data_root: str | Path | None, loaded: LoadedObservers, tell: OnEvent
-) -> list[Loaded]:
-    """Return the people whom a protocol brings along where nobody in the run is a person."""
-    protocol, root = experiment.protocol, resolved_root(data_root)
-    answered = any(job.protocol == protocol.name for job in plan.jobs)
-    anybody = any(entry.observer.kind in ("person", "people") for entry in loaded.observers)
-    if protocol.people is None or anybody or not answered:
-        return []
-    spec = protocol.people(root) if root is not None else ""
-    if not spec:
-        plan.notices.append(f"{protocol.name}: nobody to compare with; {NO_PEOPLE}")
-        return []
-    return load_people(spec, protocol.name, loaded, tell)
 
 
 def _load(
@@ -478,8 +451,6 @@ def _as_in_run(experiment: Experiment, recording: StimulusSet) -> StimulusSet:
     shown = experiment.stimuli
     if experiment.shown_to_others:
         kept = [s for s in recording if s.id in experiment.shown_to_others]
-        if not kept:
-            raise NotApplicable("answered nothing that the observers of this run are shown")
         why = f"only the {len(kept):,} of {len(recording):,} stimuli that the other observers are shown"
         return recording.only(kept, why if len(kept) < len(recording) else "")
     if shown is None:

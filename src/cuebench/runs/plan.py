@@ -51,10 +51,7 @@ class NotApplicable(UserError):
 
 @dataclass(frozen=True)
 class Experiment:
-    """A protocol as its options ask for it, with its stimuli, or the reason why there are none.
-
-    ``shown_to_others``: ids of what the run shows, for the people whom the protocol brings along.
-    """
+    """A protocol as its options ask for it, with its stimuli, or the reason why there are none."""
 
     protocol: Protocol
     values: Mapping[str, Any]
@@ -62,7 +59,7 @@ class Experiment:
     seed: int
     stimuli: StimulusSet | None = None
     problem: UserError | None = None
-    shown_to_others: frozenset[str] = frozenset()
+    shown_to_others: frozenset[str] = frozenset()  # ids, for the people whom the protocol brings along
 
     @cached_property
     def classes(self) -> tuple[str, ...]:

@@ -595,3 +595,14 @@ def test_import_refuses_what_is_no_raw_data(folder, tmp_path, capsys):
     rewritten(folder / "edge" / "edge_subject-01_session-1.csv", lambda rows: [*rows, rows[1]])
     assert invoke(["import", "model-vs-human", str(folder), "--out", out]) == 2
     assert "repeated trials" in capsys.readouterr().err
+
+
+def test_trials_are_decisions_among_the_categories(raw, tmp_path):
+    from cuebench.runs.trials import Trials
+
+    cuebench.evaluate([f"recorded:{raw}?only=models"], ["human_alignment"], out=tmp_path / "run", resamples=100)
+    rows = Trials(tmp_path / "run", ("human_alignment",)).table().to_pylist()
+    some = [r for r in rows if r["observer"] == "some_net" and r["condition"] == "edge"]
+    assert len(some) == 60
+    assert {r["correct"] for r in some} == {True, False}
+    assert all(r["correct"] == (r["decision"] == r["label"]) for r in some)

@@ -19,7 +19,8 @@ from cuebench.options import Option
 from cuebench.protocols.base import ByObserver, Protocol, View
 from cuebench.protocols.human_alignment.draws import METRICS
 from cuebench.protocols.human_alignment.scores import BY_SPELLING, BY_VALUE, together
-from cuebench.protocols.human_alignment.trials import condense, measure
+from cuebench.protocols.human_alignment.trials import condense, measure, trial_rows
+from cuebench.protocols.trials import TrialTable
 from cuebench.stimuli.readers import model_vs_human as reader
 from cuebench.types import Citation, Headline, Reference, StimulusSet
 
@@ -84,6 +85,7 @@ PROTOCOL = Protocol(
     stimuli_from_recordings=stimuli_from_recordings,
     views=(View("native", Preprocess.whole_image),),
     score=ByObserver(measure, together, condense),
+    trials=TrialTable(trial_rows),
     check=check,
     targets=label_map(reader.TARGETS).names,
     metrics=(*METRICS, "mean_rank"),

@@ -14,6 +14,7 @@ from cuebench.labels import LabelSpace, label_map
 from cuebench.labels.decisions import named, named_full, partial_space
 from cuebench.observers.model_vs_human import DATA_SETS
 from cuebench.protocols.base import ScoreOptions
+from cuebench.protocols.trials import TrialRows, class_names
 from cuebench.responses.table import Reduce, Responses, once
 from cuebench.stimuli.readers.model_vs_human import TARGETS
 from cuebench.types import Stimulus, StimulusSet
@@ -44,8 +45,16 @@ def condense(stimuli: StimulusSet, labels: LabelSpace | None) -> Reduce:
     return decided
 
 
-def measure(responses: Responses, options: ScoreOptions) -> Measured:
-    """Tell which answers of one observer are correct: those that are the category (in cue conflict: the shape)."""
+class Answers(NamedTuple):
+    """What was answered: positions among the 16 categories (−1: none of them), and whether it is correct."""
+
+    names: tuple[str, ...]
+    decisions: Positions
+    correct: Bools
+
+
+def answers_of(responses: Responses) -> Answers:
+    """Compare the answers of one observer with the categories (in cue conflict: with the shape)."""
     targets, space, columns = label_map(responses.stimuli.targets or TARGETS), responses.labels, responses.columns
     if DECISION in columns:
         decisions = columns[DECISION].astype(np.intp)
@@ -53,10 +62,21 @@ def measure(responses: Responses, options: ScoreOptions) -> Measured:
         decisions = named(columns.get("decisions", np.zeros(len(responses), np.str_)), targets.names)
     else:
         decisions = named_full(columns["decisions"], space, targets.resolve(space))
-    truth = named(responses.truth("label"), targets.names)
-    subjects = columns.get("subject") if responses.kind == "people" else None
+    return Answers(targets.names, decisions, decisions == named(responses.truth("label"), targets.names))
+
+
+def measure(responses: Responses, options: ScoreOptions) -> Measured:
+    """Keep of one observer which answers are correct."""
+    subjects = responses.columns.get("subject") if responses.kind == "people" else None
     names = None if subjects is None else np.asarray(subjects, np.str_)
-    return Measured(responses, responses.stimulus.astype(np.int32), decisions == truth, names)
+    return Measured(responses, responses.stimulus.astype(np.int32), answers_of(responses).correct, names)
+
+
+def trial_rows(responses: Responses, options: ScoreOptions) -> list[TrialRows]:
+    """Return the decision of each answer among the 16 categories, and whether it is correct."""
+    answers = answers_of(responses.condensed(condense(responses.stimuli, responses.labels)))
+    columns = {"decision": class_names(answers.decisions, answers.names), "correct": answers.correct}
+    return [TrialRows(responses.truth("condition"), np.arange(len(responses)), columns)]
 
 
 @dataclass(frozen=True)

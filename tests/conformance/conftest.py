@@ -104,6 +104,12 @@ def human_alignment(root: Path) -> Path:
     return root
 
 
+def conflicts(root: Path) -> Path:
+    """Make images with the shape of one class and the texture of another."""
+    make("cue_conflict", root, count=16)
+    return root
+
+
 ROOTS: dict[str, Callable[[Path], Path]] = {
     "photographs": photographs,
     "textures_and_photographs": textures_and_photographs,
@@ -111,6 +117,7 @@ ROOTS: dict[str, Callable[[Path], Path]] = {
     "segmentation": segmentation,
     "pure_cues": pure_cues,
     "human_alignment": human_alignment,
+    "conflicts": conflicts,
 }
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from cuebench.cli._json import print_json
+
+MOST = 30
+"""Lines of a protocol that are printed."""
 
 
 def command(
@@ -44,7 +48,24 @@ def command(
     print(f"all rows: cuebench trials {run} --out trials.parquet (or .csv)")
 
 
-def _print(counts: list[dict[str, object]]) -> None:
-    from cuebench.cli._tables import print_rows
+def _print(counts: Sequence[Mapping[str, Any]]) -> None:
+    """Print how often each outcome occurred, for every observer and condition."""
+    from cuebench.cli._console import plain_console
+    from cuebench.cli._fit import Column, print_columns
 
-    print_rows(counts, keep=("observer", "rows"), right=("rows", "correct", "n"))
+    console = plain_console()
+    for protocol in dict.fromkeys(row["protocol"] for row in counts):
+        own = [row for row in counts if row["protocol"] == protocol]
+        shown = own[:MOST]
+        outcomes = list(dict.fromkeys(name for row in shown for name in row["outcomes"]))
+        columns = [
+            Column("observer", [row["observer"] for row in shown], needed=True, number=False),
+            Column("condition", [row["condition"] for row in shown], needed=True, number=False),
+            Column("rows", [f"{row['rows']:,}" for row in shown], needed=True),
+            Column("correct", ["–" if row["correct"] is None else f"{row['correct']:.3f}" for row in shown]),
+            *(Column(name, [f"{row['outcomes'].get(name, 0):,}" for row in shown]) for name in outcomes),
+        ]
+        print_columns(console, columns, title=protocol)
+        if len(own) > len(shown):
+            console.print(f"{len(own) - len(shown):,} more lines: --json", style="dim")
+        console.print()

@@ -74,6 +74,7 @@ class Recording:
     classes: tuple[str, ...]
     digest: str
     people: bool = False
+    sessions: Strings | None = None
     data_sets: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -164,6 +165,7 @@ def read_recording(file: Path, labels: LabelSpace | None, values: str = "", *, w
         classes=classes,
         digest=digest,
         people="rt" not in columns and subject in PEOPLE,
+        sessions=_sessions(file, table) if "session" in columns else None,
         data_sets=tuple(dict.fromkeys(trial.data_set for trial in trials)),
     )
 
@@ -441,6 +443,11 @@ def _named(file: Path, table: pa.Table, column: str) -> Strings:
     if empty:
         raise UserError(f"{where(file, empty[0])}: column {column} is empty", "every row needs one")
     return _strings(file, column, values)
+
+
+def _sessions(file: Path, table: pa.Table) -> Strings:
+    """Return the session of each trial as text; it may be empty."""
+    return _strings(file, "session", [str("" if v is None else v).strip() for v in table["session"].to_pylist()])
 
 
 def _strings(file: Path, column: str, values: list[str]) -> Strings:

@@ -468,6 +468,7 @@ PROTOCOL = Protocol(
         metric="shape_bias",
         conditions=("16-way", "*-way"),
         direction="shape",
+        beside=("decided_fraction",),
         human=0.95869,
         human_source="ten people of Geirhos et al. 2019, pooled",
         plane=(Axis("shape_accuracy", ("16-way", "*-way")), Axis("texture_accuracy", ("16-way", "*-way"))),

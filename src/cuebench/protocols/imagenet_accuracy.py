@@ -79,11 +79,10 @@ def trial_rows(responses: Responses, options: ScoreOptions) -> list[TrialRows]:
     return [TrialRows("top1", np.arange(len(responses)), columns)]
 
 
-def contributions(answers: Responses, asked: Asked) -> Sums:
+def contributions(answers: Responses, asked: Asked) -> Sums | None:
     """Return the accuracy as a ratio of sums over photographs."""
-    return Sums.of_ratio(
-        terms(answers.columns["rank"] <= int(asked.condition.removeprefix("top"))), answers.truth("id")
-    )
+    within = {f"top{k}": k for k in TOP}.get(asked.condition)
+    return None if within is None else Sums.of_ratio(terms(answers.columns["rank"] <= within), answers.truth("id"))
 
 
 score = ByObserver(measure, joined, condense)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -11,11 +13,13 @@ from typing import Any
 from cuebench import registry
 from cuebench.analyses.families import Families, FamilyTest, family_tests, read_families
 from cuebench.errors import UserError, did_you_mean
+from cuebench.files import write_atomic
 from cuebench.observers.baselines import RANDOM
 from cuebench.protocols.headline import Column, headline_column, headline_of
 from cuebench.reports.paired import Paired, answers_of, compare_pairs
 from cuebench.runs.answers import StoredAnswers
 from cuebench.runs.results import read_scores
+from cuebench.runs.table_text import latex_table, markdown_table
 from cuebench.statistics.correlations import Correlation, correlate
 from cuebench.types import Score
 
@@ -179,6 +183,44 @@ def compare_runs(
             found = replace(found, notes=(*found.notes, note))
         paired[c.protocol] = found
     return replace(comparison, paired=paired)
+
+
+COLUMNS = ("protocol", "first", "second", "difference", "low", "high", "p", "p_holm", "n", "verdict")
+"""Columns of the pairs in Markdown and LaTeX; a CSV has all of them."""
+_WORDS = ("protocol", "first", "second", "verdict")
+
+
+def write_pairs(comparison: Comparison, path: str | Path) -> Path:
+    """Write all pairs to a CSV, Markdown or LaTeX file.
+
+    Raises
+    ------
+    UserError
+        For another ending, and where there is no pair.
+    """
+    target = Path(path).expanduser()
+    if target.suffix not in (".csv", ".md", ".tex"):
+        raise UserError(f"the format of {target} is not known", "end it in .csv, .md or .tex")
+    rows = comparison.pair_rows()
+    if not rows:
+        reasons = [note for found in comparison.paired.values() for note in found.notes]
+        raise UserError("there is no pair to write", "; ".join(reasons[:3]))
+    if target.suffix == ".csv":
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(dict.fromkeys(k for row in rows for k in row)), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({k: "" if v is None else v for k, v in row.items()} for row in rows)
+        write_atomic(target, text.getvalue().encode())
+        return target
+    make = markdown_table if target.suffix == ".md" else latex_table
+    cells = [[_cell(row[c]) for c in COLUMNS] for row in rows]
+    lines = make("", COLUMNS, cells, [c for c in COLUMNS if c not in _WORDS])
+    write_atomic(target, ("\n".join(lines) + "\n").encode())
+    return target
+
+
+def _cell(value: Any) -> str:
+    return "–" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
 Origin = dict[tuple[str, str], tuple[str, str]]

@@ -1,9 +1,9 @@
 """Charts in web pages: many charts, one copy of Vega, no request to anywhere, light and dark, readable on a phone.
 
 A page has ``head()`` once, ``chart(picture)`` for each chart, and ``script()`` once at its end. Each chart is there as
-a drawing (SVG) at once, also where scripts are forbidden; when it comes into sight, Vega takes over with tooltips. A page
-with a switch of its own sets ``data-theme="dark"`` or ``"light"`` on the root element; without, the reader's setting
-counts.
+a drawing (SVG) at once, also where scripts are forbidden; when it comes into sight, Vega takes over with tooltips. A
+page with a switch of its own sets ``data-theme="dark"`` or ``"light"`` on the root element; without, the reader's
+setting counts.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def chart(picture: Picture, width: Width = "page", *, drawn: bool = True) -> str
     content = {name: {k: v for k, v in version.items() if k not in left_out} for name, version in versions.items()}
     content |= {"datasets": spec.get("datasets", {})} if shared else {}
     encoded = _inside_script(json.dumps(content, ensure_ascii=False, allow_nan=False))
-    drawing = vega.svg(spec) if drawn else ""
+    drawing = picture.svg(width) if drawn else ""
     return (
         f'<figure class="cuebench-chart" style="max-width:{WIDTHS[width] * _SCREEN:.0f}px">'
         f'<div role="img" aria-label="{escape(picture.description)}">{drawing}</div>'

@@ -11,13 +11,14 @@ from typing import Any
 from PIL import Image
 
 from cuebench.arrays import Pixels
-from cuebench.errors import printable
 from cuebench.reports import theme
 from cuebench.reports.observers import Series
-from cuebench.reports.text import shorten
+from cuebench.reports.text import harmless, shorten, wrapped
 from cuebench.reports.vega import alt, data
 from cuebench.stimuli.png import png_bytes
 
+_LINE = 8.0
+"""Height of a line of text, in points."""
 MOST_WHISKERS = 10
 """Series in one panel up to which each number has its whiskers; with more they would hide the numbers."""
 
@@ -29,7 +30,7 @@ def table(rows: Iterable[Mapping[str, Any]]) -> Any:
 
 def _clean(value: Any) -> Any:
     if isinstance(value, str):
-        return printable(value)
+        return harmless(value)
     if isinstance(value, float):
         return round(value, 6) if math.isfinite(value) else None
     return value
@@ -46,21 +47,47 @@ def share_axis(title: str | None, **more: Any) -> Any:
     return alt.Axis(title=title, values=[0, 0.2, 0.4, 0.6, 0.8, 1], format=".1f", labelOverlap=False, **more)
 
 
-def line_at(value: float, axis: str = "y", colour: str = theme.NEUTRAL) -> Any:
-    """Return a dotted line across a plot, for chance or another value to compare with."""
-    place = {"y": alt.Y, "x": alt.X}[axis]("at:Q", title=None)
-    return alt.Chart(table([{"at": value}])).mark_rule(strokeDash=[2, 2], color=colour).encode(**{axis: place})
+def line_at(value: float, axis: Any, channel: str = "y", colour: str = theme.NEUTRAL) -> Any:
+    """Return a dotted line across a plot, for chance or another value to compare with.
+
+    Parameters
+    ----------
+    value : float
+        Where it stands.
+    axis : altair axis
+        That of the other layers of the plot.
+    channel : str
+        ``y`` for a horizontal line, ``x`` for a vertical one.
+    colour : str
+        Of the theme.
+    """
+    place = {"y": alt.Y, "x": alt.X}[channel]("at:Q", axis=axis)
+    return alt.Chart(table([{"at": value}])).mark_rule(strokeDash=[2, 2], color=colour).encode(**{channel: place})
 
 
-def ticks(labels: Sequence[str], title: str | None = None, **more: Any) -> Any:
-    """Return an axis whose positions 0, 1, 2, … have names."""
-    names = json.dumps([printable(label) for label in labels], ensure_ascii=False)
+def ticks(labels: Sequence[str], title: str | None = None, *, slanted_in: float = 0, **more: Any) -> Any:
+    """Return an axis whose positions 0, 1, 2, … have names.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        The names.
+    title : str, optional
+        Of the axis.
+    slanted_in : float
+        Width of the axis in points: names are slanted, and where they are nearer than a line, only some are shown.
+    more
+        Further properties of the axis.
+    """
+    every = max(1, math.ceil(len(labels) * _LINE / slanted_in)) if slanted_in else 1
+    slanted = {"labelAngle": -60, "labelOverlap": False} if slanted_in else {"labelOverlap": True}
+    names = json.dumps([harmless(label) for label in labels], ensure_ascii=False)
     return alt.Axis(
         title=title,
-        values=list(range(len(labels))),
+        values=list(range(0, len(labels), every)),
         labelExpr=f"{names}[datum.value]",
         grid=False,
-        **{"labelOverlap": True, **more},
+        **{**slanted, **more},
     )
 
 
@@ -115,7 +142,7 @@ def curves(
         y=alt.Y("value:Q", scale=alt.Scale(domain=[0, 1], clamp=True), axis=y),
         color=series.colour(legend=legend),
     )
-    layers = [line_at(chance)] if chance is not None else []
+    layers = [line_at(chance, y)] if chance is not None else []
     solid = base.transform_filter(f"!datum['{dashed}']") if dashed else base
     if len(series.names) <= MOST_WHISKERS:
         layers.append(solid.mark_rule(opacity=0.55).encode(y=alt.Y("low:Q", axis=y), y2="high:Q"))
@@ -127,7 +154,7 @@ def curves(
         )
     tips = tooltip("name", "condition", value=".3f", low=".3f", high=".3f", n=",")
     layers.append(solid.mark_point(size=14 if many else 24).encode(shape=series.mark(legend=legend), tooltip=tips))
-    named = {"title": heading(title)} if title else {}
+    named = {"title": heading(title, width)} if title else {}
     return alt.layer(*layers).properties(width=width, height=height, **named)
 
 
@@ -155,9 +182,11 @@ def whiskers(series: Series, what: str) -> str:
     return f"; whiskers: 95 %, {what}" if len(series.names) <= MOST_WHISKERS else "; intervals are in the table"
 
 
-def heading(text: str) -> Any:
-    """Return the title of one panel."""
-    return alt.Title(printable(text), fontSize=theme.SIZES["label"] + 0.5, anchor="start", frame="group", offset=4)
+def heading(text: str, room: float) -> Any:
+    """Return the title of one panel, broken into lines where it is wider than that."""
+    size = theme.SIZES["label"] + 0.5
+    lines = wrapped(text, room, size, bold=True) or [""]
+    return alt.Title(lines, fontSize=size, lineHeight=size + 1.5, anchor="start", frame="group", offset=4)
 
 
 def image_url(image: Pixels | Image.Image) -> str:

@@ -22,14 +22,16 @@ from cuebench.runs.answers import StoredAnswers
 from cuebench.runs.results import read_table
 from cuebench.statistics.clustered import Sums
 from cuebench.statistics.multiple import adjust
-from cuebench.statistics.paired import Difference, paired
+from cuebench.statistics.paired import Difference, More, paired
 from cuebench.statistics.ranking import letters, tie_groups
+from cuebench.types import IntervalKind
 
 LEVEL = 0.95
-FAR = 100.0
-"""From this many times as many images on, a difference is called too small instead."""
-_SOURCE = {"texture_sources": "texture", "shape_sources": "shape", "classes": "class"}
-_PLURAL = {"texture": "textures", "shape": "shapes", "class": "classes", "image": "images"}
+FAR = 30.0
+"""From this many times as many images and sources on, a difference is called too small instead."""
+HARDLY = 4.0
+"""Images of the same sources hardly help where it takes so many times as many of them as of new sources."""
+SOURCES: Mapping[IntervalKind, str] = {"shape_sources": "shapes", "texture_sources": "textures", "classes": "classes"}
 
 
 @dataclass(frozen=True)
@@ -44,20 +46,56 @@ class Pair:
         First minus second.
     p_holm : float
         p corrected for all pairs of the protocol.
-    verdict : str
-        Whether they differ; where not, what it would take.
+    comparisons : int
+        Number of these pairs.
     """
 
     first: str
     second: str
     difference: Difference
     p_holm: float
-    verdict: str
+    comparisons: int
+
+    @property
+    def needed(self) -> More:
+        """What it would take to tell the two apart, all pairs of the protocol considered."""
+        return self.difference.needed(self.comparisons, LEVEL)
 
     @property
     def separable(self) -> bool:
         """Whether the two differ, all pairs of the protocol considered."""
         return self.p_holm <= 1 - LEVEL
+
+    @property
+    def verdict(self) -> str:
+        """Say whether the two differ; where not, about how many more images would be needed to see it."""
+        d = self.difference
+        if d.note:
+            return f"not compared: {d.note}" if math.isnan(self.p_holm) else f"not separable: {d.note}"
+        if self.separable:
+            return "different"
+        images, times = self.advice
+        if images:
+            return f"not separable; about {images:,} more images would be needed"
+        if not times:
+            return "not separable: too small a difference for any such set"
+        d = self.difference
+        sources = [f"{d.variances.clusters[k]:,} {noun}" for k, noun in SOURCES.items() if k in d.variances.clusters]
+        return (
+            f"not separable; more images of these {' and '.join(sources)} would hardly help: "
+            f"about {times:g} times as many of all are needed"
+        )
+
+    @property
+    def advice(self) -> tuple[int, float]:
+        """Further images of the same sources that would do; else how many times as many sources and images; 0: none."""
+        more = self.needed
+        if more.times > FAR:
+            return 0, 0.0
+        # Images of the same sources, unless that takes many times as many as images of new sources.
+        if more.images <= HARDLY * self.difference.n * (more.times - 1):
+            return _round(more.images), 0.0
+        return 0, _round(10 * more.times) / 10
 
     def row(self) -> dict[str, Any]:
         """Return all numbers as a flat record; what is undefined is None."""
@@ -65,18 +103,20 @@ class Pair:
         numbers = {"value_first": d.first, "value_second": d.second, "difference": d.value}
         for interval in d.intervals:
             numbers |= {f"low_{interval.kind}": interval.low, f"high_{interval.kind}": interval.high}
-        widest = d.widest
+        quoted = d.interval
         return {
             "first": self.first,
             "second": self.second,
             **{name: _or_none(v) for name, v in numbers.items()},
-            "interval": widest.kind if widest else "",
-            "low": widest.low if widest else None,
-            "high": widest.high if widest else None,
+            "interval": quoted.kind if quoted else "",
+            "low": quoted.low if quoted else None,
+            "high": quoted.high if quoted else None,
             "p": _or_none(d.p),
             "p_holm": _or_none(self.p_holm),
             "n": d.n,
             "separable": self.separable,
+            "needed_images": None if self.separable else _finite(self.needed.images),
+            "needed_times": None if self.separable else _finite(self.needed.times),
             "verdict": self.verdict,
         }
 
@@ -144,9 +184,8 @@ def _sums_of(
     answers = runs[run]
     if answers is None:
         return None, f"{run} holds scores without answers"
-    asked = Asked(
-        column.condition, answers.options(column.protocol), partial(read_table, answers.folder, column.protocol)
-    )
+    table = partial(read_table, answers.folder, column.protocol)
+    asked = Asked(column.condition, answers.options(column.protocol), table)
     assert protocol.contributions is not None
     try:
         for job in answers.jobs([column.protocol], [observer]):
@@ -161,17 +200,15 @@ def _sums_of(
 def _numbered(sums: Mapping[str, Sums]) -> dict[str, Sums]:
     """Replace names of images and sources by numbers that are the same for all observers: much faster to compare."""
     known: dict[str, Array] = {}
-
-    def numbers(what: str, names: Array) -> Array:
-        return np.searchsorted(known[what], names)
-
     kinds = {kind for s in sums.values() for kind in s.sources}
     for what in ("images", *kinds):
         columns = [s.images if what == "images" else s.sources.get(what, s.images[:0]) for s in sums.values()]
         known[what] = np.unique(np.concatenate(columns)) if columns else np.zeros(0)
     return {
         name: replace(
-            s, images=numbers("images", s.images), sources={kind: numbers(kind, v) for kind, v in s.sources.items()}
+            s,
+            images=np.searchsorted(known["images"], s.images),
+            sources={kind: np.searchsorted(known[kind], names) for kind, names in s.sources.items()},
         )
         for name, s in sums.items()
     }
@@ -181,16 +218,12 @@ def _all_pairs(sums: Mapping[str, Sums], column: Column, notes: list[str], seed:
     names = sorted(sums, key=lambda name: -column.rows[name].value)
     differences = {(a, b): paired(sums[a], sums[b], seed=seed, level=LEVEL) for a, b in combinations(names, 2)}
     corrected = dict(zip(differences, adjust([d.p for d in differences.values()]))) if differences else {}
-    pairs = [
-        Pair(a, b, d, float(corrected[a, b]), verdict(d, float(corrected[a, b]), len(differences)))
-        for (a, b), d in differences.items()
-    ]
-    fewer = sorted({p.difference.n for p in pairs if p.difference.n < max(_seen(sums[p.first]), _seen(sums[p.second]))})
+    pairs = [Pair(a, b, d, float(corrected[a, b]), len(differences)) for (a, b), d in differences.items()]
+    seen = {name: len(np.unique(s.images)) for name, s in sums.items()}
+    fewer = sorted({p.difference.n for p in pairs if p.difference.n < max(seen[p.first], seen[p.second])})
     if fewer:
-        shown = f"{fewer[0]:,}" if len(fewer) == 1 else f"{fewer[0]:,} to {fewer[-1]:,}"
-        notes.append(
-            f"some pairs were compared on the {shown} stimuli that both saw; values there differ from the table"
-        )
+        number = f"{fewer[0]:,}" if len(fewer) == 1 else f"{fewer[0]:,} to {fewer[-1]:,}"
+        notes.append(f"some pairs are compared on the {number} images that both saw, where values are not the table's")
     separable = np.zeros((len(names), len(names)), bool)
     for p in pairs:
         i, j = names.index(p.first), names.index(p.second)
@@ -200,46 +233,9 @@ def _all_pairs(sums: Mapping[str, Sums], column: Column, notes: list[str], seed:
     return Paired(tuple(pairs), groups, tuple(notes))
 
 
-def _seen(sums: Sums) -> int:
-    return len(np.unique(sums.images))
-
-
-def verdict(difference: Difference, p: float, comparisons: int) -> str:
-    """Say whether two observers differ; where not, about how many more images would be needed to see it.
-
-    Parameters
-    ----------
-    difference : Difference
-        Of the two.
-    p : float
-        Corrected for all comparisons.
-    comparisons : int
-        Their number.
-    """
-    if difference.note:
-        return f"not compared: {difference.note}" if math.isnan(p) else f"not separable: {difference.note}"
-    if p <= 1 - LEVEL:
-        return "different"
-    more = difference.needed(comparisons, LEVEL)
-    if more.times > FAR:
-        return "not separable; the difference is too small for sets like this"
-    if more.images <= difference.n * (more.times - 1) * 4:
-        return f"not separable; about {_round(more.images):,} more images would be needed"
-    return f"not separable; {_more_sources(difference, more.times)}"
-
-
-def _more_sources(difference: Difference, times: float) -> str:
-    """Say how many sources it would take, where images of the same sources would not help (enough)."""
-    sources = {k: v for k, v in difference.variances.clusters.items() if k in _SOURCE}
-    if not sources:
-        return f"about {_round(difference.n * (times - 1)):,} more images would be needed"
-    kind = max(sources, key=lambda k: difference.variances.by_kind[k])
-    noun = _PLURAL[_SOURCE[kind]]
-    number = sources[kind]
-    return (
-        f"more images of these {number:,} {noun} would hardly help; "
-        f"about {_round(number * (times - 1)):,} more {noun} with their images would"
-    )
+def answers_of(runs: Iterable[str]) -> dict[str, StoredAnswers | None]:
+    """Return run folder → its answers; None for a folder of scores without a record."""
+    return {run: StoredAnswers(run) if (Path(run) / "run.json").is_file() else None for run in runs}
 
 
 def _round(number: float) -> int:
@@ -254,6 +250,5 @@ def _or_none(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def answers_of(runs: Iterable[str]) -> dict[str, StoredAnswers | None]:
-    """Return run folder → its answers; None for a folder of scores without a record."""
-    return {run: StoredAnswers(run) if (Path(run) / "run.json").is_file() else None for run in runs}
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

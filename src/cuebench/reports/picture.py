@@ -25,6 +25,14 @@ TABLE = ".data.csv"
 _NARROWEST = 60.0
 
 
+class Fit(NamedTuple):
+    """A picture of one width: its specification, its drawing, and how many points too wide it is."""
+
+    spec: dict[str, Any]
+    svg: str
+    excess: float
+
+
 class Saved(NamedTuple):
     """The files that were written: the picture, and its data."""
 
@@ -69,7 +77,7 @@ class Picture:
     data: Sequence[Row] = field(repr=False)
     subtitle: str = ""
     alt: str = ""
-    _specs: dict[str, dict[str, Any]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _fits: dict[str, Fit] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def description(self) -> str:
@@ -86,28 +94,37 @@ class Picture:
         theme_name : str
             ``light`` or ``dark``.
         """
-        if width not in WIDTHS:
-            raise UserError(f"unknown width {width!r}", f"choose one of {', '.join(WIDTHS)}")
-        if width not in self._specs:
-            self._specs[width] = self._fitted(WIDTHS[width])
-        spec = self._specs[width]
+        spec = self._fitted(width).spec
         return spec if theme_name == "light" else theme.in_dark(spec)
 
-    def _fitted(self, width: float) -> dict[str, Any]:
+    def _fitted(self, name: Width) -> Fit:
         """Draw it until the whole, whose labels and legends nobody can measure before, has the width."""
+        if name not in WIDTHS:
+            raise UserError(f"unknown width {name!r}", f"choose one of {', '.join(WIDTHS)}")
+        if name in self._fits:
+            return self._fits[name]
+        width = WIDTHS[name]
+        tried: list[tuple[float, float]] = []
+        best: Fit | None = None
         room = width
-        for _ in range(4):
+        for _ in range(6):
             spec = self.unfitted(room, width)
-            excess = vega.width_of_svg(vega.svg(spec)) - width
-            if abs(excess) <= 1 or room <= _NARROWEST:
+            drawn = vega.svg(spec)
+            excess = vega.width_of_svg(drawn) - width
+            if best is None or abs(excess) < abs(best.excess):
+                best = Fit(spec, drawn, excess)
+            tried.append((room, excess))
+            if abs(excess) <= 1 or room <= _NARROWEST or (len(tried) > 1 and tried[-2][1] == excess):
                 break
-            room = max(room - excess, _NARROWEST)
-        return spec
+            room = max(room - excess / _slope(tried), _NARROWEST)
+        assert best is not None
+        self._fits[name] = best
+        return best
 
     def unfitted(self, room: float, width: float, *, validate: bool = False) -> dict[str, Any]:
         """Return the specification with plots of a width, below a title that is broken at another one."""
         title, subtitle = (
-            wrapped(text, width - 8, theme.SIZES[size])
+            wrapped(text, width - 6, theme.SIZES[size], bold=size == "title")
             for text, size in ((self.title, "title"), (self.subtitle, "subtitle"))
         )
         spec = vega.as_spec(lambda: self.build(room), theme.config(), validate=validate)
@@ -116,7 +133,7 @@ class Picture:
 
     def svg(self, width: Width = "page") -> str:
         """Return the picture as SVG; its size is given in points."""
-        text = vega.svg(self.spec(width))
+        text = self._fitted(width).svg
         for side in ("width", "height"):
             head, mark, rest = text.partition(f' {side}="')
             number, _, rest = rest.partition('"')
@@ -176,9 +193,11 @@ class Picture:
         if ending == ".csv":
             write_atomic(target, self._encoded(self.csv()))
             return Saved(target, target)
-        drawn = {".pdf": self.pdf, ".png": self.png, ".svg": self.svg, ".html": self.html, ".json": self.json}
-        content: str | bytes = drawn[ending](width)  # type: ignore[operator]
-        write_atomic(target, content if isinstance(content, bytes) else self._encoded(content))
+        if ending in (".pdf", ".png"):
+            content = self.pdf(width) if ending == ".pdf" else self.png(width)
+        else:
+            content = self._encoded({".svg": self.svg, ".html": self.html, ".json": self.json}[ending](width))
+        write_atomic(target, content)
         data = target.with_suffix(TABLE)
         write_atomic(data, self._encoded(self.csv()))
         return Saved(target, data)
@@ -194,3 +213,11 @@ class Picture:
             "image/svg+xml": self.svg(),
             "text/plain": f"{self.title}\n{self.subtitle}".strip(),
         }
+
+
+def _slope(tried: list[tuple[float, float]]) -> float:
+    """Return how much wider the whole gets with each point of room: 1, unless titles or legends grow otherwise."""
+    if len(tried) < 2 or tried[-1][0] == tried[-2][0]:
+        return 1.0
+    (first, before), (second, after) = tried[-2:]
+    return min(max((after - before) / (second - first), 0.4), 1.6)

@@ -7,35 +7,52 @@ from pathlib import Path
 
 from cuebench.errors import printable
 
-_NARROW, _WIDE = frozenset("iljtfrI.,:;|!()[]'/- "), frozenset("mwMW%@—…→")
+_EM = {
+    0.2: "'",
+    0.222: "ijl",
+    0.278: " !,./:;I[]\\ft",
+    0.333: "()-`r{}|",
+    0.39: '*"',
+    0.5: "Jckvsxyz^",
+    0.556: "#$0123456789?L_abdeghnopqu",
+    0.6: "+<=>~FTZ",
+    0.667: "&ABEKPSVXY",
+    0.722: "CDHNRUw",
+    0.78: "GOQ",
+    0.86: "%Mm",
+    0.98: "W@…—→←",
+}
+_WIDTHS = {sign: width for width, signs in _EM.items() for sign in signs}
+"""Widths of the letters of Helvetica and Arial, in parts of the size."""
+_BOLD = 1.07
 _FILES = frozenset({"onnx", "safetensors", "pt", "pth", "csv", "parquet"})
 
 
-def width_of(text: str, size: float = 7.0) -> float:
-    """Estimate the width of a text in points, in the sans-serif font of the figures.
+def harmless(text: str) -> str:
+    """Return a text without anything that cannot be printed; ``?`` stands in for it, as fonts have that sign."""
+    return printable(text).replace("\ufffd", "?")
+
+
+def width_of(text: str, size: float = 7.0, *, bold: bool = False) -> float:
+    """Return about how wide a text is, in points, in the sans-serif font of the figures.
 
     >>> width_of("iii") < width_of("mmm")
     True
     """
-    return size * sum(_em(sign) for sign in text)
+    plain = size * sum(_WIDTHS.get(sign, 1.0 if ord(sign) > 0x2E80 else 0.6) for sign in text)
+    return plain * _BOLD if bold else plain
 
 
-def _em(sign: str) -> float:
-    if sign in _NARROW:
-        return 0.3
-    if sign in _WIDE:
-        return 0.88
-    if ord(sign) > 0x2E80:
-        return 1.0
-    return 0.68 if sign.isupper() else 0.51
-
-
-def wrapped(text: str, room: float, size: float) -> list[str]:
-    """Break a text into lines that fit into the room, between words."""
+def wrapped(text: str, room: float, size: float, *, bold: bool = False) -> list[str]:
+    """Break a text into lines that fit into the room, between words; a word that is too long is cut."""
     lines: list[str] = []
-    for word in printable(text).split():
+    for word in harmless(text).split():
+        most = len(word)
+        while most > 3 and width_of(shorten(word, most), size, bold=bold) > room:
+            most -= 1
+        word = shorten(word, most)
         longer = f"{lines[-1]} {word}" if lines else word
-        if lines and width_of(longer, size) <= room:
+        if lines and width_of(longer, size, bold=bold) <= room:
             lines[-1] = longer
         else:
             lines.append(word)
@@ -48,7 +65,7 @@ def shorten(text: str, most: int = 28) -> str:
     >>> shorten("a very long name of a class", 11)
     'a ver…class'
     """
-    clean = " ".join(printable(text).split())
+    clean = " ".join(harmless(text).split())
     if len(clean) <= most:
         return clean
     end = (most - 1) // 2

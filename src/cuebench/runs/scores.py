@@ -17,26 +17,13 @@ from cuebench.protocols.headline import chosen_condition, headline_column, headl
 from cuebench.runs.optional import import_optional
 from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_scores, scores_table
+from cuebench.runs.table_text import latex_table, markdown_table
 from cuebench.types import Axis, Score
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from cuebench.runs.trials import Trials
-
-_LATEX = {
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "–": "--",
-    "·": r"$\cdot$",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
-}
-"""Characters that LaTeX takes for commands, or may not have."""
 
 
 def load(run: str | Path) -> Scores:
@@ -206,8 +193,8 @@ class Scores(Sequence[Score]):
         """
         from cuebench.runs.trials import Trials
 
-        chosen = [(names,) if isinstance(names, str) else tuple(names) for names in (protocol, observer)]
-        return Trials(self.out, *chosen)
+        protocols, observers = ((n,) if isinstance(n, str) else tuple(n) for n in (protocol, observer))
+        return Trials(self.out, protocols, observers)
 
     # ------------------------------------------------------------------------------------------ tables
 
@@ -237,24 +224,14 @@ class Scores(Sequence[Score]):
     def to_markdown(self, path: str | Path | None = None, *, all_intervals: bool = False) -> str | None:
         """Return a Markdown table with a value and its interval in each row, or write it to a file."""
         cells = self._cells(self._exported(all_intervals), all_intervals)
-        lines = [f"**{cells.title}**", ""] if cells.title else []
-        lines.append(f"| {' | '.join(cells.columns)} |")
-        lines.append("|" + "|".join("---:" if c in _RIGHT else "---" for c in cells.columns) + "|")
-        lines += ["| " + " | ".join(map(_markdown, row)) + " |" for row in cells.rows]
+        lines = markdown_table(*cells, _RIGHT)
         lines += [f"\nNot measured: {reason}" for reason in self.failures]
         return _returned("\n".join(lines) + "\n", path)
 
     def to_latex(self, path: str | Path | None = None, *, all_intervals: bool = False) -> str | None:
         """Return a LaTeX table (package booktabs) with a value and its interval in each row, or write it to a file."""
         cells = self._cells(self._exported(all_intervals), all_intervals)
-        alignment = "".join("r" if c in _RIGHT else "l" for c in cells.columns)
-        lines = [r"\begin{table}", r"  \centering"]
-        lines += [rf"  \caption{{{_latex(cells.title)}}}"] if cells.title else []
-        lines += [rf"  \begin{{tabular}}{{{alignment}}}", r"    \toprule"]
-        lines.append(f"    {' & '.join(map(_latex, cells.columns))} \\\\")
-        lines.append(r"    \midrule")
-        lines += [f"    {' & '.join(map(_latex, row))} \\\\" for row in cells.rows]
-        lines += [r"    \bottomrule", r"  \end{tabular}", r"\end{table}"]
+        lines = latex_table(*cells, _RIGHT)
         lines += [f"% not measured: {' '.join(reason.split())}" for reason in self.failures]
         return _returned("\n".join(lines) + "\n", path)
 
@@ -341,14 +318,6 @@ def _number(score: Score) -> str:
     if not (math.isfinite(score.ci_low) and math.isfinite(score.ci_high)):
         return f"{score.value:.3f}"
     return f"{score.value:.3f} [{score.ci_low:.3f}, {score.ci_high:.3f}]"
-
-
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
-
-
-def _markdown(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
 
 def _returned(text: str, path: str | Path | None) -> str | None:

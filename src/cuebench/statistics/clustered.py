@@ -100,16 +100,18 @@ class Sums:
 
 
 class Variances(NamedTuple):
-    """Variance by kind of interval, number of clusters of each, and the degrees of freedom of the widest."""
+    """Variance by kind of interval, number of clusters of each, and the degrees of freedom."""
 
     by_kind: dict[IntervalKind, float]
     clusters: dict[IntervalKind, int]
     df: int
 
     @property
-    def widest(self) -> IntervalKind:
-        """The kind that makes the weakest claim."""
-        return max(self.by_kind, key=lambda kind: self.by_kind[kind])
+    def main(self) -> IntervalKind:
+        """The kind to quote: over both kinds of source where there are two, else the widest."""
+        if "two_way" in self.by_kind:
+            return "two_way"
+        return max(self.by_kind, key=lambda kind: self.by_kind[kind], default="images")
 
 
 def variances(psi: Floats, sources: Mapping[IntervalKind, Array], strata: int = 1) -> Variances:
@@ -131,8 +133,8 @@ def variances(psi: Floats, sources: Mapping[IntervalKind, Array], strata: int = 
     for kind, names in every.items():
         sums = _cluster_sums(psi, names)
         if len(sums) > strata:
-            by_kind[kind] = float(len(sums) / (len(sums) - strata) * (sums**2).sum())  # type: ignore[index]
-            clusters[kind] = len(sums)  # type: ignore[index]
+            by_kind[kind] = float(len(sums) / (len(sums) - strata) * (sums**2).sum())
+            clusters[kind] = len(sums)
     if {"shape_sources", "texture_sources"} <= set(by_kind):
         ways = by_kind["shape_sources"], by_kind["texture_sources"]
         by_kind["two_way"] = max(sum(ways) - by_kind["images"], *ways)
@@ -141,7 +143,7 @@ def variances(psi: Floats, sources: Mapping[IntervalKind, Array], strata: int = 
 
 def _cluster_sums(psi: Floats, names: Array) -> Floats:
     _, code = np.unique(names, return_inverse=True)
-    return np.bincount(code.ravel(), psi)
+    return np.asarray(np.bincount(code.ravel(), psi), np.float64)
 
 
 def two_way_clustered(terms: Terms, clusters: Clusters, *, level: float = 0.95) -> Interval:
@@ -168,7 +170,7 @@ def two_way_clustered(terms: Terms, clusters: Clusters, *, level: float = 0.95) 
     ratio = total(terms)
     if reason or not ratio.denominator:
         return undefined("two_way", reason or "no trial in the denominator", level)
-    sources: dict[IntervalKind, Array] = {k: clusters.of(k) for k in ("shape_sources", "texture_sources")}  # type: ignore[misc]
+    sources: dict[IntervalKind, Array] = {k: clusters.of(k) for k in ("shape_sources", "texture_sources")}
     found = variances(Sums.of_ratio(terms, clusters.images).influence(), sources)
     value = ratio.value
     if value in (0.0, 1.0):

@@ -29,7 +29,7 @@ FLIPS = 9_999
 """Random assignments of signs behind a p-value."""
 EXACT = 13
 """Up to this many sources all assignments of signs are counted."""
-GROUPS = 2_000
+GROUPS = 500
 """Images without sources are put into this many groups at most, whose signs are exchanged together."""
 POWER = 0.8
 """Chance to find the observed difference, if it is the true one, that planned sizes are for."""
@@ -80,9 +80,9 @@ class Difference:
     note: str = ""
 
     @property
-    def widest(self) -> Interval | None:
-        """The interval that makes the weakest claim."""
-        return max(self.intervals, key=lambda i: i.width, default=None)
+    def interval(self) -> Interval | None:
+        """The interval to quote: over both kinds of source where there are two, else the widest."""
+        return next((i for i in self.intervals if i.kind == self.variances.main), None)
 
     def needed(self, comparisons: int = 1, level: float = 0.95) -> More:
         """Return what it would take to find this difference in four of five studies, if it is the true one.
@@ -101,7 +101,7 @@ class Difference:
             return More(math.inf, math.inf)
         wanted = t_quantile(self.variances.df, 1 - (1 - level) / comparisons) + float(ndtri(POWER))
         allowed = (self.value / wanted) ** 2
-        all_of_it = found[self.variances.widest]
+        all_of_it = found[self.variances.main]
         # What the images of one pair of sources differ by shrinks with more of them; the rest does not.
         noise = min(found["images"], all_of_it)
         left = allowed - (all_of_it - noise)
@@ -110,7 +110,12 @@ class Difference:
 
 
 def difference_intervals(value: float, found: Variances, *, level: float = 0.95) -> tuple[Interval, ...]:
-    """Return the intervals of a paired difference: the one place that decides how they are made."""
+    """Return the intervals of a paired difference: the one place that decides how they are made.
+
+    None where every image shows the same difference: what does not vary says nothing about other images.
+    """
+    if not found.by_kind or found.by_kind[found.main] < 1e-20:
+        return ()
     reach = t_quantile(found.df, level)
     return tuple(
         Interval(value - reach * math.sqrt(v), value + reach * math.sqrt(v), kind, level)
@@ -148,10 +153,9 @@ def paired(first: Sums, second: Sums, *, seed: int = 0, flips: int = FLIPS, leve
     if not math.isfinite(value):
         return Difference(a.value, b.value, value, len(common), (), math.nan, "images", nothing, "undefined")
     found = variances(difference, sources, a.strata)
-    by = min(found.clusters, key=lambda kind: found.clusters[kind], default="images")
+    by: IntervalKind = min(found.clusters, key=lambda kind: found.clusters[kind], default="images")
     if not difference.any() and not value:
-        intervals = difference_intervals(0.0, found, level=level)
-        return Difference(a.value, b.value, 0.0, len(common), intervals, 1.0, by, found, "the same answers")
+        return Difference(a.value, b.value, 0.0, len(common), (), 1.0, by, found, "the same answers")
     p = sign_flip_p(difference, value, sources, by, strata=a.strata, seed=seed, flips=flips)
     return Difference(
         a.value, b.value, value, len(common), difference_intervals(value, found, level=level), p, by, found
@@ -159,7 +163,8 @@ def paired(first: Sums, second: Sums, *, seed: int = 0, flips: int = FLIPS, leve
 
 
 def _by_image(sums: Sums, images: Array) -> Floats:
-    return np.bincount(np.searchsorted(images, sums.images), sums.influence(), len(images))
+    place = np.searchsorted(images, sums.images)
+    return np.asarray(np.bincount(place, sums.influence(), len(images)), np.float64)
 
 
 def sign_flip_p(
@@ -205,19 +210,19 @@ def sign_flip_p(
     part = difference + value * weight  # adds up to the difference
     drawn = signs @ np.bincount(code, part, groups)
     everyone: dict[IntervalKind, Array] = {"images": np.arange(n), **sources}
-    spread = {
-        kind: _flipped_variance(part, weight, names, code, signs, drawn, strata) for kind, names in everyone.items()
-    }
-    spread = {kind: v for kind, v in spread.items() if v is not None}
-    own = variances(difference, sources, strata).by_kind
-    if "two_way" in own:
-        ways = spread["shape_sources"], spread["texture_sources"]
-        flipped = np.maximum(np.maximum(*ways), sum(ways) - spread["images"])
+    spread: dict[str, Floats] = {}
+    for kind, names in everyone.items():
+        of_kind = _flipped_variance(part, weight, names, code, signs, drawn, strata)
+        if of_kind is not None:
+            spread[kind] = of_kind
+    own = variances(difference, sources, strata)
+    if own.main == "two_way":
+        shape, texture = spread["shape_sources"], spread["texture_sources"]
+        flipped = np.maximum(np.maximum(shape, texture), shape + texture - spread["images"])
     else:
         flipped = np.maximum.reduce(list(spread.values()))
-    observed = value**2 / max(own.values())
-    with np.errstate(divide="ignore", invalid="ignore"):
-        extreme = drawn**2 / flipped >= observed * (1 - 1e-9)
+    # drawn²/flipped ≥ value²/own without a division: both variances can be 0.
+    extreme = drawn**2 * own.by_kind[own.main] >= value**2 * (flipped * (1 - 1e-9) - 1e-12 * value**2)
     hits = int(extreme.sum())
     return hits / len(drawn) if groups <= EXACT else (hits + 1) / (len(drawn) + 1)
 
@@ -248,9 +253,11 @@ def _flipped_variance(
     return scale * squares
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=2)
 def _signs(groups: int, seed: int, flips: int) -> Floats:
     """Return assignments of signs × groups: all of them where there are few groups, else random ones."""
     if groups <= EXACT:
-        return 1 - 2.0 * ((np.arange(1 << groups)[:, None] >> np.arange(groups)) & 1)
-    return 2.0 * child_generator(seed, "sign_flip").integers(0, 2, (flips, groups)) - 1
+        bits = (np.arange(1 << groups)[:, None] >> np.arange(groups)) & 1
+    else:
+        bits = child_generator(seed, "sign_flip").integers(0, 2, (flips, groups))
+    return np.asarray(1 - 2 * bits, np.float64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -22,6 +23,7 @@ from cuebench.testing.base import require
 from cuebench.testing.planted import IDEAL
 
 RESAMPLES = 200
+_UNDEFINED = re.compile(r' (?:x|y|x1|x2|y1|y2|cx|cy|r|d|width|height|transform)="[^"]*(?:NaN|Infinity|undefined)[^"]*"')
 
 
 def check_figure(
@@ -64,7 +66,7 @@ def check_figure(
         for key, option in part.options.items():
             for choice in option.choices if not isinstance(option.default, tuple) else ():
                 if choice and choice != option.default:
-                    _check_drawing(part, source, {**(options or {}), key: choice}, name)
+                    _check_choice(part, source, {**(options or {}), key: choice}, name)
 
 
 def _check_description(figure: Figure, name: str) -> None:
@@ -94,6 +96,14 @@ def _planted_run(figure: Figure, folder: Path, data_root: str | Path | None) -> 
     return folder
 
 
+def _check_choice(figure: Figure, source: Any, options: Mapping[str, Any], name: str) -> None:
+    """Check that another choice of an option draws something, too."""
+    label = f"{name} with {dict(options)}"
+    picture = _drawn(figure, source, options)
+    require(isinstance(picture, Picture), f"{label}: expected a Picture, got a {type(picture).__name__}")
+    _check_marks(_unfitted(picture), label)
+
+
 def _check_drawing(figure: Figure, source: Any, options: Mapping[str, Any], name: str) -> None:
     label = f"{name} with {dict(options)}" if options else name
     picture = _drawn(figure, source, options)
@@ -101,19 +111,22 @@ def _check_drawing(figure: Figure, source: Any, options: Mapping[str, Any], name
     require(picture.title, f"{label}: its picture has no title")
     require(picture.data, f"{label}: expected the data that it shows, got none")
     try:
-        picture.unfitted(WIDTHS["page"], WIDTHS["page"], validate=True)
+        _unfitted(picture, validate=True)
     except Exception as error:  # noqa: BLE001  Altair raises its own kinds of errors, which are not needed to import this
         require(False, f"{label}: expected valid Vega-Lite: {error}")
     again = _drawn(figure, source, options)
+    same = again.csv() == picture.csv() and _unfitted(again) == _unfitted(picture)
+    require(same, f"{label}: expected the same picture each time, got another one")
+    foreign = sorted(set(_addresses(_unfitted(picture))))
+    require(not foreign, f"{label}: expected no data from elsewhere, got {foreign}")
     for width in get_args(Width):
-        spec = picture.spec(width)
-        foreign = sorted(set(_addresses(spec)))
-        require(not foreign, f"{label}: expected no data from elsewhere, got {foreign}")
-        _check_marks(spec, label)
         _check_svg(picture.svg(width), WIDTHS[width], f"{label}, as wide as a {width}")
-        require(again.svg(width) == picture.svg(width), f"{label}: expected the same SVG each time, got another one")
+    _check_marks(picture.spec("column"), label)
     _check_png(picture.png("column", dpi=72), label)
-    require(again.csv() == picture.csv(), f"{label}: expected the same data each time, got other ones")
+
+
+def _unfitted(picture: Picture, *, validate: bool = False) -> dict[str, Any]:
+    return picture.unfitted(WIDTHS["page"], WIDTHS["page"], validate=validate)
 
 
 def _drawn(figure: Figure, source: Any, options: Mapping[str, Any]) -> Picture:
@@ -153,7 +166,8 @@ def _check_svg(svg: str, width: float, label: str) -> None:
     require(root.tag.endswith("svg"), f"{label}: expected an svg element, got {root.tag}")
     actual = vega.width_of_svg(svg)
     require(0 < actual <= width + 3, f"{label}: expected at most {width:g} points, got {actual:g}: use the given room")
-    require("NaN" not in svg, f"{label}: expected numbers as coordinates, got NaN")
+    undefined = _UNDEFINED.search(svg)
+    require(not undefined, f"{label}: expected numbers as coordinates, got {undefined[0][:60] if undefined else ''}")
 
 
 def _check_png(png: bytes, label: str) -> None:

@@ -3,9 +3,9 @@
 Two formats. The public raw data of people and models, ``subj,session,trial,rt,object_response,category,condition,
 imagename``; and predictions: a column ``stimulus`` (or ``image``, ``imagename``, ``id``) with ``logit_0…``,
 ``prob_0…``, a list column ``logits``, one column for each class, or ``decision``; optional ``observer`` (or
-``subject``) and ``rt``. Each subject is an observer. A subject with a finite response time is a person, and so is one
-in a column ``subject`` or ``subj`` of a file without the column ``rt``; several people are also pooled as the observer
-``people``, which has several rows for a stimulus.
+``subject``), ``rt`` and ``session``. Each subject is an observer. A subject with a finite response time is a person,
+and so is one in a column ``subject`` or ``subj`` of a file without the column ``rt``; several people are also pooled as
+the observer ``people``, which has several rows for a stimulus.
 
 The folder ``raw-data`` of model-vs-human holds one folder of such files for each of its data sets; every person and
 every model in it is an observer, with its trials of all data sets (``observers.model_vs_human``). ``subject-01`` of one
@@ -233,6 +233,8 @@ def _observer(
     seems_person = named_person or bool(np.isfinite(rt).any()) or all(r.people for r, _ in parts)
     is_person = values["kind"] == "person" or (not values["kind"] and seems_person)
     columns: dict[str, Array] = {"rt": rt} if is_person else {}
+    if is_person and all(r.sessions is not None for r, _ in parts):
+        columns["session"] = np.concatenate([r.sessions[rows] for r, rows in parts if r.sessions is not None])
     for name in ("logits", "decisions"):
         arrays = [getattr(r, name) for r, _ in parts]
         if all(a is not None for a in arrays):
@@ -370,4 +372,5 @@ ADAPTER = Adapter(
     "[&name=NAME]",
     examples=("recorded:humans/", "recorded:predictions.parquet?labels=imagenet1k", "recorded:raw-data?only=people"),
     options=OPTIONS,
+    version=2,  # sessions are kept
 )

@@ -119,8 +119,8 @@ def contributions(responses: Responses, asked: Asked) -> Sums | None:
     """Return the mean relative robustness as a function of sums over images."""
     pictures = _pictures(responses)
     levels = _levels(pictures.conditions)
-    kinds = MEANS[asked.condition]
-    if CLEAN not in pictures.conditions or not set(kinds) <= set(levels):
+    kinds = MEANS.get(asked.condition, ())
+    if not kinds or CLEAN not in pictures.conditions or not set(kinds) <= set(levels):
         return None
     conditions = [CLEAN, *(c for kind in kinds for c in levels[kind])]
 

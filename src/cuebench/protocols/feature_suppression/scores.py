@@ -64,7 +64,7 @@ def contributions(responses: Responses, asked: Asked) -> Sums | None:
     correct = _correct(responses)
     levels = _levels([c for c in correct.conditions if c != ORIGINAL])
     by_kind = {kind: [levels[name] for name in LEVELS[kind] if name in levels] for kind in ("shape", "texture")}
-    if ORIGINAL not in correct.conditions or not all(by_kind.values()):
+    if asked.condition != "all" or ORIGINAL not in correct.conditions or not all(by_kind.values()):
         return None
     conditions = [ORIGINAL, *(c for names in by_kind.values() for members in names for c in members)]
 

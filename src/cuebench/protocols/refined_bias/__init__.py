@@ -179,6 +179,7 @@ PROTOCOL = Protocol(
         metric="shape_preference",
         conditions=_VIEWS,
         direction="shape",
+        beside=("shape_sensitivity", "texture_sensitivity"),
         plane=(Axis("shape_sensitivity", _VIEWS), Axis("texture_sensitivity", _VIEWS)),
     ),
     reference=_REFERENCES,

@@ -124,7 +124,7 @@ def _panel(
         dark = alt.condition("datum.share > 0.45", alt.value(PAPER), alt.value(INK))
         layers.append(numbers.encode(text=alt.Text("share:Q", format=".0%"), color=dark))
     return alt.layer(*layers).properties(
-        width=wide, height=min(cell, 16) * len(classes), title=heading(f"By the class of the {cue}")
+        width=wide, height=min(cell, 16) * len(classes), title=heading(f"By the class of the {cue}", wide)
     )
 
 

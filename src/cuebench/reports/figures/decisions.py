@@ -14,7 +14,7 @@ from cuebench.options import Option
 from cuebench.protocols.headline import headline_column
 from cuebench.reports.figures.base import Figure
 from cuebench.reports.marks import image_url, pictures, table, tooltip
-from cuebench.reports.observers import Observers
+from cuebench.reports.observers import Observers, Series
 from cuebench.reports.picture import Picture
 from cuebench.reports.run_data import PEOPLE, Run, all_scores, folders, observers_of, shown_observers
 from cuebench.reports.text import distinct, words
@@ -164,6 +164,8 @@ def _chart(records: Sequence[dict[str, Any]], url: str, stimulus: Stimulus, room
         {**r, "answer": short[r["answer"]], "answered": OUTCOMES[r["outcome"]][0], "size": 46 * r["share"]}
         for r in records
     ]
+    colours = tuple(OUTCOMES[o][1] for o in present)
+    series = Series(tuple(OUTCOMES[o][0] for o in present), colours, ("circle",) * len(present))
     beside = bool(url) and room > 300
     side = min(110.0, room)
     wide = room - side - 20 if beside else room
@@ -181,11 +183,7 @@ def _chart(records: Sequence[dict[str, Any]], url: str, stimulus: Stimulus, room
             ),
             y=alt.Y("name:N", sort=names, axis=alt.Axis(title=None, ticks=False, domain=False, grid=True)),
             size=alt.Size("size:Q", scale=None),
-            color=alt.Color(
-                "answered:N",
-                scale=alt.Scale(domain=[OUTCOMES[o][0] for o in present], range=[OUTCOMES[o][1] for o in present]),
-                legend=alt.Legend(title=None, orient="bottom", direction="horizontal"),
-            ),
+            color=series.colour("answered", legend=series.legend(wide)),
             tooltip=tooltip("name", "answer", share=".0%", answers=","),
         )
         .properties(width=wide, height=_ROW * len(names))

@@ -108,7 +108,7 @@ def _chart(records: Sequence[dict[str, Any]], series: Series, metric: str, human
     down = alt.Y("name:N", sort=names, axis=alt.Axis(title=None, ticks=False, domain=False, grid=True))
     base = alt.Chart(table(records)).encode(y=down, color=series.colour())
     tips = tooltip("name", "ties", value=".3f", low=".3f", high=".3f", n=",")
-    layers = [line_at(human, "x", PEOPLE_COLOUR)] if human is not None and ends.low <= human <= ends.high else []
+    layers = [line_at(human, axis, "x", PEOPLE_COLOUR)] if human is not None and ends.low <= human <= ends.high else []
     layers += [
         base.mark_rule(strokeWidth=1.2, opacity=0.7).encode(x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q"),
         base.mark_point(size=30).encode(x=alt.X("value:Q", scale=scale, axis=axis), shape=series.mark(), tooltip=tips),

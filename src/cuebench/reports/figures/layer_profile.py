@@ -71,7 +71,7 @@ def _chart(records: Sequence[dict[str, Any]], layers: Sequence[str], series: Ser
         series,
         width=room,
         height=min(0.5 * room, 170),
-        x=ticks(layers, labelAngle=-60, labelLimit=80),
+        x=ticks(layers, slanted_in=room, labelLimit=80),
         y=share_axis("shape bias"),
         legend=series.legend(room),
         chance=0.5,

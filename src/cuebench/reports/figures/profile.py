@@ -96,7 +96,7 @@ def _strip(protocol: str, records: Sequence[dict[str, Any]], series: Series, roo
     )
     title = f"{words(protocol)}: {words(headline.metric)} ({_LARGER[headline.direction]})"
     return alt.layer(*spans, *([human] if published else []), points).properties(
-        width=room, height=max(5.5 * levels, 14), title=heading(title)
+        width=room, height=max(5.5 * levels, 14), title=heading(title, room)
     )
 
 

@@ -63,8 +63,8 @@ def shape_bias(run: Run, *, people: str = "pooled") -> Picture:
         "Cue conflict. A mark: the decisions of one observer in one class of shapes; lines and last row: all classes "
         f"({trials} decided answers each){whiskers(series, 'widest interval')}",
         f"Share of shape decisions of {len(shown)} observers in {len({s.condition for s in by_class})} classes. Over "
-        f"all classes, highest: {observers.name(high.observer)}, {high.value:.2f}; lowest: {observers.name(low.observer)}, "
-        f"{low.value:.2f}.",
+        f"all classes, highest: {observers.name(high.observer)}, {high.value:.2f}; "
+        f"lowest: {observers.name(low.observer)}, {low.value:.2f}.",
     )
 
 

@@ -115,7 +115,7 @@ def _panel(title: str, records: Sequence[dict[str, Any]], room: float) -> Any:
             )
         )
     height = len(names) * (4 + 6 * len(kinds))
-    return alt.layer(*layers).properties(width=room, height=height, title=heading(title))
+    return alt.layer(*layers).properties(width=room, height=height, title=heading(title, room))
 
 
 FIGURE = Figure("texture_agreement", "What the usual texture of a class is worth", texture_agreement, protocol=PROTOCOL)

@@ -71,10 +71,7 @@ def _chart(records: Sequence[dict[str, Any]], room: float) -> Any:
 def _panel(by: str, records: Sequence[dict[str, Any]], room: float) -> Any:
     classes = [c for _, c in sorted({(r["place"], r["class"]) for r in records})]
     value = _VALUE[by]
-    axis = ticks([shorten(c, 18) for c in classes], labelAngle=-60, labelLimit=90, tickSize=0, labelOverlap=False)
-    # One name needs the height of a line; where classes are nearer than that, only some are named.
-    every = max(1, -int(-len(classes) * 8 // room))
-    axis.values = list(range(0, len(classes), every))
+    axis = ticks([shorten(c, 18) for c in classes], slanted_in=room, labelLimit=90, tickSize=0)
     points = (
         alt.Chart(table(sorted(records, key=lambda r: -r["share"])))
         .mark_point(size=11, opacity=0.9)
@@ -93,7 +90,7 @@ def _panel(by: str, records: Sequence[dict[str, Any]], room: float) -> Any:
             tooltip=tooltip("class", "texture", share=".0%", **{value: ".0%"}, n=","),
         )
     )
-    title = heading(f"By {by}: {len(classes):,} classes")
+    title = heading(f"By {by}: {len(classes):,} classes", room)
     return points.properties(width=room, height=min(130, 0.45 * room), title=title)
 
 

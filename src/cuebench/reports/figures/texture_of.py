@@ -79,7 +79,7 @@ def _bars(title: str, ties: Sequence[Tie], colour: str, width: float) -> Any:
         x=alt.X("value:Q", scale=alt.Scale(domain=[0, 1]), axis=None), tooltip=tooltip("name", value=".3f")
     )
     values = base.mark_text(align="left", dx=3, color=SOFT).encode(x="value:Q", text=alt.Text("value:Q", format=".2f"))
-    what = heading(title if ties else f"{title}: none")
+    what = heading(title if ties else f"{title}: none", width)
     return alt.layer(bars, values).properties(width=width, height=max(10 * len(ties), 1), title=what)
 
 

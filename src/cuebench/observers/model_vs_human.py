@@ -12,7 +12,7 @@ Geirhos, Narayanappa, Mitzkus, Thieringer, Bethge, Wichmann & Brendel 2021, http
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -163,18 +163,6 @@ def parse_name(name: str) -> Trial | None:
     if category not in CATEGORIES or (condition and condition[0] not in data_set.conditions):
         return None
     return Trial(head, condition[0] if condition else "", category, image)
-
-
-def names_of(data_set: str, names: Sequence[str]) -> Sequence[str]:
-    """Return the names of one data set; all of them where they are names of something else.
-
-    >>> names_of("edge", ["edge/cat/cat1", "sketch/cat/cat-1"])
-    ['edge/cat/cat1']
-    """
-    trials = {name: parse_name(name) for name in names}
-    if not any(trials.values()):
-        return names
-    return [name for name, trial in trials.items() if trial is not None and trial.data_set == data_set]
 
 
 def trial_of(data_set: str, imagename: str, condition: str = "", category: str = "") -> Trial | str:

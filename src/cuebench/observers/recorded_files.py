@@ -16,7 +16,7 @@ import numpy as np
 from cuebench.arrays import Counts, Floats, Strings
 from cuebench.errors import UserError, all_problems, printable
 from cuebench.labels import LabelSpace
-from cuebench.observers.model_vs_human import DATA_SETS, Trial, data_set_of_file, trial_of
+from cuebench.observers.model_vs_human import DATA_SETS, Trial, data_set_of_file, parse_name, trial_of
 from cuebench.reading import decoded, file_kind_problem, is_regular, parse_csv, parse_parquet, read_bytes
 
 if TYPE_CHECKING:
@@ -104,6 +104,18 @@ def stimulus_key(name: str) -> str:
     path = stem if dot and suffix.lower() in _IMAGE else path
     trial = _TRIAL.match(path.rpartition("/")[2])
     return trial.group(1) if trial else path.removeprefix("./")
+
+
+def names_of(data_set: str, names: Sequence[str]) -> Sequence[str]:
+    """Return the names of one data set; all of them where they are names of something else.
+
+    >>> names_of("edge", ["edge/cat/cat1", "sketch/cat/cat-1"])
+    ['edge/cat/cat1']
+    """
+    trials = {name: parse_name(name) for name in names}
+    if not any(trials.values()):
+        return names
+    return [name for name, trial in trials.items() if trial is not None and trial.data_set == data_set]
 
 
 def files_of(path: Path) -> list[Path]:

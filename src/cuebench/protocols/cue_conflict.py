@@ -29,9 +29,8 @@ from cuebench.metrics.cue_conflict import (
     texture_accuracy,
 )
 from cuebench.metrics.error_consistency import mean_over_pairs
-from cuebench.observers.model_vs_human import names_of
 from cuebench.observers.preprocess import Preprocess
-from cuebench.observers.recorded_files import stimulus_key
+from cuebench.observers.recorded_files import names_of, stimulus_key
 from cuebench.options import Option
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
 from cuebench.protocols.refined_bias import faithful, faithful_of_fixed_size

@@ -29,6 +29,8 @@ from cuebench.observers.model_vs_human import CATEGORIES, DATA_SETS, IMAGES, Tri
 from cuebench.protocols.base import ScoreOptions, score_rows
 from cuebench.protocols.headline import one_row_each
 from cuebench.protocols.human_alignment import PROTOCOL, read
+from cuebench.protocols.human_alignment.draws import align
+from cuebench.protocols.human_alignment.trials import Contest, Measured
 from cuebench.responses.table import Responses
 from cuebench.statistics.intervals import percentile, percentile_limits
 
@@ -254,6 +256,37 @@ def test_intervals_over_images_have_the_width_of_a_binomial(world, scores):
     row = scores["some_net", "edge", "accuracy"]
     expected = 2 * 1.96 * math.sqrt(row.value * (1 - row.value) / 60)
     assert row.ci_high - row.ci_low == pytest.approx(expected, rel=0.2)
+
+
+@pytest.mark.slow
+def test_intervals_over_images_contain_the_truth_of_the_population():
+    """Images of five difficulties, drawn 150 times anew; the truth is that of 200,000 images of each."""
+    rng = np.random.default_rng(1)
+    levels = np.linspace(1.5, -0.5, 5)
+
+    def answers(images, level):
+        shared = rng.normal(size=images)
+        own = rng.normal(size=(4, images)) * np.array([[1.5], [0.8], [0.8], [0.8]])
+        return shared + own + level - np.array([[0.4], [0], [0], [0]]) > 0
+
+    def compared(correct):
+        counts = [np.array([correct.shape[1]]), correct[:1].sum(axis=1), correct[1:].sum(axis=1)]
+        both = agreement(*(c.astype(float) for c in counts), (correct[:1] & correct[1:]).sum(axis=1).astype(float))
+        return [correct[0].mean(), *(values.mean() for values in both)]
+
+    truth = np.mean([compared(answers(200_000, level)) for level in levels], axis=0)
+    places = {f"contrast/c{k}": np.arange(160 * k, 160 * (k + 1)) for k in range(5)}
+    pairs = np.array([(0, 1), (0, 2), (0, 3)])
+    alone = Measured(None, None, None)
+    contained = np.zeros(5)
+    for seed in range(150):
+        correct = np.concatenate([answers(160, level) for level in levels], axis=1)
+        contest = Contest([alone], list("abcd"), np.ones_like(correct), correct, places, [np.array([0])], pairs,
+                          [np.arange(3)])  # fmt: skip
+        numbers = align(contest, {}, np.array([], int), ScoreOptions(seed, 200, {})).data_sets["contrast"]
+        limits = numbers.limits["images"]
+        contained += (limits.low[:, 0] <= truth) & (truth <= limits.high[:, 0])
+    assert (contained / 150 > 0.88).all(), contained / 150
 
 
 def test_limits_of_many_numbers_are_the_percentiles_of_each():

@@ -41,7 +41,8 @@ _COLUMNS = {
     "ci_low": "lower end of the 95 % interval",
     "ci_high": "upper end of the 95 % interval",
     "ci_kind": "what was resampled for the interval: images, shape_sources, texture_sources, two_way, subjects, "
-    "classes, seeds or shuffles; a number has one row in scores.parquet for each kind, and tables show the widest",
+    "data_sets, classes, seeds or shuffles; a number has one row in scores.parquet for each kind, and tables show the "
+    "widest",
     "n": "what the value was divided by: trials, images or people",
     "n_excluded": "how many trials are outside the denominator; the note says why",
     "note": "what a reader must know: excluded trials, incomplete stimuli, undefined values, remarks of the observer",
@@ -75,6 +76,7 @@ _INTERVALS = {
     "texture_sources": "95 % interval over texture sources: other textures, the same objects",
     "two_way": "95 % interval over shape sources and texture sources together: other objects and other textures",
     "subjects": "95 % interval over people: other people, the same images",
+    "data_sets": "95 % interval over data sets: other data sets of this kind, the same people and images",
     "classes": "95 % interval over classes: other classes of the same kind",
     "seeds": "95 % interval over random initialisations of the same architecture",
     "shuffles": "range over repetitions in which the classes were permuted: what arises without any association",
@@ -221,8 +223,12 @@ _NOTES = {
     "of the results. What is drawn is in the column ci_kind",
     "unreadable": "files that could not be decoded; they are excluded and counted",
     "unanswered": "stimuli without any recorded answer",
+    "not seen by people": "images that no person of the run answered: they count for accuracy only",
+    "in conditions left out": "images of conditions outside the means of human_alignment: control conditions, and "
+    "those in which people are right in less than 20 % of the trials",
+    "left out of the means*": "the numbers of this condition are not part of any mean; the note says why",
     "headline": "the one number of a protocol, declared with its condition, its direction and the value of people",
-    "direction": "what a larger headline means: shape, texture or correct",
+    "direction": "what a larger headline means: shape, texture, correct or human (more like people)",
     "plane": "the shape axis and the texture axis of a protocol that measures both",
     "origin": "where a part comes from: cuebench, an installed distribution with its version, a file, or this session",
     "partial": "in published tables: REFINED-BIAS's name for a decision among the 16 classes (16-way). Earlier "

@@ -75,6 +75,7 @@ REFUSED = {
     "check-data": ["-p refined_bias --data-root data"],
     "data": ["balance run", "check refined_bias --data-root data", "check", "chek refined_bias"],
     "fetch": ["cue_conflict --data-root data --offline"],
+    "import": ["model-vs-human data --out all.parquet"],
     "figure": ["tav_bars run --out figure.svg"],
     "merge": ["run --out joined"],
     "published": ["export run --out csv"],

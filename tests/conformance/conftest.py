@@ -92,6 +92,29 @@ def pure_shapes(root: Path) -> Path:
     return root
 
 
+def human_alignment(root: Path) -> Path:
+    """Write line drawings, conflict images and two contrasts of three classes, and the answers of two people."""
+    home = root / "model_vs_human" / "stimuli"
+    answers = root / "model_vs_human" / "raw-data" / "edge"
+    answers.mkdir(parents=True)
+    for person in (1, 2):
+        rows = [
+            [f"subject-{person:02}", 0.5, ("cat", "dog")[(i + k) % 3 == person], name, f"{name}{i}.png"]
+            for k, name in enumerate(("cat", "dog", "car"))
+            for i in range(1, 7)
+        ]
+        with (answers / f"edge_subject-{person:02}_session_1.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([["subj", "rt", "object_response", "category", "imagename"], *rows])
+    classes = ("cat", "dog", "car")
+    for k, name in enumerate(classes):
+        for i in range(1, 7):
+            noise(home / "edge" / name / f"{name}{i}.png", 8, 8)
+            noise(home / "cue-conflict" / name / f"{name}{i}-{classes[(k + i % 2 + 1) % 3]}{i % 2 + 1}.png", 8, 8)
+            condition = ("c100", "c10")[i % 2]
+            noise(home / "contrast" / "dnn" / f"{k}{i}_cop_dnn_{condition}_{name}_10_n0{k}_{i}.png", 8, 8)
+    return root
+
+
 def conflicts(root: Path) -> Path:
     """Make images with the shape of one class and the texture of another."""
     make("cue_conflict", root, count=16)
@@ -119,6 +142,7 @@ ROOTS: dict[str, Callable[[Path], Path]] = {
     "segmentation": segmentation,
     "pure_cues": pure_cues,
     "pure_shapes": pure_shapes,
+    "human_alignment": human_alignment,
     "conflicts": conflicts,
     "silhouettes": silhouettes,
 }

@@ -34,6 +34,7 @@ DATA = {
     "refined_bias": "pure_cues",
     "cue_conflict": "conflicts",
     "textured_silhouettes": "silhouettes",
+    "human_alignment": "human_alignment",
 }
 """Protocol → the small data root that its planted run is measured with."""
 ELSEWHERE = {"segmentation_grid", "tav_layers", "texture_disagreements", "texture_judgements",

@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parent
 GROUPS = {
     "Measure": ("demo", "run", "score", "merge", "texture-of"),
     "Results": ("report", "trials", "compare", "correlate", "recognition", "figure", "published"),
-    "Stimuli": ("make", "curate", "fetch", "cue", "data"),
+    "Stimuli": ("make", "curate", "fetch", "cue", "data", "import"),
     "Reference": ("list", "explain", "doctor"),
 }
 """Heading of ``cuebench --help`` → its verbs."""

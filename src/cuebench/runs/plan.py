@@ -8,7 +8,6 @@ cannot be loaded, is a failure row with its reason; the rest goes on.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -35,6 +34,7 @@ from cuebench.responses.events import Event, OnEvent
 from cuebench.responses.job import Job, JobRecord, Question, failure_of
 from cuebench.responses.store import Key, ShardFolder
 from cuebench.runs.loading import OBJECT, Loaded, LoadedObservers, load_observers, tell_failures
+from cuebench.runs.people import data_root_of, people_for
 from cuebench.runs.record import RunOptions, parse_settings
 from cuebench.stimuli.cue_files import read_labels
 from cuebench.stimuli.manifest import duplicates, to_bytes
@@ -59,6 +59,7 @@ class Experiment:
     seed: int
     stimuli: StimulusSet | None = None
     problem: UserError | None = None
+    shown_to_others: frozenset[str] = frozenset()  # ids, for the people whom the protocol brings along
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
@@ -117,9 +118,7 @@ def read_experiments(
     if not names:
         raise UserError("no protocol was named", f"known: {', '.join(protocols)}")
     values = parse_settings(list(dict.fromkeys(names)), settings or {})
-    root = data_root or os.environ.get("CUEBENCH_DATA")
-    # A model of the user's may change the working folder when it is loaded.
-    root = Path(root).expanduser().absolute() if root else None
+    root = data_root_of(data_root)
     experiments = []
     for name, option_values in values.items():
         protocol: Protocol = protocols.get(name)
@@ -218,16 +217,10 @@ def plan_run(
     loaded = _load(wanted, experiments, options, tell)
     plan = Plan(device=loaded.device)
     for experiment in experiments:
-        name = experiment.protocol.name
-        for entry in loaded.observers:
-            if entry.baseline_of and entry.baseline >= experiment.baselines:
-                continue
-            try:
-                _add_jobs(plan, experiment, entry, loaded, folder, options)
-            except NotApplicable as error:
-                plan.skipped.append(failure_of(entry.observer.name, error, name))
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - a broken model is a row of the result
-                plan.failures.append(failure_of(entry.observer.name, error, name))
+        _add_experiment(plan, experiment, loaded.observers, loaded, folder, options)
+        shown = frozenset(s.id for job in plan.jobs if job.protocol == experiment.protocol.name for s in job.stimuli)
+        people = people_for(experiment.protocol, data_root, loaded, shown, plan.notices)
+        _add_experiment(plan, replace(experiment, shown_to_others=shown), people, loaded, folder, options)
     _sort_out_skipped(plan)
     if not plan.jobs and plan.failures:
         reasons = [f.reason for f in plan.failures] + [f"{f.observer}: {f.reason}" for f in loaded.failures]
@@ -237,6 +230,27 @@ def plan_run(
         tell(Event("notice", notice))
     plan.failures = [*loaded.failures, *plan.failures]
     return plan
+
+
+def _add_experiment(
+    plan: Plan,
+    experiment: Experiment,
+    observers: Sequence[Loaded],
+    loaded: LoadedObservers,
+    folder: Path,
+    options: RunOptions,
+) -> None:
+    """Add the jobs of some observers on one protocol; who does not fit is skipped or has failed."""
+    name = experiment.protocol.name
+    for entry in observers:
+        if entry.baseline_of and entry.baseline >= experiment.baselines:
+            continue
+        try:
+            _add_jobs(plan, experiment, entry, loaded, folder, options)
+        except NotApplicable as error:
+            plan.skipped.append(failure_of(entry.observer.name, error, name))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a broken model is a row of the result
+            plan.failures.append(failure_of(entry.observer.name, error, name))
 
 
 def _load(
@@ -439,6 +453,10 @@ def _as_in_run(experiment: Experiment, recording: StimulusSet) -> StimulusSet:
     image, and people and models could not be compared.
     """
     shown = experiment.stimuli
+    if experiment.shown_to_others:
+        kept = [s for s in recording if s.id in experiment.shown_to_others]
+        why = f"only the {len(kept):,} of {len(recording):,} stimuli that the other observers are shown"
+        return recording.only(kept, why if len(kept) < len(recording) else "")
     if shown is None:
         return experiment.limited(recording)
     classes = {c for s in recording for c in (s.label, s.shape, s.texture) if c}

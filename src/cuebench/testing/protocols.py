@@ -29,7 +29,7 @@ from cuebench.testing.planted import IDEAL, planted_responses, without_answers
 from cuebench.testing.recorder import Recorder
 from cuebench.testing.single_answers import check_contributions, check_rows
 from cuebench.testing.stimuli import check_stimuli
-from cuebench.types import Axis, Capability, Score, StimulusSet
+from cuebench.types import Axis, Capability, Direction, Score, StimulusSet
 from cuebench.words import Word, read_condition
 
 RESAMPLES = 200
@@ -205,6 +205,14 @@ class _Case:
         rows = score_rows(self.protocol, self.scored([replace(guesses, columns=columns)]))
         return self.headline(RANDOM, rows).value
 
+    def twin_of_a_person(self) -> float:
+        """Return the headline of an observer that gives the answers of one of the people."""
+        people = [r for r in self.responses if r.kind == "person"]
+        require(people, f"{self.name}: a headline of direction 'human' needs people, and so decisions, to compare with")
+        twin = replace(people[0], observer=MIXTURE, kind="ideal")
+        rows = score_rows(self.protocol, self.scored([twin, *people]))
+        return self.headline(MIXTURE, rows).value
+
 
 # ------------------------------------------------------------------------------------------------ what it declares
 
@@ -236,8 +244,8 @@ def _check_metrics_declared(protocol: Protocol, name: str) -> None:
     for axis, what in ((headline, "headline"), *((a, "plane") for a in headline.plane or ())):
         require(axis.metric in declared, f"{name}: its {what} {axis.metric!r} is not among its metrics {declared}")
         require(axis.conditions, f"{name}: its {what} {axis.metric!r} has no condition")
-    known = headline.direction in ("shape", "texture", "correct")
-    require(known, f"{name}: expected a direction of shape, texture or correct, got {headline.direction!r}")
+    known = headline.direction in get_args(Direction)
+    require(known, f"{name}: expected a direction of {', '.join(get_args(Direction))}, got {headline.direction!r}")
     if headline.human is not None:
         low, high = metrics.get(headline.metric).bounds
         inside = low <= headline.human <= high
@@ -369,6 +377,12 @@ def _check_bias(case: _Case) -> None:
             max(shape, texture) > min(random, guessing),
             f"{where}: expected an observer that knows the classes above one that guesses; got {shown}, "
             f"an observer that guesses in all conditions but the first {guessing:.3f}",
+        )
+        return
+    if headline.direction == "human":
+        twin = case.twin_of_a_person()
+        require(
+            twin > random, f"{where}: expected one who answers like a person above {RANDOM}; got {twin:.3f}, {shown}"
         )
         return
     above, below = (SHAPE, TEXTURE) if headline.direction == "shape" else (TEXTURE, SHAPE)

@@ -27,7 +27,9 @@ RAW_NEEDED = ("subj", "rt", "object_response", "imagename")
 STIMULUS = ("stimulus", "image", "imagename", "id")
 SUBJECT = ("observer", "subject", "subj")
 PEOPLE = ("subject", "subj")
-DECISION = ("decision", "decisions", "response", "prediction")
+WORDS = "response"
+"""The one decision column that may hold what a model wrote instead of a class (`observers.chat.recorded`)."""
+DECISION = ("decision", "decisions", WORDS, "prediction", "pred_label")
 LISTS = ("logits", "probabilities", "probs")
 RESERVED = {*RAW, *STIMULUS, *SUBJECT, *DECISION, *LISTS}
 NO_ANSWER = "na"
@@ -56,7 +58,8 @@ class Recording:
 
     ``logits`` are those of the file, or the logarithms of its probabilities, which softmax turns back. ``classes`` are
     the label names where the file has one column for each class. ``people``: the file names subjects and has no column
-    of response times, which would tell people from the models of the public raw data.
+    of response times, which would tell people from the models of the public raw data. ``in_words``: the decisions may
+    be what a model wrote.
     """
 
     file: Path
@@ -69,6 +72,7 @@ class Recording:
     classes: tuple[str, ...]
     digest: str
     people: bool = False
+    in_words: bool = False
 
     def __len__(self) -> int:
         return len(self.names)
@@ -155,6 +159,7 @@ def read_recording(file: Path, labels: LabelSpace | None, values: str = "", *, w
         classes=classes,
         digest=hashlib.sha256(data).hexdigest(),
         people="rt" not in columns and subject in PEOPLE,
+        in_words=decision == WORDS,
     )
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from cuebench.arrays import Array, Bools
 from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelMap, LabelSpace, coverage_problems, label_map
-from cuebench.labels.decisions import NONE, Codes, full_space, named, named_full, partial_space
+from cuebench.labels.decisions import NONE, UNDECIDED, Codes, full_space, named, named_full, partial_space
 from cuebench.metrics.confusion import count as count_confusions
 from cuebench.metrics.cue_conflict import (
     Outcomes,
@@ -63,6 +63,8 @@ OPTIONS: Mapping[str, Option] = {
 RATIOS = (shape_bias, shape_accuracy, texture_accuracy, decided_fraction)
 WITH_ALIGNED = "with_aligned"
 """Condition of the error consistency on all images, also those with shape and texture of one class."""
+UNREAD = "undecided without a readable answer"
+"""Why trials of an observer that answers in words are outside the shape bias, besides answers with a third class."""
 BY_CLASS = {"shape_bias": "shape", "shape_accuracy": "shape", "texture_accuracy": "texture"}
 
 
@@ -150,6 +152,12 @@ class Trials:
         column = self.responses.columns.get("subject") if self.responses.kind == "people" else None
         return None if column is None else np.asarray(column, dtype=np.str_)
 
+    @cached_property
+    def unread(self) -> Bools:
+        """Rows of an observer that answers in words in which no class could be read."""
+        decisions = self.responses.columns.get("decisions")
+        return np.zeros(len(self.shape), bool) if decisions is None else np.asarray(decisions == UNDECIDED)
+
     @property
     def per_stimulus(self) -> int:
         """How many answers each stimulus should have."""
@@ -176,7 +184,7 @@ def condense(stimuli: StimulusSet, labels: LabelSpace | None) -> Reduce:
     resolved = None if labels is None else _targets(stimuli).resolve(labels)
 
     def decided(columns: Mapping[str, Array], shown: Sequence[Stimulus]) -> dict[str, Array]:
-        kept = {name: values for name, values in columns.items() if name != "logits"}
+        kept = {name: values for name, values in columns.items() if name not in ("logits", "text")}
         if "logits" in columns and resolved is not None:
             logits = columns["logits"]
             kept[AMONG_ALL] = full_space(logits, resolved).astype(np.int32)
@@ -216,10 +224,12 @@ def _excluded(trials: Trials, outcome: Outcomes, rows: Bools, shown: Bools, metr
     """Count what is outside the denominator of a metric, among the rows and stimuli that a score is about."""
     total, excluded = int(shown.sum()) * trials.per_stimulus, trials.responses.excluded
     unreadable = sum(s.id in excluded for s, here in zip(trials.responses.stimuli, shown) if here) if excluded else 0
-    undecided = int((rows & outcome.conflict & ~outcome.decided).sum())
+    undecided = rows & outcome.conflict & ~outcome.decided if metric == "shape_bias" else np.zeros(len(rows), bool)
+    unread = int((undecided & trials.unread).sum())
     return {
         "aligned": int((rows & ~outcome.conflict).sum()),
-        "undecided": undecided if metric == "shape_bias" else 0,
+        "undecided": int(undecided.sum()) - unread,
+        **({UNREAD: unread} if unread else {}),
         "unreadable": unreadable * trials.per_stimulus,
         "unanswered": total - int(rows.sum()) - unreadable * trials.per_stimulus,
     }

@@ -6,6 +6,9 @@ imagename``; and predictions: a column ``stimulus`` (or ``image``, ``imagename``
 ``subject``) and ``rt``. Each subject is an observer. A subject with a finite response time is a person, and so is one
 in a column ``subject`` or ``subj`` of a file without the column ``rt``; several people are also pooled as the observer
 ``people``, which has several rows for a stimulus.
+
+A column ``response`` may hold what a model wrote: letters of the options, in the order of the classes or of
+``?options=``, or captions (``?prompt=caption``). It is then read as the answers of ``chat:`` models are.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -24,6 +27,7 @@ from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelMap, LabelSpace, label_space
 from cuebench.observers.adapters._options import LABELS, option_values, with_option
 from cuebench.observers.base import Adapter, Answers, Batch, LoadOptions, Observer, ObserverBase, Spec
+from cuebench.observers.chat.recorded import Wording, holds_words
 from cuebench.observers.recorded_files import (
     NO_ANSWER,
     Recording,
@@ -43,6 +47,11 @@ OPTIONS = {
     "values": Option("", "what columns of classes hold; default: by the numbers", choices=("logits", "probabilities")),
     "name": Option("", "name of the observer, for a file of one subject"),
 }
+WORDED = {
+    "prompt": Option("", "what the model was asked, where responses are words; default: lettered options",
+                     choices=("vqa", "caption")),
+    "options": Option((), "the lettered options in the order in which they were shown; default: that of the classes"),
+}  # fmt: skip
 Naming = Literal["user", "columns", "order"]
 """What says which classes logits stand for: the user, the columns of the file, or their number and order."""
 
@@ -61,6 +70,7 @@ class RecordedObserver(ObserverBase):
     file: Path | None = None
     naming: Naming = "user"
     notes: tuple[str, ...] = ()
+    wording: Wording | None = None
 
     @property
     def capabilities(self) -> frozenset[Capability]:
@@ -96,6 +106,8 @@ class RecordedObserver(ObserverBase):
         UserError
             The logits are not those of these classes.
         """
+        if self.wording is not None:
+            return self._reading(targets)
         if self.naming == "user" or self.labels is None or self.file is None:
             return self
         if self.naming == "order":
@@ -105,6 +117,12 @@ class RecordedObserver(ObserverBase):
             covered = [n for n in targets if self.labels.find(n) is not None]
             check_all_classes(self.file, LabelSpace("targets", tuple(targets)), covered)
         return self
+
+    def _reading(self, classes: Sequence[str]) -> RecordedObserver:
+        """Return the same observer, its words read as answers with these classes."""
+        assert self.wording is not None
+        read = self.wording.read(classes)
+        return replace(self, columns={**self.columns, **read.columns}, notes=read.notes)
 
     def check_shown(self, stimuli: Sequence[Stimulus]) -> None:
         """Raise where nothing of what was recorded is among the stimuli."""
@@ -140,7 +158,7 @@ class RecordedObserver(ObserverBase):
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     """Read a file or folder: one observer for each subject, and the pooled people last."""
-    values = option_values(spec, OPTIONS)
+    values = option_values(spec, {**OPTIONS, **WORDED})
     named = label_space(values["labels"]) if values["labels"] else None
     classes = named or (LabelSpace("targets", options.targets) if options.targets else None)
     # The targets are those of all protocols of the run; the file may be about one of them.
@@ -148,13 +166,16 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     recordings = [read_recording(f, classes, values["values"], whole=whole) for f in files]
     _check_one_format(spec, recordings)
     _check_repeats(recordings)
-    if named is None:
+    in_words = named is None and holds_words(recordings, options.targets, values["prompt"], values["options"])
+    if named is None and not in_words:
         _check_known_responses(spec, recordings, options.targets)
     labels = _labels_of(recordings, named, options.targets)
     subjects = sorted({str(s) for r in recordings for s in r.subjects})
     if values["name"] and len(subjects) > 1:
         raise UserError(f"observer {spec.text!r}: ?name= but {len(subjects)} subjects", "leave ?name= out")
     observers = [_observer(s, recordings, labels, values, classes) for s in subjects]
+    if in_words:
+        observers = [_in_words(observer, values, options.targets) for observer in observers]
     people = [o.name for o in observers if o.kind == "person"]
     pool = [_pooled(people, observers)] if len(people) > 1 else []
     return [*observers, *pool]
@@ -164,7 +185,7 @@ def _observer(
     subject: str,
     recordings: Sequence[Recording],
     labels: LabelSpace | None,
-    values: Mapping[str, str],
+    values: Mapping[str, Any],
     classes: LabelSpace | None,
 ) -> RecordedObserver:
     parts = [(r, np.flatnonzero(r.subjects == subject)) for r in recordings if subject in r.subjects]
@@ -179,7 +200,7 @@ def _observer(
             columns[name] = np.concatenate([a[rows] for a, (_, rows) in zip(arrays, parts)])
     # The raw bytes decide, and what the options make of them: the same folder read otherwise is another observer.
     space = (labels.name, labels.names, labels.ids) if labels else ()
-    options = {k: v for k, v in values.items() if k != "name"}
+    options = {k: v for k, v in values.items() if k != "name" and (v or k not in WORDED)}
     identity = repr(([r.digest for r, _ in parts], subject, space, sorted(options.items())))
     return RecordedObserver(
         name=values["name"] or subject,
@@ -192,6 +213,13 @@ def _observer(
         naming="user" if values["labels"] else "columns" if parts[0][0].classes else "order",
         notes=_unknown_answers(columns, classes),
     )
+
+
+def _in_words(observer: RecordedObserver, values: Mapping[str, Any], targets: Sequence[str]) -> RecordedObserver:
+    """Return an observer whose decisions are what a model wrote."""
+    wording = Wording(observer.columns["decisions"], values["prompt"], values["options"])
+    identity = hashlib.sha256(f"{observer.fingerprint}|read {wording.version}".encode()).hexdigest()
+    return replace(observer, wording=wording, fingerprint=identity)._reading(targets)
 
 
 def _unknown_answers(columns: Mapping[str, Array], classes: LabelSpace | None) -> tuple[str, ...]:
@@ -304,7 +332,11 @@ def _check_known_responses(spec: Spec, recordings: Sequence[Recording], targets:
 
 ADAPTER = Adapter(
     load=load,
-    form="recorded:PATH[?labels=SPACE][&kind=person|model][&values=logits|probabilities][&name=NAME]",
-    examples=("recorded:humans/", "recorded:predictions.parquet?labels=imagenet1k"),
-    options=OPTIONS,
+    form="recorded:PATH[?labels=SPACE][&kind=person|model][&values=logits|probabilities][&prompt=caption][&name=NAME]",
+    examples=(
+        "recorded:humans/",
+        "recorded:predictions.parquet?labels=imagenet1k",
+        "recorded:captions.csv?prompt=caption",
+    ),
+    options={**OPTIONS, **WORDED},
 )

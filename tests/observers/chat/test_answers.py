@@ -10,21 +10,60 @@ from cuebench.observers.chat.answers import named_classes, names_of, read_answer
 from cuebench.observers.chat.prompts import STEERING, built_in, letters, ordered, read_prompt
 
 CLASSES = label_map("in16").names
+ACCEPTED = """D
+d
+D.
+D
+(d)
+(D)
+[D]
+**D**
+D)
+D:
+D. bird
+D. Bird
+D: bird
+D) a bird
+d - bird
+D – bird
+Option D
+`D`
+Ｄ．
+Ｄ
+D。
+「D」
+【D】
+D：bird
+答案是D。
+答え：D
+Ответ: D
+정답은 D
+The answer is D
+the answer is d.
+The answer is (D).
+Answer: D
+**Answer:** D
+My answer is D, because
+Die Antwort ist D.
+La réponse est D
+La respuesta es D.
+The best option is D.
+$\\boxed{D}$
+The correct answer is **D. bird**
+<think>It could be A. A cat?</think>D
+bird
+Bird.
+a bird
+It is a bird.
+This is a bird!
+The image shows a bird.
+The image looks most like a bird."""
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        *"D|d|D.| D |(d)|(D)|[D]|**D**|D)|D:|D. bird|D. Bird|D: bird|D) a bird|d - bird|D – bird|Option D|`D`".split(
-            "|"
-        ),
-        *"Ｄ．|Ｄ|D。|「D」|【D】|D：bird|答案是D。|答え：D|Ответ: D|정답은 D".split("|"),
-        *"The answer is D|the answer is d.|The answer is (D).|Answer: D|**Answer:** D|My answer is D, because".split(
-            "|"
-        ),
-        *"Die Antwort ist D.|La réponse est D|La respuesta es D.|The best option is D.|$\\boxed{D}$".split("|"),
-        *"The correct answer is **D. bird**|bird|Bird.|a bird|It is a bird.|This is a bird!".split("|"),
-        *"The image shows a bird.|The image looks most like a bird.".split("|"),
+        *ACCEPTED.splitlines(),
         *("The feathers and the beak tell it.\n\nD", "Let me think. It could be a cat or a bird.\n\n**D. bird**"),
         "First I thought the answer is A. No: the answer is D.",
     ],

@@ -88,7 +88,7 @@ def test_letters_are_those_of_the_protocols_classes(answers: Path) -> None:
     assert list(read.columns["decisions"]) == ["cat", "dog", "undecided", "clock"]
     assert list(read.columns["read_by"]) == ["letter", "letter", "refusal", "letter"]
     assert read.columns["text"][2] == "I'm sorry, I cannot help."
-    assert read.notes == ("answers in words: 3 by letter; 1 of 4 undecided (1 refused)",)
+    assert read.notes == ()
     assert observer.among(("dog", "cat", "car", "clock")).columns["decisions"][0] == "dog"
     own = load(f"recorded:{answers}?options=dog,cat,car,clock", LoadOptions(targets=("cat", "dog", "car", "clock")))
     assert own[0].columns["decisions"][0] == "dog"
@@ -102,7 +102,7 @@ def test_undecided_answers_are_counted_in_the_scores(answers: Path, data_root: P
     row = next(r for r in scores.rows if r.metric == "shape_bias" and r.condition == "4-way")
     assert (row.value, row.n, row.n_excluded) == (1.0, 3, 1)
     assert "1 undecided without a readable answer of 4" in row.note
-    assert "1 refused" in row.note
+    assert "answers in words: 3 by letter; 1 of 4 undecided (1 refused)" in row.note
 
 
 def test_spelling_mistakes_stay_undecided(tmp_path: Path) -> None:

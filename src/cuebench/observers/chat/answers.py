@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -115,6 +116,23 @@ def _unread(plain: str, found: Sequence[str]) -> Reading:
     return Reading(UNDECIDED, "several" if len(found) > 1 else "nothing")
 
 
+def said(read_by: Iterable[object]) -> str:
+    """Return how answers in words were read, for the rows of the result: nothing of it is silent.
+
+    >>> said(["letter", "letter", "refusal"])
+    'answers in words: 2 by letter; 1 of 3 undecided (1 refused)'
+    """
+    counts = Counter(str(how) for how in read_by)
+    total = sum(counts.values())
+    read = {how: n for how, n in counts.items() if how not in WHY_UNDECIDED}
+    by = ", ".join(f"{n:,} by {how}" for how, n in sorted(read.items(), key=lambda item: -item[1])) or "none"
+    lost = total - sum(read.values())
+    if not lost:
+        return f"answers in words: {by}"
+    why = ", ".join(f"{counts[how]:,} {text}" for how, text in WHY_UNDECIDED.items() if counts[how])
+    return f"answers in words: {by}; {lost:,} of {total:,} undecided ({why})"
+
+
 def named_classes(text: str, names: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the classes whose names occur in a text as whole words, also in the plural, in the order of ``names``.
 
@@ -155,6 +173,7 @@ def names_of(classes: Iterable[str], file: Path = LABELS / "names" / "in16.json"
 
 def _plain(text: str) -> str:
     """Return the text with full-width signs and typographic quotes as plain ones, and without marks of emphasis."""
+    text = re.sub(r"<think>.*?(?:</think>|$)", "", text, flags=re.DOTALL)  # of models that think aloud
     plain = unicodedata.normalize("NFKC", text).translate(str.maketrans("’‘“”。、", "''\"\".,"))
     return re.sub(r"\\boxed\{([^}]*)\}|\\text\{([^}]*)\}", r"\1\2", plain).strip()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -12,7 +11,7 @@ import numpy as np
 from cuebench.arrays import Array, Strings
 from cuebench.labels import LabelSpace
 from cuebench.labels.decisions import UNDECIDED
-from cuebench.observers.chat.answers import VERSION, WHY_UNDECIDED, Reading, names_of, read_answer, read_caption
+from cuebench.observers.chat.answers import VERSION, Reading, names_of, read_answer, read_caption
 from cuebench.observers.chat.prompts import CAPTION, ordered
 from cuebench.observers.recorded_files import NO_ANSWER, Recording
 
@@ -53,7 +52,9 @@ class Wording:
             "read_by": np.array([r.how for r in readings], np.str_)[inverse],
             "text": self.texts,
         }
-        return Read(columns, (said(columns["read_by"], self.prompt),))
+        unread = np.mean(columns["decisions"] == UNDECIDED) if len(self.texts) else 0
+        captions = "most of these answers are no letters; if they are captions write ?prompt=caption"
+        return Read(columns, (captions,) if unread > 0.5 and not self.prompt else ())
 
 
 class _Reader:
@@ -71,20 +72,6 @@ class _Reader:
         if (position := self.space.find(text)) is not None:
             return Reading(self.space.names[position], "name")
         return read_caption(text, self.names) if self.names else read_answer(text, self.options)
-
-
-def said(read_by: Array, prompt: str = "") -> str:
-    """Return how answers in words were read, for the rows of the result: nothing of it is silent."""
-    counts = Counter(str(how) for how in read_by)
-    total = sum(counts.values())
-    read = {how: n for how, n in counts.items() if how not in WHY_UNDECIDED}
-    by = ", ".join(f"{n:,} by {how}" for how, n in sorted(read.items(), key=lambda item: -item[1])) or "none"
-    lost = total - sum(read.values())
-    if not lost:
-        return f"answers in words: {by}"
-    why = ", ".join(f"{counts[how]:,} {text}" for how, text in WHY_UNDECIDED.items() if counts[how])
-    captions = "; if these are captions write ?prompt=caption" if not prompt and lost > total / 2 else ""
-    return f"answers in words: {by}; {lost:,} of {total:,} undecided ({why}){captions}"
 
 
 def holds_words(

@@ -270,7 +270,7 @@ class Endpoint:
         body: dict[str, Any] = {
             "model": self.model,
             "messages": [{"role": "user", "content": request.content(self.detail)}],
-            self._limit_name: self.max_tokens,
+            (limit := self._limit_name): self.max_tokens,
             "stream": False,
         }
         if self.temperature is not None:
@@ -288,6 +288,9 @@ class Endpoint:
             self._sent -= 1
         if status == 200:
             return self._read(data)
+        if status == 400 and limit == "max_tokens" and b"max_completion_tokens" in data:
+            self._limit_name = "max_completion_tokens"
+            raise _Again("it wants max_completion_tokens", 0.001)
         return await self._refused(status, headers, data, request)
 
     async def _exchange(
@@ -340,9 +343,6 @@ class Endpoint:
             raise self._key_refused(status, message)
         if status == 404:
             raise await self._not_found(message)
-        if status == 400 and "max_completion_tokens" in message and self._limit_name == "max_tokens":
-            self._limit_name = "max_completion_tokens"
-            raise _Again("it wants max_completion_tokens", 0.001)
         if status == 400 and _FILTERED.search(message):
             return Answer(message, "content_filter")
         hint = "&temperature=default" if "temperature" in message else "check the model's name and the options behind ?"

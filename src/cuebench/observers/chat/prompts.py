@@ -125,6 +125,7 @@ def ordered(classes: Sequence[str], wanted: Sequence[str] = (), shuffle: int = 0
     if problems:
         raise all_problems("options=", problems, f"write all classes, in any order: options={','.join(classes)}")
     shown = tuple(wanted or classes)
-    if not shuffle:
-        return shown
-    return tuple(shown[i] for i in np.random.default_rng(shuffle).permutation(len(shown)))
+    rng, drawn = np.random.default_rng(shuffle), shown
+    while shuffle and drawn == shown and len(shown) > 1:  # of few options, the order that there was may be drawn
+        drawn = tuple(shown[i] for i in rng.permutation(len(shown)))
+    return drawn

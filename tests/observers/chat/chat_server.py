@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,19 @@ from PIL import Image
 
 CLASSES = ("cat", "dog", "car", "clock")
 Reply = tuple[int, dict[str, str], bytes]
+
+
+def write_pictures(root: Path, instances: int, size: int = 16) -> int:
+    """Write a cue-conflict set whose pixels tell the truth: red is the shape, green the texture. Return its size."""
+    folder = root / "cue_conflict" / "stimuli"
+    for a, shape in enumerate(CLASSES):
+        (folder / shape).mkdir(parents=True, exist_ok=True)
+        for b, texture in enumerate(CLASSES):
+            for i in range(1, instances + 1):
+                pixels = np.full((size, size, 3), (40 * a, 40 * b, i), np.uint8)
+                Image.fromarray(pixels).save(folder / shape / f"{shape}{i}-{texture}{1 + i % 2}.png")
+    (root / "cue_conflict" / "labels.json").write_text(json.dumps({"targets": {name: [name] for name in CLASSES}}))
+    return len(CLASSES) ** 2 * instances
 
 
 def completion(text: str, finish: str = "stop", usage: bool = True) -> bytes:

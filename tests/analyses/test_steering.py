@@ -16,7 +16,7 @@ from cuebench.cli import invoke
 from cuebench.errors import UserError
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "observers" / "chat"))
-from chat_server import ChatServer, write_pictures  # noqa: E402
+from chat_server import ChatServer, write_pictures
 
 CLASSES = ("cat", "dog", "car", "clock")
 

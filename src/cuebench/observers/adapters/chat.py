@@ -19,8 +19,9 @@ from urllib.parse import urlsplit
 from cuebench.errors import UserError
 from cuebench.observers.adapters._options import NAME, option_values
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
+from cuebench.observers.chat.asking import Asking, Match
 from cuebench.observers.chat.endpoint import Budget, Endpoint, Prices
-from cuebench.observers.chat.observer import ChatObserver, Match
+from cuebench.observers.chat.observer import ChatObserver
 from cuebench.observers.chat.prompts import NEUTRAL, Prompt, read_prompt
 from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option
@@ -96,20 +97,15 @@ def _observer(
     longest = values["max_tokens"] or (64 if prompt.lettered else 128)
     budget = judge.endpoint.budget if judge else Budget(values["max_requests"], values["max_cost"])
     endpoint = _endpoint(spec, values, options, longest, budget)
-    changed = {"asked": {"repeat": values["repeat"]}} if values["repeat"] > 1 else {}
     match = _match(values["match"], options) if free and not judge else None
     return ChatObserver(
         name=values["name"] or short_name(spec),
         endpoint=endpoint,
-        prompt=prompt,
+        asking=Asking(prompt, options.targets, values["options"], values["shuffle"], match, values["match"]),
         preprocess=plain_pictures(values["size"]),
-        classes=options.targets,
-        wanted=values["options"],
-        shuffle=values["shuffle"],
         folder=options.journal,
-        match=match,
         judge=judge,
-        settings={**changed, "read": {"match": values["match"]}},
+        settings={"repeat": values["repeat"]} if values["repeat"] > 1 else {},
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from cuebench.arrays import Array
 from cuebench.observers.chat.answers import Reading
-from cuebench.observers.chat.observer import Match
+from cuebench.observers.chat.asking import Match
 
 TEMPLATE = "a photo of a {}"
 

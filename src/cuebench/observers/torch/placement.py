@@ -82,8 +82,9 @@ class Placed:
             self.module.to("cpu")
             self._released = True
 
-    def run(self, call: Callable[[Any], T], pixels: Any) -> T:
-        """Return ``call(pixels)``, pixels being float32 N×3×H×W on any device."""
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Let the module be called inside the block: on its device, in evaluation mode, without gradients."""
         import torch
 
         if self._released:
@@ -92,6 +93,11 @@ class Placed:
         self.module.eval()  # the caller may have trained it since
         no_gradients = torch.inference_mode() if self.frozen else torch.no_grad()
         with no_gradients, autocast(self.device, self._requested_precision):
+            yield
+
+    def run(self, call: Callable[[Any], T], pixels: Any) -> T:
+        """Return ``call(pixels)``, pixels being float32 N×3×H×W on any device."""
+        with self.running():
             try:
                 return call(self._prepared(pixels))
             except RuntimeError as error:

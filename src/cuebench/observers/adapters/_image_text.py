@@ -17,6 +17,7 @@ import numpy as np
 from cuebench.arrays import Array, Pixels
 from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelMap, LabelSpace
+from cuebench.observers.adapters._hf_data import BACKEND
 from cuebench.observers.adapters._hub import from_repository
 from cuebench.observers.adapters._options import TorchOptions, initialised
 from cuebench.observers.adapters.chat import PROMPTS, plain_pictures
@@ -84,7 +85,7 @@ def _parts(source: str, spec: Spec, parsed: TorchOptions, precision: str) -> Par
             f"{spec.body} is a model of type {config.model_type!r}, which does not answer about pictures in words",
             "for a classifier or an encoder leave prompt= out; a text-only model cannot be measured here",
         )
-    processor = transformers.AutoProcessor.from_pretrained(source, trust_remote_code=False)
+    processor = _processor(transformers, source)
     kind = transformers.AutoModelForImageTextToText
     dtype = {"bfloat16": torch.bfloat16, "float16": torch.float16}.get(precision, torch.float32)
     if parsed.random or parsed.checkpoint:
@@ -97,6 +98,23 @@ def _parts(source: str, spec: Spec, parsed: TorchOptions, precision: str) -> Par
         title = f"the weights of {source} do not fit {type(model).__name__}"
         raise all_problems(title, [f"missing {key}" for key in missing], "choose a repository with all weights")
     return Parts(model, processor, ())
+
+
+def _processor(transformers: Any, source: str) -> Any:
+    """Return the processor, its pictures prepared by Pillow: the other back end gives slightly other pixels."""
+    try:
+        processor = transformers.AutoProcessor.from_pretrained(source, trust_remote_code=False)
+    except ImportError as error:  # some processors need a further package
+        reason = " ".join(str(error).split())
+        raise UserError(f"the processor of {source} cannot be loaded: {reason}", "install what it asks for") from None
+    if not hasattr(processor, "image_processor"):
+        raise UserError(
+            f"{source} has no image processor: it is a text-only model, or its files are incomplete",
+            "choose a vision-language model, such as llava-hf/llava-1.5-7b-hf",
+        )
+    pillow = transformers.AutoImageProcessor.from_pretrained(source, trust_remote_code=False, backend=BACKEND)
+    processor.image_processor = pillow
+    return processor
 
 
 class ImageTextObserver(ObserverBase):
@@ -315,5 +333,5 @@ class ImageTextObserver(ObserverBase):
             if value.is_floating_point() and dtype is not None
             else value.to(self.device)
             for key, value in inputs.items()
-            if isinstance(value, torch.Tensor)
+            if isinstance(value, torch.Tensor) and key != "labels"  # of training; PaliGemma's processor adds them
         }

@@ -24,6 +24,7 @@ from cuebench.observers.adapters.chat import PROMPTS, plain_pictures
 from cuebench.observers.base import Answers, Batch, LoadOptions, Observer, ObserverBase, Spec
 from cuebench.observers.chat.asking import Asking, columns
 from cuebench.observers.chat.prompts import letters, read_prompt
+from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch.fingerprint import Identity
 from cuebench.observers.torch.placement import Placed
 from cuebench.options import Option
@@ -138,7 +139,9 @@ class ImageTextObserver(ObserverBase):
         As in ``TorchObserver``.
     """
 
+    name: str
     kind: ObserverKind = "model"
+    preprocess: Preprocess
 
     def __init__(
         self,

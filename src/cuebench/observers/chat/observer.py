@@ -169,7 +169,7 @@ def _results(endpoint: Endpoint, futures: Sequence[Any]) -> list[Answer]:
 def image_key(image: Pixels) -> str:
     """Return the hash of a picture: its size and its pixels."""
     digest = hashlib.sha256(repr(image.shape).encode())
-    digest.update(np.ascontiguousarray(image))
+    digest.update(np.ascontiguousarray(image).tobytes())
     return digest.hexdigest()
 
 

@@ -206,6 +206,12 @@ _OBSERVERS = {
     "people": "all people of a recording, their answers pooled",
     "ideal": "an observer that answers from the truth, so that its bias is known",
 }
+_PROMPTS = {
+    "vqa": "the prompt that asks which of the lettered options describes the image",
+    "vqa_shape": "the prompt that asks which option describes the shape of the object",
+    "vqa_texture": "the prompt that asks which option describes the texture",
+    "caption": "the prompt that asks for one sentence and shows no options; it is read by the names of the classes",
+}
 _ANSWERS = {
     "logits": "a number for each class",
     "features": "a vector for each image",
@@ -221,6 +227,7 @@ WORDS: tuple[Word, ...] = (
     *(Word(word, "note", meaning) for word, meaning in _NOTES.items()),
     *(Word(word, "observer", meaning) for word, meaning in _OBSERVERS.items()),
     *(Word(word, "answer", meaning) for word, meaning in _ANSWERS.items()),
+    *(Word(word, "prompt", meaning) for word, meaning in _PROMPTS.items()),
 )
 """Every printed word that is not the name of a part."""
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
-Kind = Literal["column", "interval", "condition", "instead of a number", "note", "observer", "answer"]
+Kind = Literal["column", "interval", "condition", "instead of a number", "note", "observer", "answer", "prompt"]
 
 
 class Word(NamedTuple):
@@ -178,10 +178,10 @@ _NOTES = {
     "limited to*": "--limit restricted the stimuli",
     "decided": "a trial is decided where the answer is the class of the shape or the class of the texture",
     "undecided": "the answer is neither the class of the shape nor the class of the texture",
-    "undecided without a readable answer": "a model that answers in words named no class: it refused, named several, or "
-    "wrote something else; its text is stored (docs/chat_models.md)",
-    "answers in words*": "what the answers of a model were read by: letter, name, match (a text encoder) or judge (another "
-    "model); and why the others are undecided",
+    "undecided without a readable answer": "a model that answers in words named no class: it refused, named several "
+    "or wrote something else; its text is stored (docs/chat_models.md)",
+    "answers in words*": "what the answers of a model were read by: letter, name, match (a text encoder) or judge "
+    "(another model); and why the others are undecided",
     "aligned": "shape and texture are of the same class: such images never count",
     "conflict": "a trial is in conflict where shape and texture are of different classes",
     "resampled": "drawn anew with replacement, 10,000 times unless --resamples says otherwise; an interval holds 95 % "

@@ -161,7 +161,7 @@ def read_responses(work: Work, shards: Shards, memory: Memory, condense: Reduce 
     columns, excluded = _columns(shards, manifest, work.shard_size, memory, condense)
     labels = _labels(job)
     # How words were read is known from the answers alone, whichever observer gave them.
-    in_words = (said(columns["read_by"]),) if len(columns.get("read_by", ())) else ()
+    in_words = said(columns["read_by"], columns.get("decisions", ())) if len(columns.get("read_by", ())) else ()
     responses = Responses(
         observer=job.observer,
         kind=job.kind,  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import pytest
 
 from cuebench.errors import UserError
 from cuebench.labels import label_map
-from cuebench.observers.chat.answers import named_classes, names_of, read_answer, read_caption
+from cuebench.observers.chat.answers import named_classes, names_of, read_answer, read_caption, said
 from cuebench.observers.chat.prompts import STEERING, built_in, letters, ordered, read_prompt
 
 CLASSES = label_map("in16").names
@@ -179,3 +179,10 @@ def test_options_must_be_the_classes() -> None:
     assert "class 'dog' is missing" in caught.value.message
     assert caught.value.hint.endswith("options=cat,dog")
     assert ordered(["cat", "dog"], ["dog", "cat"]) == ("dog", "cat")
+
+
+def test_a_model_that_always_says_the_same_is_noticed() -> None:
+    assert len(said(["letter"] * 40, ["cat"] * 40)) == 2
+    assert "does the model see the pictures" in said(["letter"] * 40, ["cat"] * 40)[1]
+    assert len(said(["letter"] * 40, ["cat"] * 39 + ["dog"])) == 1
+    assert len(said(["letter"] * 4, ["cat"] * 4)) == 1

@@ -263,3 +263,13 @@ def test_a_run_with_likelihoods(made: Callable[[str], Path], tmp_path: Path) -> 
     row = next(r for r in scores.rows if r.metric == "decided_fraction" and r.condition == "4-way")
     assert row.n == 12
     assert "likelihoods" in row.note
+
+
+def test_captions_are_matched_by_a_text_encoder(tiny: Any, tmp_path: Path) -> None:
+    """The class whose prompt is most similar: for the prompts themselves, that is their own class."""
+    pytest.importorskip("open_clip")
+    folder = tiny.open_clip_folder(tmp_path / "tiny")
+    spec = f"chat:eye?url=http://127.0.0.1:1/v1&prompt=caption&match=open_clip:local-dir:{folder}?weights=random"
+    (asked,) = load(spec, LoadOptions(device="cpu", offline=True, targets=("cat", "dog", "car")))
+    readings = asked.asking.read(["a photo of a dog", "a photo of a car", "a photo of a cat"])
+    assert [tuple(reading) for reading in readings] == [("dog", "match"), ("car", "match"), ("cat", "match")]

@@ -116,21 +116,27 @@ def _unread(plain: str, found: Sequence[str]) -> Reading:
     return Reading(UNDECIDED, "several" if len(found) > 1 else "nothing")
 
 
-def said(read_by: Iterable[object]) -> str:
+SAME = 20
+"""Answers from which it is remarkable that all of them are the same."""
+
+
+def said(read_by: Sequence[object], decisions: Sequence[object] = ()) -> tuple[str, ...]:
     """Return how answers in words were read, for the rows of the result: nothing of it is silent.
 
     >>> said(["letter", "letter", "refusal"])
-    'answers in words: 2 by letter; 1 of 3 undecided (1 refused)'
+    ('answers in words: 2 by letter; 1 of 3 undecided (1 refused)',)
     """
-    counts = Counter(str(how) for how in read_by)
+    counts = Counter(map(str, read_by))
     total = sum(counts.values())
     read = {how: n for how, n in counts.items() if how not in WHY_UNDECIDED}
     by = ", ".join(f"{n:,} by {how}" for how, n in sorted(read.items(), key=lambda item: -item[1])) or "none"
     lost = total - sum(read.values())
-    if not lost:
-        return f"answers in words: {by}"
     why = ", ".join(f"{counts[how]:,} {text}" for how, text in WHY_UNDECIDED.items() if counts[how])
-    return f"answers in words: {by}; {lost:,} of {total:,} undecided ({why})"
+    notes = [f"answers in words: {by}" + (f"; {lost:,} of {total:,} undecided ({why})" if lost else "")]
+    given = {str(decision) for decision in decisions}
+    if len(given) == 1 and len(decisions) >= SAME:
+        notes.append(f"all {len(decisions):,} answers are {given.pop()!r}: does the model see the pictures?")
+    return tuple(notes)
 
 
 def named_classes(text: str, names: Mapping[str, Sequence[str]]) -> list[str]:

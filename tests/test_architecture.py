@@ -45,7 +45,7 @@ IMPORTS_BY_NAME = {
     "stimuli/masks/__init__.py": "a function of the user",
     "observers/adapters/python.py": "a model of the user",
     "observers/adapters/lite.py": "weights in a third-party package",
-    "runs/scores.py": "an optional library of tables",
+    "runs/optional.py": "an optional library of tables",
     "cues/parameters.py": "an optional image library that the caller names",
 }
 """Files that import modules by a computed name or name modules of cuebench as texts → what they import so."""

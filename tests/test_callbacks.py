@@ -105,12 +105,12 @@ def test_the_figure(watch, tmp_path):
         watch.figure()
     for epoch, net in ((0, Colour()), (2, Outline())):
         watch(epoch, net)
-    drawing = watch.figure()
-    assert drawing.svg() == bias_over_training(watch.save(tmp_path / "h.json")).svg()
-    assert "triplet_shape_bias experiment3 size=0.6 on a fixed set" in drawing.svg()
-    assert ">aligned<" in drawing.svg()
-    assert ">unaligned<" in drawing.svg()
-    assert drawing.save(tmp_path / "bias.png").stat().st_size > 5000
+    picture = watch.figure()
+    assert picture.csv() == bias_over_training(watch.save(tmp_path / "h.json")).csv()
+    assert "triplet_shape_bias experiment3 size=0.6 on a fixed set" in picture.subtitle
+    assert {row["name"] for row in picture.data} == {"aligned", "unaligned"}
+    assert {row["epoch"] for row in picture.data} == {0, 2}
+    assert picture.save(tmp_path / "bias.csv").file.stat().st_size > 100
 
 
 def test_lightning_calls_it_and_logs_the_numbers(watch, monkeypatch):

@@ -23,7 +23,6 @@ from cuebench.observers.preprocess import Geometry, Preprocess
 from cuebench.observers.recorded_files import read_recording
 from cuebench.options import split
 from cuebench.reading import parse_csv, parse_json, parse_parquet, read_bytes, read_json
-from cuebench.reports.drawing import Drawing
 from cuebench.stimuli.decomposition.classes import read_classes
 from cuebench.stimuli.readers import image_folder
 from cuebench.stimuli.readers.scan import check_hashes
@@ -224,15 +223,6 @@ def test_warnings_are_cleaned() -> None:
     cleaned, untouched = (str(warning.message) for warning in caught)
     assert cleaned == printable(ESCAPE) != ESCAPE
     assert untouched == ESCAPE
-
-
-def test_svg_and_png_of_control_characters() -> None:
-    import xml.etree.ElementTree as ET
-
-    drawing = Drawing(100, 20, title=ESCAPE)
-    drawing.text(0, 10, ESCAPE + "\x00\ud800<&")
-    ET.fromstring(drawing.svg())
-    assert drawing.png().startswith(b"\x89PNG")
 
 
 def test_arguments_and_names_that_are_not_utf_8(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

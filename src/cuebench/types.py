@@ -253,12 +253,15 @@ class Headline(Axis):
         The value of people, where it is known; ``human_source`` says from where.
     plane : pair of Axis, optional
         For a protocol that measures two things: the shape axis and the texture axis.
+    beside : tuple of str
+        Metrics of the same condition without which the headline is misread; tables never leave them out.
     """
 
     direction: Direction = "shape"
     human: float | None = None
     human_source: str = ""
     plane: tuple[Axis, Axis] | None = None
+    beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def world(data_root: Path, tmp_path: Path) -> Path:
 NEEDS = {"demo": "a network", "doctor": "torch, where it is installed; see test_cli.py"}
 """Verbs that cannot run without more than this folder."""
 CALLS = {
-    "compare": ["run", "run -p cue_conflict"],
+    "compare": ["run", "run -p cue_conflict -o ideal:shape -o ideal:random --out pairs.csv"],
     "correlate": ["run --kind ideal --x cue_conflict --y shape_accuracy@4-way --resamples 100"],
     "cue": ["greyscale image.png grey.png", "python:mine.py:upside_down image.png turned.png"],
     "explain": ["cue_conflict", "shape_bias", "voronoi_shuffle", "ci_kind", "16-way/class=cat"],
@@ -66,6 +66,7 @@ CALLS = {
     "report": ["run", "run --format csv --out scores.csv"],
     "run": ["-o python:chatty.py:factory -p cue_conflict --data-root data --out other --workers 0"],
     "score": ["run --resamples 100"],
+    "trials": ["run", "run -p cue_conflict -o ideal:shape --out trials.parquet"],
 }
 REFUSED = {
     "balance": ["run"],

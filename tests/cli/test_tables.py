@@ -12,7 +12,7 @@ from cuebench.protocols.base import PARTIAL
 from cuebench.protocols.headline import headline_column
 from cuebench.registry import protocols
 from cuebench.types import Score
-from planted_scores import planted_scores
+from planted_scores import MIXTURES, planted_scores
 
 
 def row(observer: str, value: float, note: str = "", metric: str = "shape_bias", condition: str = "16-way") -> Score:
@@ -55,8 +55,9 @@ def test_all_headlines_come_before_other_conditions(capsys: pytest.CaptureFixtur
 
 def test_a_title_never_calls_a_label_space_partial(capsys: pytest.CaptureFixture[str]) -> None:
     printed = lines(capsys, *planted_scores("cue_conflict"))
-    assert not [line for line in printed if "partial" in line and not line.startswith("cue_conflict: partial set: ")]
-    assert "cue_conflict: partial set: 32 of 1,280 stimuli" in printed
+    warning = "! cue_conflict: partial set: 32 of 1,280 stimuli"
+    assert [line for line in printed if "partial" in line] == [warning]
+    assert printed.index(warning) < printed.index(""), "it stands under the table of the headline"
 
 
 def test_the_direction_and_the_value_of_people_are_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,14 +67,54 @@ def test_the_direction_and_the_value_of_people_are_named(capsys: pytest.CaptureF
     assert headline.human_source in line
 
 
-def test_more_conditions_than_fit_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_conditions_that_differ_in_a_number_are_one_table(capsys: pytest.CaptureFixture[str]) -> None:
     rows = planted_scores("triplets")
     printed = lines(capsys, *rows)
-    titles = [line for line in printed if line.startswith("triplets v2 · ")]
+    start = printed.index("triplets v2 · experiment1/alpha: triplet_shape_bias")
+    assert printed[start + 1] == "observer 0.0 0.2 0.4 0.6 0.8 1.0"
+    values = {r.condition: f"{r.value:.3f}" for r in rows if r.observer == MIXTURES[1]}
+    curve = [values[f"experiment1/alpha={a}"] for a in ("0.0", "0.2", "0.4", "0.6", "0.8", "1.0")]
+    assert f"{MIXTURES[1]} {' '.join(curve)}" in printed[start:]
     (more,) = [line for line in printed if "more conditions" in line]
-    conditions = len({r.condition for r in rows})
+    titles = [line for line in printed if line.startswith("triplets v2 · ")]
     assert len(titles) == 6
-    assert more.startswith(f"triplets: {conditions - 6} more conditions")
+    assert int(more.split()[1]) < len({r.condition for r in rows}) - 6
+
+
+def test_refined_bias_shows_every_patch_size(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = planted_scores("refined_bias")
+    printed = lines(capsys, *rows)
+    for view in ("faithful", "native"):
+        start = printed.index(f"refined_bias v1 · {view}/patch: texture_sensitivity")
+        assert printed[start + 1] == "observer 4 8"
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_tables_fit_the_screen_and_keep_what_is_needed(capsys: pytest.CaptureFixture[str], width: int) -> None:
+    rows = [replace(r, observer=f"a-rather-long-name/{r.observer}") for r in planted_scores("cue_conflict")]
+    print_scores(rows, Console(width=width, highlight=False, markup=False, emoji=False))
+    printed = capsys.readouterr().out.splitlines()
+    assert max(map(len, printed)) <= width
+    header = " ".join(printed[1].split()), " ".join(printed[2].split())
+    assert header[0].startswith("shape decided")
+    assert header[1].startswith("observer bias n fraction")
+    missing = [line for line in printed if line.startswith("not shown for lack of width")]
+    assert bool(missing) == ("error" not in header[0])
+
+
+def test_few_decided_trials_and_strange_answers_stand_under_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    note = "3 answers are no class of the stimuli ('catt'): undecided"
+    text = lines(
+        capsys,
+        row("one", 0.5, note),
+        row("one", 0.2, metric="decided_fraction"),
+        row("two", 0.5),
+        row("two", 0.9, metric="decided_fraction"),
+    )
+    below = text[: text.index("")]
+    assert "! cue_conflict: most trials were decided for neither cue and do not count: one 20%" in below
+    assert "! cue_conflict: few trials: shape_bias rests on 9 of one, 9 of two" in below
+    assert f"! cue_conflict: one: {note}" in below
 
 
 def test_scores_of_a_protocol_that_is_not_installed_are_shown(capsys: pytest.CaptureFixture[str]) -> None:

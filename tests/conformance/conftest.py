@@ -81,12 +81,19 @@ def pure_cues(root: Path) -> Path:
     return root
 
 
+def conflicts(root: Path) -> Path:
+    """Make images with the shape of one class and the texture of another."""
+    make("cue_conflict", root, count=16)
+    return root
+
+
 ROOTS: dict[str, Callable[[Path], Path]] = {
     "photographs": photographs,
     "textures_and_photographs": textures_and_photographs,
     "decomposition": decomposition,
     "segmentation": segmentation,
     "pure_cues": pure_cues,
+    "conflicts": conflicts,
 }
 
 

@@ -14,15 +14,25 @@ from PIL import Image
 from cuebench.analyses.texture_of import TextureOf, Tie
 from cuebench.errors import UserError
 from cuebench.options import Option
+from cuebench.published.agree import Agreement
 from cuebench.registry import figures
-from cuebench.reports.drawing import FAINT, Drawing
 from cuebench.reports.figures.base import Figure
-from cuebench.reports.panels import Line, Panel
+from cuebench.reports.marks import table
+from cuebench.reports.picture import Picture
+from cuebench.reports.vega import alt
 from cuebench.runs.evaluate import evaluate
 from cuebench.runs.results import read_scores, write_scores
 from cuebench.testing import IDEAL, CheckFailed, check_figure
+from cuebench.types import Score
 
-DATA = {"texture_association": "textures_and_photographs", "corruption_robustness": "photographs"}
+pytest.importorskip("altair", reason="figures need the extra 'report': pip install 'cuebench[report]'")
+
+DATA = {
+    "texture_association": "textures_and_photographs",
+    "corruption_robustness": "photographs",
+    "refined_bias": "pure_cues",
+    "cue_conflict": "conflicts",
+}
 """Protocol → the small data root that its planted run is measured with."""
 HISTORY = [
     {"epoch": e, "values": {"triplet_shape_bias/experiment3": v}, "low": {}, "high": {}}
@@ -46,10 +56,15 @@ def planted_run(small_root, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", [name for name, figure in figures.usable() if figure.needs in ("run", "nothing")])
-def test_figure(name, planted_run):
+def test_figure(name, planted_run, tmp_path):
     figure = figures.get(name)
-    source = planted_run(figure.protocol) if figure.needs == "run" else None
     options = {"textures": ("woven", "fur")} if name == "texture_sheet" else {}
+    if figure.needs == "nothing":
+        source = None
+    elif name == "accuracy_vs_bias":
+        source = two_protocols(tmp_path)
+    else:
+        source = planted_run(figure.protocol or "cue_conflict")
     check_figure(name, with_layers(source) if name == "layer_profile" else source, options=options)
 
 
@@ -60,6 +75,22 @@ def with_layers(run):
     copy = run.with_name("with_layers")
     write_scores(copy, [*rows, *layers], {})
     return copy
+
+
+def two_protocols(folder):
+    """Return a folder of scores of six models in two protocols."""
+    rows = []
+    for k in range(6):
+        for protocol, condition, metric in (
+            ("imagenet_accuracy", "top1", "accuracy"),
+            ("cue_conflict", "16-way", "shape_bias"),
+        ):
+            value = 0.3 + 0.1 * k
+            rows.append(
+                Score(protocol, 1, f"net{k}", condition, metric, value, value - 0.05, value + 0.05, "images", 99)
+            )
+    write_scores(folder, rows, {})
+    return folder
 
 
 def test_figure_of_a_training(tmp_path):
@@ -75,89 +106,111 @@ def test_figure_of_an_image():
     check_figure("texture_of", (result, image))
 
 
+def test_figure_of_agreements():
+    pairs = [Agreement("a/x", f"b/{k}", "published", 9 + k, 0.5 - k / 2, 0.1 - k / 2, 0.8 - k / 2, 0.4) for k in (0, 1)]
+    check_figure("published_agreement", (pairs,))
+
+
 def test_every_figure_is_checked_here():
     other = {name for name, figure in figures.usable() if figure.needs in ("file", "objects")}
-    assert other == {"bias_over_training", "texture_of"}
+    assert other == {"bias_over_training", "texture_of", "published_agreement"}
 
 
 # ------------------------------------------------------------------------------------- what the check must find
 
 
-def square(*, side: int = 20, mode: str = "blue") -> Drawing:
-    """Draw a square.
+def bars(values=(0.2, 0.7), *, title="A <chart> & more", room_used=1.0, axis=None, more=()):
+    """Return a picture with one bar for each value."""
+    rows = [{"name": f"<b>{k}</b>", "value": value} for k, value in enumerate(values)]
+
+    def build(room):
+        x = alt.X("value:Q", axis=axis) if axis else "value:Q"
+        chart = alt.Chart(table(rows)).mark_bar().encode(x=x, y="name:N").properties(width=room * room_used, height=40)
+        return alt.hconcat(chart, *more) if more else chart
+
+    return Picture(title, build, rows)
+
+
+def chart(*, size: int = 2, mode: str = "bars") -> Picture:
+    """Draw bars.
 
     Parameters
     ----------
-    side : int
-        In pixels.
+    size : int
+        How many.
     mode : str
-        Its colour.
+        What they show.
     """
-    page = Drawing(60, 60, title="A <square> & more")
-    page.text(5, 10, "A <square> & more")
-    page.rect(5, 20, side, side, {"blue": "#2f6fdb", "red": "#d1495b", "grey": FAINT}[mode])
-    return page
+    return bars([0.5] * size if mode == "bars" else [math.nan])
 
 
-OPTIONS = {"side": Option(20, "in pixels", low=1), "mode": Option("blue", "colour", choices=("blue", "red"))}
-GOOD = Figure("square", "A square", square, needs="nothing", options=OPTIONS)
+OPTIONS = {"size": Option(2, "how many", low=1), "mode": Option("bars", "what they show", choices=("bars",))}
+GOOD = Figure("chart", "A chart", chart, needs="nothing", options=OPTIONS)
 
 
-def panel(points):
-    """Return a function that draws a panel with these points."""
-
-    def draw() -> Drawing:
-        """Draw a panel."""
-        page = square()
-        plot = Panel(page, 10, 10, 40, 40, title="A panel")
-        plot.lines.append(Line("x", "#2f6fdb", points))
-        plot.draw()
-        return page
-
-    return draw
+def empty_panel() -> Picture:
+    """Draw bars beside nothing."""
+    return bars(
+        more=[alt.Chart(table([{"name": "a", "value": None}])).mark_point().encode(x="value:Q").properties(width=20)],
+        room_used=0.6,
+    )
 
 
-def axes_only() -> Drawing:
-    """Draw axes."""
-    page = Drawing(60, 60)
-    page.line(5, 5, 5, 50)
-    page.text(5, 10, "nothing here")
-    return page
+def text_only() -> Picture:
+    """Draw words."""
+    rows = [{"text": "nothing here"}]
+    return Picture("Words", lambda room: alt.Chart(table(rows)).mark_text().encode(text="text:N"), rows)
 
 
-def nowhere() -> Drawing:
-    """Draw a square at no place."""
-    page = square()
-    page.rect(math.nan, 1, 1, 1, "#2f6fdb")
-    return page
+def no_data() -> Picture:
+    """Draw bars and keep their data."""
+    return replace(bars(), data=())
 
 
-def clock() -> Drawing:
+def untitled() -> Picture:
+    """Draw bars without a title."""
+    return bars(title="")
+
+
+def clock() -> Picture:
     """Draw the time."""
-    page = square()
-    page.text(5, 50, str(time.perf_counter_ns()))
-    return page
+    return bars([time.perf_counter_ns() % 97])
 
 
-def no_size() -> Drawing:
-    """Draw on no paper."""
-    page = square()
-    page.width = 0
-    return page
+def too_wide() -> Picture:
+    """Draw bars without regard to the room."""
+    return replace(bars(), build=lambda room: bars().build(900))
 
 
-def undocumented() -> Drawing:
-    return square()
+def invalid() -> Picture:
+    """Draw bars with an axis that does not exist."""
+    return replace(bars(), build=lambda room: alt.Chart(table([{"x": 1}])).mark_bar().encode(x=alt.X("x:Q", sort=7)))
 
 
-def any_run(run) -> Drawing:
-    """Draw a square, whatever the run is."""
-    return square()
+def from_elsewhere() -> Picture:
+    """Draw the data of somebody else."""
+    rows = [{"x": 1}]
+    return Picture("Elsewhere", lambda room: alt.layer(
+        bars().build(room), alt.Chart("http://localhost/x.json").mark_point().encode(x="x:Q")), rows)  # fmt: skip
 
 
-def refuses(run) -> Drawing:
+def undocumented() -> Picture:
+    return bars()
+
+
+def any_run(run) -> Picture:
+    """Draw bars, whatever the run is."""
+    return bars()
+
+
+def refuses(run) -> Picture:
     """Refuse every run."""
     raise UserError("no")
+
+
+def words() -> str:
+    """Return words."""
+    return "<svg/>"
 
 
 def other(draw, **fields):
@@ -166,12 +219,15 @@ def other(draw, **fields):
 
 def test_a_good_figure_passes_as_object_and_from_a_file(tmp_path):
     check_figure(GOOD)
-    check_figure(other(panel([(0.5, 0.5)])))
     file = tmp_path / "mine.py"
     file.write_text(
-        "from cuebench.reports.drawing import Drawing\nfrom cuebench.reports.figures.base import Figure\n"
-        "def dot():\n    '''Draw a dot.'''\n    page = Drawing(9, 9)\n"
-        "    page.circle(4, 4, 3, '#2f6fdb')\n    return page\n"
+        "from cuebench.reports.figures.base import Figure\n"
+        "from cuebench.reports.picture import Picture\n"
+        "from cuebench.reports.vega import alt, data\n"
+        "ROWS = [{'x': 1}]\n"
+        "def dot():\n    '''Draw a dot.'''\n"
+        "    chart = alt.Chart(data(ROWS)).mark_point().encode(x='x:Q')\n"
+        "    return Picture('A dot', lambda room: chart.properties(width=room), ROWS)\n"
         "MINE = Figure('dot', 'A dot', dot, needs='nothing')\n"
     )
     check_figure(f"python:{file}:MINE")
@@ -180,26 +236,28 @@ def test_a_good_figure_passes_as_object_and_from_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("figure", "message"),
     [
-        (replace(GOOD, name="a square"), "expected a name of letters"),
+        (replace(GOOD, name="a chart"), "expected a name of letters"),
         (replace(GOOD, title=""), "has no title"),
         (other(undocumented), "its function has no docstring"),
-        (other(square, needs="magic"), "expected needs to be one of"),
-        (other(square, protocol="magic"), "shows the protocol 'magic'"),
-        (other(square, options={"side": Option(20)}), "option 'side' does not say"),
+        (other(chart, needs="magic"), "expected needs to be one of"),
+        (other(chart, protocol="magic"), "shows the protocol 'magic'"),
+        (other(chart, options={"size": Option(2)}), "option 'size' does not say"),
         (other(any_run, needs="run"), "expected an error for a run that is not there"),
         (other(refuses, needs="run"), "expected a hint for a run that is not there, got: no"),
-        (other(lambda: "<svg/>"), "its function has no docstring"),
-        (other(axes_only), "expected marks, got nothing but text and axes"),
-        (other(nowhere), "expected finite coordinates, got a rect"),
-        (other(panel([])), "expected a curve in every panel, the one titled 'A panel' is empty"),
-        (other(panel([(0.1, math.nan)])), "the one titled 'A panel' is empty"),
-        (other(clock), "expected the same SVG each time"),
-        (other(no_size), "expected a width and a height above 0"),
+        (other(words), "expected a Picture, got a str"),
+        (other(untitled), "its picture has no title"),
+        (other(no_data), "expected the data that it shows, got none"),
+        (other(text_only), "expected marks in every panel, the chart has none"),
+        (other(empty_panel), "expected marks in every panel, the panel 'concat_1' has none"),
+        (other(invalid), "expected valid Vega-Lite"),
+        (other(from_elsewhere), "expected no data from elsewhere, got"),
+        (other(clock), "expected the same picture each time"),
+        (other(too_wide), "expected at most 240 points, got"),
         (
-            replace(GOOD, options={"mode": Option("blue", "colour", choices=("blue", "grey"))}),
-            "with {'mode': 'grey'}: expected marks",
+            replace(GOOD, options={"mode": Option("bars", "what", choices=("bars", "nothing"))}),
+            "with {'mode': 'nothing'}: expected marks",
         ),
-        (square, "expected a Figure, got a function"),
+        (chart, "expected a Figure, got a function"),
     ],
 )
 def test_a_broken_figure_is_found_out(figure, message):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
@@ -11,9 +10,9 @@ from scipy import stats
 
 from cuebench.errors import UserError
 from cuebench.protocols.headline import headline_column
-from cuebench.published.agree import Agreement, agree, figure
+from cuebench.published.agree import agree
 from cuebench.published.measures import measures, shared
-from cuebench.registry import protocols
+from cuebench.registry import figures, protocols
 from cuebench.runs.record import JobRecord, RunRecord
 from cuebench.runs.results import write_scores
 from planted_scores import MIXTURES, planted_scores
@@ -123,23 +122,14 @@ def test_few_own_models_have_no_number(tmp_path):
     assert agreement.note == "2 shared models; at least 5 are needed"
 
 
-def test_figure(published, tmp_path):
-    path = figure(published, tmp_path / "agree.svg")
-    root = ET.parse(path).getroot()
-    circles = [e for e in root.iter() if e.tag.endswith("circle")]
-    assert len(circles) == sum(not math.isnan(f.spearman) for f in published)
-    assert path.read_bytes() == figure(published, tmp_path / "again.svg").read_bytes()
-
-
-def test_figure_escapes_names(tmp_path):
-    odd = Agreement("a/<b>&", "c/d", "own runs", 9, 0.5, 0.1, 0.8, 0.4)
-    assert "&lt;b&gt;&amp;" in figure([odd], tmp_path / "x.svg").read_text()
+def test_figure(published):
+    picture = figures.get("published_agreement")(published)
+    assert len(picture.data) == sum(not math.isnan(f.spearman) for f in published)
+    assert picture.data[0]["spearman"] == max(row["spearman"] for row in picture.data)
 
 
 def test_mistakes(tmp_path, published):
-    with pytest.raises(UserError, match=r"ends in \.svg"):
-        figure(published, tmp_path / "x.png")
     with pytest.raises(UserError, match="enough models to draw"):
-        figure([f for f in published if math.isnan(f.spearman)], tmp_path / "x.svg")
+        figures.get("published_agreement")([f for f in published if math.isnan(f.spearman)])
     with pytest.raises(UserError, match="not a run folder"):
         agree([tmp_path])

@@ -1,4 +1,4 @@
-"""Figures by name, and the curves of corruptions: every point of every model, mildest level first."""
+"""Figures by name, their options, and the curves of corruptions: every point of every model, mildest level first."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from cuebench import cli
 from cuebench.errors import UserError
 from cuebench.options import Option
 from cuebench.registry import figures
+from cuebench.reports import vega
 from cuebench.reports.draw import draw, drawable
-from cuebench.reports.drawing import Drawing
 from cuebench.reports.figures.base import Figure
+from cuebench.reports.marks import table
+from cuebench.reports.picture import Picture
 from cuebench.reports.run_data import scores
+from cuebench.reports.vega import alt
 from cuebench.runs.results import write_scores
 from cuebench.types import Score
 
@@ -43,26 +46,33 @@ def run(tmp_path):
 
 
 def test_every_point_is_drawn_and_the_mildest_level_is_first(run):
-    drawing = draw("corruption_curves", run)
-    dots = [s for s in drawing.shapes if s.kind == "circle" and s.at[2] == 3.6]
-    assert len(dots) == 2 * 7 + 2  # every point, and two in the legend
-    words = [s.text for s in drawing.shapes if s.kind == "text"]
-    assert words.index("1") < words.index("0.5") < words.index("0.1")
-    assert words.index("none") < words.index("0.4", words.index("high pass") + 7)  # behind the ticks of the axis
-    assert words.index("0", words.index("uniform noise")) < words.index("0.3")
+    picture = draw("corruption_curves", run)
+    spec = picture.unfitted(480, 504)
+    assert sum(marks["symbol"] for marks in vega.drawn(spec).values()) == 2 * 7
+    assert len(vega.drawn(spec)) == len(LEVELS)
+    order = {r["condition"]: r["position"] for r in picture.data}
+    assert order["contrast/level=1"] < order["contrast/level=0.5"] < order["contrast/level=0.1"]
+    assert order["high_pass/sigma=inf"] < order["high_pass/sigma=0.4"]
+    assert order["uniform_noise/width=0"] < order["uniform_noise/width=0.3"]
+    assert {r["name"] for r in picture.data} == {"one", "two"}
 
 
 def test_the_command_line(run, tmp_path, capsys):
     target = tmp_path / "made" / "curves.png"
-    assert cli.invoke(["figure", "corruption_curves", str(run), "--out", str(target), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"figure": "corruption_curves", "file": str(target)}
+    call = ["figure", "corruption_curves", str(run), "--out", str(target), "--width", "column", "--json"]
+    assert cli.invoke(call) == 0
+    data = tmp_path / "made" / "curves.data.csv"
+    assert json.loads(capsys.readouterr().out) == {
+        "figure": "corruption_curves", "file": str(target), "data": str(data)
+    }  # fmt: skip
     assert target.read_bytes().startswith(b"\x89PNG")
+    assert len(data.read_text().splitlines()) == 1 + 2 * 7
 
 
 def test_listed_figures_can_be_drawn(capsys):
     assert cli.invoke(["list", "figures", "--json"]) == 0
     names = [r["name"] for r in json.loads(capsys.readouterr().out)]
-    assert {"corruption_curves", "triplet_curves", "texture_sheet"} <= set(drawable()) <= set(names)
+    assert {"corruption_curves", "triplet_curves", "texture_sheet", "shape_bias"} <= set(drawable()) <= set(names)
     assert "texture_of" not in drawable()  # needs an image: cuebench texture-of
 
 
@@ -79,8 +89,8 @@ def test_every_figure_declares_itself(name):
 def test_options_are_parsed_by_their_declaration():
     as_text = draw("texture_sheet", options={"textures": "striped,dotted", "columns": "2", "colour": "no"})
     values = {"textures": ("striped", "dotted"), "columns": 2, "colour": False}
-    assert as_text.svg() == draw("texture_sheet", options=values).svg()
-    assert len(as_text.shapes) == 2 + 2 * 2  # title and subtitle, a tile and a name each
+    assert as_text.unfitted(200, 240) == draw("texture_sheet", options=values).unfitted(200, 240)
+    assert [r["texture"] for r in as_text.data] == ["striped", "dotted"]
 
 
 @pytest.mark.parametrize(
@@ -111,22 +121,18 @@ def test_bias_over_training_shows_all_numbers_or_the_headlines(tmp_path):
     ]
     (tmp_path / "h.json").write_text(json.dumps(history))
     everything = draw("bias_over_training", tmp_path / "h.json")
-    assert all(name.rpartition("/")[2] in everything.svg() for name in names)
-    assert max(s.at[1] for s in everything.shapes if s.kind == "text") < everything.height
+    assert {r["number"] for r in everything.data} == set(names)
     headline = draw("bias_over_training", tmp_path / "h.json", {"show": "headline"})
-    assert "class=" not in headline.svg()
-    assert len([s for s in headline.shapes if s.kind == "circle"]) == 2 + 1  # two epochs, and the legend
+    assert [(r["number"], r["epoch"]) for r in headline.data] == [("shape_bias/16-way", 0), ("shape_bias/16-way", 5)]
 
 
-def dots(run, *, radius: float = 3.0) -> Drawing:
+def dots(run, *, size: float = 3.0) -> Picture:
     """Draw a dot for every number of a run."""
-    page = Drawing(100, 100, "dots")
-    for s in scores(run, "corruption_robustness", "accuracy"):
-        page.circle(50, 100 * s.value, radius, "#000000")
-    return page
+    rows = [{"value": s.value, "size": size} for s in scores(run, "corruption_robustness", "accuracy")]
+    return Picture("Dots", lambda room: alt.Chart(table(rows)).mark_point().encode(x="value:Q"), rows)
 
 
-MINE = Figure("dots", "A dot for every number", dots, options={"radius": Option(3.0, "pixels", low=1)})
+MINE = Figure("dots", "A dot for every number", dots, options={"size": Option(3.0, "points", low=1)})
 
 
 @pytest.fixture
@@ -136,37 +142,36 @@ def forget():
 
 
 def test_a_figure_of_the_user_is_drawn_as_the_built_in_ones_are(run, forget):
-    drawing = draw(MINE, run, {"radius": "5"})
-    assert [s.at[2] for s in drawing.shapes] == [5.0] * 16
+    assert [r["size"] for r in draw(MINE, run, {"size": "5"}).data] == [5.0] * 16
     assert "dots" in drawable()
-    assert draw("dots", run).shapes[0].at[2] == 3.0  # known by its name from now on
+    assert draw("dots", run).data[0]["size"] == 3.0  # known by its name from now on
     assert figures.summary("dots") == "A dot for every number"
-    with pytest.raises(UserError, match="radius='0': expected a number ≥ 1"):
-        draw("dots", run, {"radius": "0"})
+    with pytest.raises(UserError, match="size='0': expected a number ≥ 1"):
+        draw("dots", run, {"size": "0"})
 
 
 def test_a_figure_in_a_file_of_the_user(run, tmp_path, forget, monkeypatch, capsys):
     (tmp_path / "mine.py").write_text(
-        "from cuebench.reports.drawing import Drawing\n"
         "from cuebench.reports.figures.base import Figure\n"
+        "from cuebench.reports.picture import Picture\n"
         "def draw(run):\n"
-        "    return Drawing(30, 20, str(run))\n"
+        "    return Picture(str(run), None, [{'x': 1}])\n"
         "FIGURE = Figure('dots', 'Nothing', draw)\n"
         "NUMBER = 3\n"
     )
     monkeypatch.chdir(tmp_path)
-    assert cli.invoke(["figure", "python:mine.py:FIGURE", str(run)]) == 0
-    assert capsys.readouterr().out.strip() == "dots.svg"
-    assert (tmp_path / "dots.svg").read_text().startswith("<svg")
+    assert cli.invoke(["figure", "python:mine.py:FIGURE", str(run), "--out", "dots.csv"]) == 0
+    assert capsys.readouterr().out.strip() == "dots.csv"
+    assert (tmp_path / "dots.csv").read_text() == "x\n1\n"
     assert cli.invoke(["figure", "python:mine.py:NUMBER", str(run)]) != 0
     assert "is not a figure: a int without draw" in capsys.readouterr().err
 
 
 def test_options_and_function_cannot_disagree():
-    with pytest.raises(UserError, match=r"option 'radius' has the default 4\.0"):
-        Figure("dots", "", dots, options={"radius": Option(4.0)})
-    with pytest.raises(UserError, match="give dots a keyword argument size=1"):
-        Figure("dots", "", dots, options={"size": Option(1)})
+    with pytest.raises(UserError, match=r"option 'size' has the default 4\.0"):
+        Figure("dots", "", dots, options={"size": Option(4.0)})
+    with pytest.raises(UserError, match="give dots a keyword argument radius=1"):
+        Figure("dots", "", dots, options={"radius": Option(1)})
 
 
 # ------------------------------------------------------------------------------------------- numbers of a run
@@ -182,6 +187,19 @@ def test_each_number_is_read_once_with_its_widest_interval_or_the_chosen_one(tmp
     assert scores(tmp_path, "p", "m", kind="images") == [narrow, other]
     with pytest.raises(UserError, match="has no x or y of protocol p"):
         scores(tmp_path, "p", "x", "y")
+
+
+def test_several_runs_are_drawn_together_unless_they_have_the_same_observer(run, tmp_path):
+    other = tmp_path / "other"
+    write_scores(other, [row("three", f"contrast/level={level:g}", 0.4) for level in (0.1, 0.5, 1)], {})
+    assert {r["name"] for r in draw("corruption_curves", [run, other]).data} == {"one", "two", "three"}
+    with pytest.raises(UserError, match="lite:one has scores of corruption_robustness in"):
+        draw("corruption_curves", [run, write_copy(run, tmp_path / "copy")])
+
+
+def write_copy(run, folder):
+    write_scores(folder, [row("lite:one", "contrast/level=1", 0.4)], {})
+    return folder
 
 
 def test_a_run_without_corruptions(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 
 import cuebench
 from cuebench.errors import UserError
+from cuebench.reports import vega
 from cuebench.reports.figures.layer_profile import layer_profile
 from cuebench.reports.figures.triplet_curves import PANELS, triplet_curves
 from cuebench.runs.results import write_scores
@@ -34,28 +35,27 @@ def run(tmp_path):
     return tmp_path
 
 
-def test_curves_have_five_panels_models_and_baselines(run, tmp_path):
-    drawing = triplet_curves(run)
-    svg = drawing.svg()
-    for title, *_ in PANELS:
-        assert title in svg
-    assert all(name in svg for name in ("one", "two", "random initialisations"))
-    solid = [s for s in drawing.shapes if s.kind == "circle" and s.at[2] == 3.6]
-    assert len(solid) == 2 * (6 + 4 * 5) + 2  # every point of every model, and two in the legend
-    assert drawing.save(tmp_path / "c.png").stat().st_size > 10_000
+def test_curves_have_five_panels_models_and_baselines(run):
+    picture = triplet_curves(run)
+    drawn = vega.drawn(picture.unfitted(480, 504))
+    assert len(drawn) == len(PANELS)
+    assert sum(marks["symbol"] for marks in drawn.values()) == 2 * (6 + 4 * 5)  # every point of every model
+    assert sum(r["untrained"] for r in picture.data) == 2 * (6 + 4 * 5)
+    assert {r["name"] for r in picture.data} == {"one", "two"}
+    assert "random initialisations" in picture.subtitle
 
 
 def test_a_run_with_one_experiment_has_its_panels_only(tmp_path):
     cuebench.evaluate("ideal:shape", "triplets", out=tmp_path, settings={"triplets.experiments": "3"}, resamples=100)
-    svg = triplet_curves(tmp_path).svg()
-    assert "Experiment 3" in svg
-    assert "Experiment 1" not in svg
+    assert {r["panel"][:6] for r in triplet_curves(tmp_path).data} == {"Exp. 3"}
 
 
 def test_layers_stand_in_their_order(run):
-    svg = layer_profile(run, observer="two").svg()
-    assert svg.index("conv1") < svg.index("layer2") < svg.index(">fc<")
-    assert "experiment1/alpha=1.0" in svg
+    picture = layer_profile(run, observer="two")
+    places = {r["layer"]: r["position"] for r in picture.data}
+    assert places["conv1"] < places["layer2"] < places["fc"]
+    assert {r["name"] for r in picture.data} == {"experiment1/alpha=1.0"}
+    assert {r["model"] for r in picture.data} == {"two"}
 
 
 def test_runs_without_the_numbers_say_how_to_get_them(tmp_path):
@@ -73,10 +73,8 @@ def test_whiskers_are_those_of_the_widest_interval_or_of_the_chosen_kind(tmp_pat
             for kind, half in (("images", 0.1), ("two_way", 0.3))]  # fmt: skip
     write_scores(tmp_path, rows, {})
 
-    def spans(drawing):
-        """Heights of the vertical lines of the first panel, as shares of the axis."""
-        lines = [s.at for s in drawing.shapes if s.kind == "line" and s.at[0] == s.at[2]]
-        return {round(abs(y2 - y1) / 250, 6) for _, y1, _, y2 in lines}
+    def spans(picture):
+        return {round(r["high"] - r["low"], 6) for r in picture.data}
 
     assert spans(triplet_curves(tmp_path)) == {0.6}
     assert spans(triplet_curves(tmp_path, kind="images")) == {0.2}

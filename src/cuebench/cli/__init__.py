@@ -20,7 +20,7 @@ from typing import Any
 FOLDER = Path(__file__).parent
 GROUPS = {
     "Measure": ("demo", "run", "score", "merge", "texture-of"),
-    "Results": ("report", "compare", "correlate", "steer", "figure", "published"),
+    "Results": ("report", "trials", "compare", "correlate", "steer", "figure", "published"),
     "Stimuli": ("make", "fetch", "cue", "data"),
     "Reference": ("list", "explain", "doctor"),
 }

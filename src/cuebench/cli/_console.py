@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
@@ -14,11 +15,16 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+PIPED = 10_000
+"""Width of what is not printed to a terminal: nothing is left out or folded."""
+
+
 def plain_console(*, stderr: bool = False) -> Console:
     """Return a console that reads no markup: ``net[a1]`` keeps its brackets and ``a:cat:b`` becomes no picture.
 
     What is to be styled is given as ``rich.text.Text``. Escape codes and control characters in what is printed are
-    replaced; those of the console itself, its colours, are not.
+    replaced; those of the console itself, its colours, are not. Into a file or another program lines are printed whole,
+    unless COLUMNS says how long they may be.
     """
     from rich.console import Console
     from rich.segment import Segment
@@ -28,7 +34,9 @@ def plain_console(*, stderr: bool = False) -> Console:
             for segment in super().render(*arguments, **options):
                 yield segment if segment.control else Segment(printable(segment.text), segment.style)
 
-    return CleanConsole(stderr=stderr, highlight=False, markup=False, emoji=False)
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() or "COLUMNS" in os.environ else PIPED
+    return CleanConsole(stderr=stderr, highlight=False, markup=False, emoji=False, width=width)
 
 
 class _CleanStream:

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from cuebench.cli._fit import Column, print_columns
 from cuebench.errors import UserError
 from cuebench.protocols.base import PARTIAL
+from cuebench.protocols.cautions import cautions
 from cuebench.protocols.headline import chosen_condition, headline_of, measured, one_row_each
 from cuebench.reports.comparison import LARGER
 from cuebench.types import Headline, Score
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 MOST = 6
 """Tables of a protocol, and lines of reasons, that are printed."""
-NAME, INTERVAL, COUNT = 26, 20, 8
-"""Least widths of the columns: observer, value with interval, n."""
 
 
 def print_scores(scores: Sequence[Score], console: Console | None = None) -> None:
     """Print the scores of a run: the headline of each protocol, one line for each observer, then further conditions.
 
-    Every value is shown with its widest interval where the screen allows. Scores of single classes are in the files
-    only.
+    Every headline is shown with its widest interval and its own n, with what it must not be read without, and with what
+    changes its reading below. Conditions that differ in one number only (``patch=4``, ``patch=8`` …) are one table.
+    Scores of single classes are in the files only.
 
     Parameters
     ----------
@@ -47,16 +47,10 @@ def print_scores(scores: Sequence[Score], console: Console | None = None) -> Non
     headlines = {p: headline_condition(p, own) for p, own in by_protocol.items()}
     for protocol, condition in headlines.items():
         if condition is not None:
-            _print_table(console, [s for s in by_protocol[protocol] if s.condition == condition])
+            _print_headline(console, [s for s in by_protocol[protocol] if s.condition == condition])
     for protocol, own in by_protocol.items():
-        others = [c for c in dict.fromkeys(s.condition for s in own) if c != headlines[protocol]]
-        shown = sorted(others, key=lambda c: c.count("/"))[: MOST - (headlines[protocol] is not None)]
-        for condition in (c for c in others if c in shown):
-            _print_table(console, [s for s in own if s.condition == condition])
-        if len(others) > len(shown):
-            text = f"{protocol}: {len(others) - len(shown)} more conditions are in scores.json\n"
-            console.print(text, style="dim")
-    for line in (*_about_headlines(headlines), *_about_intervals(rows), *_undefined(rows), *_partial_sets(rows)):
+        _print_others(console, protocol, own, headlines[protocol])
+    for line in (*_about_intervals(rows), *_undefined(rows)):
         console.print(line, style="dim")
     for failed in (s for s in scores if s.metric == "failed"):
         console.print(Text.assemble(("failed", "red"), f": {failed.observer}: {failed.note}"))
@@ -97,61 +91,136 @@ def larger_means(protocol: str) -> str:
     return f"larger means {LARGER[headline.direction]}{people}"
 
 
-def _print_table(console: Console, rows: Sequence[Score]) -> None:
+def print_cautions(console: Console, lines: Sequence[str]) -> None:
+    """Print what changes the reading of the table above."""
     from rich.text import Text
 
-    protocol, condition = f"{rows[0].protocol} v{rows[0].protocol_version}", rows[0].condition
-    console.print(Text(f"{protocol} · {condition}" if condition else protocol, "bold"), soft_wrap=True)
-    console.print(_table(rows, console.width))
+    for line in lines:
+        console.print(Text.assemble(("! ", "bold yellow"), line))
+
+
+# --------------------------------------------------------------------------------------------- the headline
+
+
+def _print_headline(console: Console, rows: Sequence[Score]) -> None:
+    """Print the table of a headline, what it is, and what changes its reading."""
+    protocol, condition = rows[0].protocol, rows[0].condition
+    headline = declared_headline(protocol)
+    assert headline is not None
+    left_out = print_columns(console, _columns(rows), title=_title(rows))
+    about = f"{protocol}: the headline is {headline.metric} in {condition}; {larger_means(protocol)}"
+    console.print(about, style="dim")
+    if left_out:
+        console.print(f"not shown for lack of width: {', '.join(left_out)}", style="dim")
+    print_cautions(console, [f"{protocol}: {line}" for line in cautions(rows, headline.metric)])
     console.print()
 
 
-def _table(rows: Sequence[Score], width: int) -> Table:
-    """Build the table of one protocol and condition: the main metric with its interval, others while they fit."""
-    from rich.table import Table
+def _title(rows: Sequence[Score]) -> str:
+    protocol, condition = f"{rows[0].protocol} v{rows[0].protocol_version}", rows[0].condition
+    return f"{protocol} · {condition}" if condition else protocol
 
-    metrics = _metrics_that_fit(rows, width)
-    table = Table(box=None, pad_edge=False)
-    table.add_column("observer", overflow="fold", min_width=NAME)
-    for metric in metrics:
-        table.add_column(metric.replace("_", "\n", 1), justify="right", no_wrap=True)
-    table.add_column("n", justify="right", no_wrap=True)
+
+def _columns(rows: Sequence[Score]) -> list[Column]:
+    """Return the columns of one condition: observer, main number with interval and its n, the others."""
+    headline = declared_headline(rows[0].protocol)
+    metrics = list(dict.fromkeys(s.metric for s in rows))
+    first = [headline.metric, *headline.beside] if headline is not None else []
+    metrics.sort(key=lambda m: first.index(m) if m in first else len(first))
+    main = metrics[0]
     lines: dict[str, dict[str, Score]] = {}
     for row in rows:
         lines.setdefault(row.observer, {})[row.metric] = row
-    for observer, by_metric in lines.items():
-        if not any(math.isfinite(row.value) for row in by_metric.values()) and len(lines) >= MOST:
-            continue
-        cells = ["–" if m not in by_metric else value_with_interval(by_metric[m]) for m in metrics]
-        cells = [cells[0], *(cell.partition(" ")[0] for cell in cells[1:])]
-        n = by_metric[metrics[0]].n if metrics[0] in by_metric else max(row.n for row in by_metric.values())
-        table.add_row(observer, *cells, f"{n:,}")
-    return table
+    shown = {
+        observer: cells
+        for observer, cells in lines.items()
+        if any(math.isfinite(row.value) for row in cells.values()) or len(lines) < MOST
+    }
+    numbers = [cells[main].n if main in cells else max(row.n for row in cells.values()) for cells in shown.values()]
+    values = {m: ["–" if m not in c else value_with_interval(c[m]) for c in shown.values()] for m in metrics}
+    return [
+        Column("observer", list(shown), needed=True, number=False),
+        Column(_heading(main), values[main], needed=True),
+        Column("n", [f"{n:,}" for n in numbers], needed=True),
+        *(
+            Column(_heading(m), [cell.partition(" ")[0] for cell in values[m]], needed=m in first)
+            for m in metrics
+            if m != main
+        ),
+    ]
 
 
-def _metrics_that_fit(rows: Sequence[Score], width: int) -> list[str]:
-    """Return the metrics to show, the headline first."""
-    metrics = list(dict.fromkeys(s.metric for s in rows))
-    headline = declared_headline(rows[0].protocol)
-    if headline is not None and headline.metric in metrics:
-        metrics = [headline.metric, *(m for m in metrics if m != headline.metric)]
-    left = width - NAME - INTERVAL - COUNT
-    shown = metrics[:1]
-    for metric in metrics[1:]:
-        left -= 2 + max(len(word) for word in metric.split("_", 1))
-        if left >= 0:
-            shown.append(metric)
-    return shown
+def _heading(metric: str) -> str:
+    return metric.replace("_", "\n", 1)
 
 
-def _about_headlines(conditions: dict[str, str | None]) -> list[str]:
-    """Return a line for each protocol: its headline, and what a larger value means."""
-    lines = []
-    for protocol, condition in conditions.items():
-        headline = declared_headline(protocol)
-        if headline is not None and condition is not None:
-            lines.append(f"{protocol}: the headline is {headline.metric} in {condition}; {larger_means(protocol)}")
-    return lines
+# --------------------------------------------------------------------------------------------- other conditions
+
+
+def _print_others(console: Console, protocol: str, rows: Sequence[Score], headline: str | None) -> None:
+    """Print the other conditions of a protocol; those that differ in one number only together."""
+    conditions = list(dict.fromkeys(s.condition for s in rows))
+    series = _series(conditions)
+    together = {c for members in series.values() for c in members.values()}
+    alone = [c for c in conditions if c != headline and c not in together]
+    # A series with the headline among its members is the first thing to see after the headline itself.
+    order = sorted(series, key=lambda name: (headline not in series[name].values(), name.count("/")))
+    tables = [*order, *sorted(alone, key=lambda c: c.count("/"))]
+    shown = tables[: MOST - (headline is not None)]
+    for name in shown:
+        if name in series:
+            _print_series(console, name, series[name], rows)
+        else:
+            own = [s for s in rows if s.condition == name]
+            print_columns(console, _columns(own), title=_title(own))
+            declared = declared_headline(protocol)
+            warned = cautions(own, declared.metric) if declared is not None else []
+            print_cautions(console, [line for line in warned if not line.startswith(PARTIAL)])  # said above
+            console.print()
+    if len(tables) > len(shown):
+        rest = sum(len(series.get(name, "1")) for name in tables[len(shown) :])
+        console.print(f"{protocol}: {rest} more conditions are in scores.json\n", style="dim")
+
+
+def _series(conditions: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return ``faithful/patch`` → number → condition, for conditions that differ in one number only."""
+    found: dict[str, dict[str, str]] = {}
+    for condition in conditions:
+        start, _, value = condition.rpartition("=")
+        if start and _is_number(value):
+            found.setdefault(start, {})[value] = condition
+    return {name: members for name, members in found.items() if len(members) > 1}
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _print_series(console: Console, name: str, members: Mapping[str, str], rows: Sequence[Score]) -> None:
+    """Print one metric of several conditions that differ in a number: a column for each."""
+    own = [s for s in rows if s.condition in members.values()]
+    headline = declared_headline(own[0].protocol)
+    metrics = list(dict.fromkeys(s.metric for s in own))
+    metric = headline.metric if headline is not None and headline.metric in metrics else metrics[0]
+    by_place = {(s.observer, s.condition): s for s in own if s.metric == metric}
+    observers = list(dict.fromkeys(observer for observer, _ in by_place))
+    columns = [Column("observer", observers, needed=True, number=False)]
+    for value, condition in sorted(members.items(), key=lambda item: float(item[0])):
+        cells = [by_place.get((observer, condition)) for observer in observers]
+        texts = ["–" if c is None or not math.isfinite(c.value) else f"{c.value:.3f}" for c in cells]
+        columns.append(Column(value, texts))
+    title = f"{own[0].protocol} v{own[0].protocol_version} · {name}: {metric}"
+    left_out = print_columns(console, columns, title=title)
+    if left_out:
+        console.print(f"not shown for lack of width: {', '.join(left_out)}", style="dim")
+    console.print()
+
+
+# --------------------------------------------------------------------------------------------- below the tables
 
 
 def _about_intervals(rows: Sequence[Score]) -> list[str]:
@@ -175,9 +244,3 @@ def _undefined(rows: Sequence[Score]) -> list[str]:
 def _some(names: Sequence[str], most: int = 3) -> str:
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + rest
-
-
-def _partial_sets(rows: Sequence[Score]) -> list[str]:
-    """Return what is missing from the stimuli, once for each reason."""
-    parts = ((s.protocol, part.strip()) for s in rows for part in s.note.split(";"))
-    return [f"{protocol}: {part}" for protocol, part in dict.fromkeys(parts) if part.startswith(PARTIAL)]

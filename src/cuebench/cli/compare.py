@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,65 +12,170 @@ import typer
 from cuebench.cli._json import print_json
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from cuebench.protocols.headline import Column
     from cuebench.reports.comparison import Comparison
+    from cuebench.reports.paired import Pair, Paired
+
+MOST = 15
+"""Pairs of a protocol that are printed unless all are asked for."""
 
 
 def command(
     run: Annotated[list[Path], typer.Argument(help="Run folders.")],
-    families: Annotated[Path | None, typer.Option(help="Family file: what each training should do.")] = None,
-    protocol: Annotated[
-        list[str] | None,
-        typer.Option("--protocol", "-p", help="Compare these protocols; default: where larger means more shape."),
+    observer: Annotated[
+        list[str] | None, typer.Option("--observer", "-o", help="Compare these only; repeat. Default: all.")
     ] = None,
+    protocol: Annotated[
+        list[str] | None, typer.Option("--protocol", "-p", help="Headlines of these only; repeat. Default: all.")
+    ] = None,
+    families: Annotated[Path | None, typer.Option(help="Family file: what each training should do.")] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help=f"Print every pair, also where there are more than {MOST}.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all pairs: .csv, .md or .tex.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the p-values.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """Compare the headlines of protocols for the same observers."""
-    from cuebench.reports.comparison import compare_runs
+    """Compare observers on the same stimuli: who differs, by how much.
 
-    comparison = compare_runs(run, families, protocol)
+    For the headline of each protocol. Differences are paired; their intervals hold for other sources (shapes, textures,
+    classes), p comes from exchanging two observers within whole sources, corrected by Holm for all pairs of a protocol.
+    Observers that share a letter cannot be told apart.
+    """
+    from cuebench.reports.comparison import compare_runs, write_pairs
+
+    comparison = compare_runs(run, families, protocol, observer or (), seed=seed)
+    if out is not None:
+        write_pairs(comparison, out)
     if as_json:
-        print_json(
-            {
-                "measures": {c.protocol: f"{c.metric}@{c.condition}" for c in comparison.columns},
-                "models": comparison.rows(),
-                "intervals": comparison.intervals(),
-                "families": comparison.family_rows(),
-                "agreement": {pair: c._asdict() for pair, c in comparison.agreement().items()},
-                "omitted": comparison.omitted,
-            }
-        )
-    else:
-        _print(comparison)
+        print_json(_as_json(comparison))
+        return
+    _print(comparison, every=every)
+    if out is not None:
+        print(f"{len(comparison.pair_rows()):,} pairs in {out}")
 
 
-def _print(comparison: Comparison) -> None:
-    from rich.table import Table
+def _as_json(comparison: Comparison) -> dict[str, Any]:
+    return {
+        "measures": {c.protocol: f"{c.metric}@{c.condition}" for c in comparison.columns},
+        "models": comparison.rows(),
+        "intervals": comparison.intervals(),
+        "pairs": comparison.pair_rows(),
+        "groups": {name: dict(found.groups) for name, found in comparison.paired.items()},
+        "notes": {name: list(found.notes) for name, found in comparison.paired.items() if found.notes},
+        "families": comparison.family_rows(),
+        "agreement": {pair: c._asdict() for pair, c in comparison.agreement().items()},
+        "omitted": comparison.omitted,
+    }
 
+
+def _print(comparison: Comparison, *, every: bool) -> None:
     from cuebench.cli._console import plain_console
-    from cuebench.cli._tables import larger_means, value_with_interval
+    from cuebench.reports.paired import Paired
 
     console = plain_console()
-    table = Table("observer", *(f"{c.protocol}\n{c.metric}" for c in comparison.columns))
-    for observer in comparison.observers:
-        rows = [c.rows.get(observer) for c in comparison.columns]
-        table.add_row(observer, *("–" if row is None else value_with_interval(row) for row in rows))
-    console.print(table)
-    if comparison.tests:
-        title = "Each family against the baseline (one-sample t-test)"
-        families = Table("family", "expected", *comparison.tests, title=title, title_justify="left")
-        for row in comparison.family_rows():
-            cells = [_verdict(row[protocol], row["expected"]) for protocol in comparison.tests]
-            families.add_row(row["family"], row["expected"], *cells)
-        console.print(families)
-    for c in comparison.columns:
-        kinds = ", ".join(dict.fromkeys(s.ci_kind for s in c.rows.values() if s.ci_kind))
-        interval = f"; 95 % interval, the widest: {kinds}" if kinds else ""
-        console.print(f"{c.protocol}: {c.metric} in {c.condition}; {larger_means(c.protocol)}{interval}", style="dim")
+    for column in comparison.columns:
+        _print_protocol(console, column, comparison.paired.get(column.protocol, Paired()), every=every)
+    _print_families(console, comparison)
     for pair, tau in comparison.agreement().items():
         interval = f" [{tau.low:.2f}, {tau.high:.2f}]" if math.isfinite(tau.low) else " (too few for an interval)"
         console.print(f"Kendall's τ, {pair}: {tau.value:.2f}{interval}, {tau.n} observers", style="dim")
     for protocol, reason in comparison.omitted.items():
         console.print(f"not shown: {protocol}: {reason}", style="dim")
+
+
+def _print_protocol(console: Console, column: Column, found: Paired, *, every: bool) -> None:
+    """Print the observers of a protocol in order, with their tie groups, then the pairs."""
+    from cuebench.cli import _fit
+    from cuebench.cli._tables import larger_means, value_with_interval
+
+    rows = sorted(column.rows.values(), key=lambda row: -row.value)
+    kinds = list(dict.fromkeys(row.ci_kind for row in rows if row.ci_kind))
+    columns = [
+        _fit.Column("observer", [row.observer for row in rows], needed=True, number=False),
+        _fit.Column(column.metric.replace("_", "\n", 1), [value_with_interval(row) for row in rows], needed=True),
+        _fit.Column("n", [f"{row.n:,}" for row in rows], needed=True),
+    ]
+    if found.groups:
+        letters = [found.groups.get(row.observer, "") for row in rows]
+        columns.append(_fit.Column("tied", letters, needed=True, number=False))
+    _fit.print_columns(console, columns, title=f"{column.protocol} · {column.condition}")
+    interval = f"; [95 % interval]: {', '.join(kinds)}" if kinds else ""
+    console.print(f"{column.protocol}: {larger_means(column.protocol)}{interval}", style="dim")
+    if found.pairs:
+        _print_pairs(console, found.pairs, every=every)
+    for note in found.notes:
+        console.print(note, style="dim")
+    console.print()
+
+
+def _print_pairs(console: Console, pairs: Sequence[Pair], *, every: bool) -> None:
+    from cuebench.cli._fit import Column, fits, print_columns
+
+    apart = sum(pair.separable for pair in pairs)
+    kinds = list(dict.fromkeys(p.difference.interval.kind for p in pairs if p.difference.interval))
+    shown = pairs if every or len(pairs) <= MOST else ()
+    advice = [_advice(p) for p in shown]
+    console.print()
+    for between in (" − ", "\n− "):
+        columns = [
+            Column("pair", [f"{p.first}{between}{p.second}" for p in shown], needed=True, number=False),
+            Column("difference", [_difference(p) for p in shown], needed=True),
+            Column("p\n(Holm)", [_p(p.p_holm) for p in shown], needed=True),
+            Column("to tell\nthem apart", advice, needed=True),
+            Column("n", [f"{p.difference.n:,}" for p in shown]),
+            Column("p\n(alone)", [_p(p.difference.p) for p in shown]),
+        ]
+        if fits(console, [c for c in columns if c.needed]):
+            break
+    if shown:
+        print_columns(console, columns)
+    text = f"{apart} of {len(pairs)} pairs differ (p ≤ .05 after Holm's correction)"
+    more = "" if shown else "; --all prints them, --out pairs.csv writes them"
+    console.print(f"{text}{more}; paired [95 % interval]: {', '.join(kinds)}", style="dim")
+    if len(shown) == 1 and not shown[0].separable:
+        console.print(f"{shown[0].first} and {shown[0].second} are {shown[0].verdict}")
+    elif any("×" in cell for cell in advice):
+        text = (
+            "5×: so many times the sources (shapes, textures, classes) and images; images of the same would hardly help"
+        )
+        console.print(text, style="dim")
+
+
+def _advice(pair: Pair) -> str:
+    """Say in a few characters what it would take to tell a pair apart."""
+    if pair.separable:
+        return "different"
+    if pair.difference.note:
+        return pair.difference.note
+    images, times = pair.advice
+    return f"+{images:,} images" if images else f"{times:g}×" if times else "too alike"
+
+
+def _difference(pair: Pair) -> str:
+    d, interval = pair.difference, pair.difference.interval
+    if not math.isfinite(d.value):
+        return "–"
+    return f"{d.value:+.3f}" + (f" [{interval.low:+.2f}, {interval.high:+.2f}]" if interval else "")
+
+
+def _p(p: float) -> str:
+    return "–" if math.isnan(p) else f"{p:.4f}" if p < 0.1 else f"{p:.2f}"
+
+
+def _print_families(console: Console, comparison: Comparison) -> None:
+    from rich.table import Table
+
+    if not comparison.tests:
+        return
+    title = "Each family against the baseline (one-sample t-test)"
+    families = Table("family", "expected", *comparison.tests, title=title, title_justify="left")
+    for row in comparison.family_rows():
+        cells = [_verdict(row[protocol], row["expected"]) for protocol in comparison.tests]
+        families.add_row(row["family"], row["expected"], *cells)
+    console.print(families)
 
 
 def _verdict(cell: dict[str, Any], expected: str) -> str:

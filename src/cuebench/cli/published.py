@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cuebench.cli._json import print_json
 
+if TYPE_CHECKING:
+    from cuebench.published.agree import Agreement
+
+PUBLISHED, OWN = "published", "own runs"
+"""Where an agreement comes from, as ``published.agree`` names it."""
 Paper = Annotated[str, typer.Option("--paper", help="Only this paper.")]
 Table = Annotated[str, typer.Option("--table", help="Only this table.")]
 Model = Annotated[str, typer.Option("--model", help="Part of a model's or weights' name.")]
@@ -111,19 +116,56 @@ def place(
 
 def agree(
     runs: Annotated[list[Path] | None, typer.Argument(help="Run folders: compare their headlines too.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Draw the correlations: an SVG file.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Draw the correlations: .pdf, .png, .svg, .html …")] = None,
     as_json: Json = False,
 ) -> None:
     """Correlate the protocols over the same models."""
     from cuebench.published.agree import agree as correlate_protocols
-    from cuebench.published.agree import figure
+    from cuebench.registry import figures
 
     agreements = correlate_protocols(runs or [])
     if out is not None:
-        figure(agreements, out)
-    _show([a.row() for a in agreements], as_json=as_json)
-    if out is not None and not as_json:
+        figures.get("published_agreement")(agreements).save(out)
+    if as_json:
+        print_json([a.row() for a in agreements])
+        return
+    _print_agreements(agreements)
+    if out is not None:
         print(f"figure: {out}")
+
+
+def _print_agreements(agreements: Sequence[Agreement]) -> None:
+    """Print a table for each paper, strongest correlation first, then the pairs without one and why."""
+    from cuebench.cli._console import plain_console
+    from cuebench.cli._fit import Column, print_columns
+
+    console = plain_console()
+    tables: dict[str, list[Agreement]] = {}
+    for a in agreements:
+        if a.spearman == a.spearman:
+            paper = a.first.partition("/")[0] if a.source == PUBLISHED else a.source
+            tables.setdefault(paper, []).append(a)
+    for name, rows in tables.items():
+        rows.sort(key=lambda a: -abs(a.spearman))
+        names = [[_without(name, text) for text in (a.first, a.second)] for a in rows]
+        columns = [
+            Column("first", [first for first, _ in names], needed=True, number=False),
+            Column("second", [second for _, second in names], needed=True, number=False),
+            Column("Spearman", [f"{a.spearman:+.2f} [{a.low:+.2f}, {a.high:+.2f}]" for a in rows], needed=True),
+            Column("models", [str(a.n) for a in rows], needed=True),
+            Column("Kendall", [f"{a.kendall:+.2f}" for a in rows]),
+        ]
+        print_columns(console, columns, title=name if name == OWN else f"{name}, {PUBLISHED}")
+        for note in dict.fromkeys(a.note for a in rows if a.note):
+            console.print(note, style="dim")
+        console.print()
+    for a in agreements:
+        if a.spearman != a.spearman:
+            console.print(f"no correlation: {a.first} and {a.second}: {a.note}", style="dim")
+
+
+def _without(paper: str, name: str) -> str:
+    return name.removeprefix(f"{paper}/")
 
 
 def _show(rows: Sequence[dict[str, Any]], *, as_json: bool) -> None:

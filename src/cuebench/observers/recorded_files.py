@@ -73,6 +73,7 @@ class Recording:
     digest: str
     people: bool = False
     in_words: bool = False
+    sessions: Strings | None = None
 
     def __len__(self) -> int:
         return len(self.names)
@@ -160,6 +161,7 @@ def read_recording(file: Path, labels: LabelSpace | None, values: str = "", *, w
         digest=hashlib.sha256(data).hexdigest(),
         people="rt" not in columns and subject in PEOPLE,
         in_words=decision == WORDS,
+        sessions=_sessions(file, table) if "session" in columns else None,
     )
 
 
@@ -384,6 +386,11 @@ def _named(file: Path, table: pa.Table, column: str) -> Strings:
     if empty:
         raise UserError(f"{where(file, empty[0])}: column {column} is empty", "every row needs one")
     return _strings(file, column, values)
+
+
+def _sessions(file: Path, table: pa.Table) -> Strings:
+    """Return the session of each trial as text; it may be empty."""
+    return _strings(file, "session", [str("" if v is None else v).strip() for v in table["session"].to_pylist()])
 
 
 def _strings(file: Path, column: str, values: list[str]) -> Strings:

@@ -13,6 +13,7 @@ from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelSpace
 from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option
+from cuebench.protocols.trials import Contributions, TrialTable, plain_rows
 from cuebench.responses.table import Reduce, Responses
 from cuebench.types import Capability, Citation, Estimate, Failure, Headline, Interval, Reference, Score, StimulusSet
 
@@ -207,6 +208,12 @@ class Protocol:
         Randomly initialised networks of the same architecture are measured beside each model (option ``baselines``).
     layers : bool
         Further layers of a network can be measured (option ``layers``).
+    trials : TrialTable
+        How single answers become rows of ``cuebench trials``; default: the first answer, and whether it is the label.
+    contributions : callable, optional
+        ``contributions(responses of one observer, Asked) -> Sums``: the headline as a function of sums over images, for
+        paired comparisons; None where these answers are not those of the condition asked for. The responses are those
+        that ``ByObserver.measure`` sees.
     """
 
     name: str
@@ -231,6 +238,8 @@ class Protocol:
     standalone: Callable[[], StimulusSet] | None = None
     baselines: bool = False
     layers: bool = False
+    trials: TrialTable = field(default_factory=lambda: TrialTable(plain_rows))
+    contributions: Contributions | None = None
 
     def configured(self, values: Mapping[str, Any]) -> Protocol:
         """Return the protocol as its options, parsed, ask for it."""

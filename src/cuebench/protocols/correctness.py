@@ -7,10 +7,10 @@ stored is the position of the answered class, which is all that an accuracy need
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,11 +20,14 @@ from cuebench.labels import LabelSpace, coverage_problems, label_map
 from cuebench.labels.decisions import named, partial_space
 from cuebench.metrics.accuracy import terms as accuracy_terms
 from cuebench.metrics.cue_decomposition import quality
+from cuebench.metrics.mean_iou import mean_iou_of_areas
 from cuebench.protocols import imagenet_accuracy
 from cuebench.protocols.base import Result, ScoreOptions
+from cuebench.protocols.trials import TrialRows, class_names, cue_outcomes
 from cuebench.responses.table import Reduce, Responses
+from cuebench.statistics.clustered import Sums
 from cuebench.statistics.resampled import estimates_of_sums
-from cuebench.types import Estimate, Stimulus, StimulusSet
+from cuebench.types import REMOVED, Estimate, Stimulus, StimulusSet
 
 ANSWER = "answer"
 """Column of the stored position of the answered class."""
@@ -139,6 +142,59 @@ def correct_answers(responses: Responses) -> Bools:
     """Return for each row whether the answer is the class of the image."""
     answers, truth = answers_and_truth(responses, "label")
     return np.asarray(answers == truth)
+
+
+def trial_rows(responses: Responses, options: ScoreOptions) -> list[TrialRows]:
+    """Return the answered class of each picture, whether it is right, and which cue it names where there are two."""
+    answers, label, shape, texture = answers_and_truth(responses, "label", "shape", "texture")
+    columns: dict[str, Any] = {"decision": answers, "correct": answers == label}
+    unknown: Any = ""
+    if answers.dtype.kind not in "OU":
+        targets = responses.stimuli.targets
+        labels = label_map(targets).names if targets else responses.labels.names if responses.labels else ()
+        columns["decision"], unknown = class_names(answers, labels), -1
+    cues = [responses.truth(cue) for cue in ("shape", "texture")]
+    both = np.all([(cue != "") & (cue != REMOVED) for cue in cues], axis=0)
+    if both.any():
+        columns["outcome"] = np.where(both, cue_outcomes(answers, shape, texture, unknown), "")
+    return [TrialRows(responses.truth("condition"), np.arange(len(responses)), columns)]
+
+
+def quality_sums(
+    pictures: Table, conditions: Sequence[str], statistic: Callable[[Sequence[Array]], Any], of_areas: bool = False
+) -> Sums:
+    """Return a number as a function of sums over images, from the quality in each of some conditions.
+
+    Parameters
+    ----------
+    pictures : Table
+        Correct answers of each image in each condition, or the areas of its classes.
+    conditions : sequence of str
+        Those that the number is made of.
+    statistic : callable
+        ``statistic(qualities)``: the number from the quality in each condition, element by element.
+    of_areas : bool
+        The quality is the mean IoU.
+    """
+    columns = [pictures.conditions.index(c) for c in conditions]
+    values = pictures.values[:, columns].astype(np.float64)
+    if of_areas:
+        shape = values.shape[1:]
+
+        def qualities(sums: Array) -> list[Array]:
+            by_condition = sums.reshape(-1, *shape)
+            return [mean_iou_of_areas(by_condition[:, i]) for i in range(shape[0])]
+    else:
+        number = len(columns)
+        values = np.column_stack([values, pictures.shown[:, columns]])
+
+        def qualities(sums: Array) -> list[Array]:
+            return [quality(sums[:, i], sums[:, number + i]) for i in range(number)]
+
+    images = np.array(pictures.images)
+    answered = pictures.shown[:, columns].any(axis=1)
+    flat = values.reshape(len(values), -1)
+    return Sums(images[answered], flat[answered], lambda sums: statistic(qualities(sums)))
 
 
 def table(responses: Responses, values: Array, conditions: Sequence[str]) -> Table:

@@ -34,7 +34,9 @@ from cuebench.observers.recorded_files import stimulus_key
 from cuebench.options import Option
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
 from cuebench.protocols.refined_bias import faithful, faithful_of_fixed_size
+from cuebench.protocols.trials import Asked, TrialRows, TrialTable, class_names, cue_outcomes
 from cuebench.responses.table import Reduce, Responses
+from cuebench.statistics.clustered import Sums
 from cuebench.statistics.estimates import mean_of_subjects, missing, ratio_estimates
 from cuebench.statistics.intervals import KINDS, Clusters
 from cuebench.stimuli.readers import cue_conflict as folder_reader
@@ -233,6 +235,35 @@ def _excluded(trials: Trials, outcome: Outcomes, rows: Bools, shown: Bools, metr
         "unreadable": unreadable * trials.per_stimulus,
         "unanswered": total - int(rows.sum()) - unreadable * trials.per_stimulus,
     }
+
+
+def trial_rows(responses: Responses, options: ScoreOptions) -> list[TrialRows]:
+    """Return the decision of each answer in every label space that it allows; correct: the shape was answered."""
+    trials = _trials(responses.condensed(condense(responses.stimuli, responses.labels)))
+    rows = []
+    for condition, codes in trials.codes.items():
+        columns = {
+            "decision": class_names(codes, trials.names),
+            "outcome": cue_outcomes(codes, trials.shape, trials.texture),
+            "correct": codes == trials.shape,
+        }
+        rows.append(TrialRows(condition, np.arange(len(codes)), columns))
+    return rows
+
+
+def contributions(responses: Responses, asked: Asked) -> Sums | None:
+    """Return the shape bias as a ratio of sums over conflict images."""
+    trials = _trials(responses)
+    if asked.condition not in trials.codes:
+        return None
+    outcome = trials.outcomes(asked.condition)
+    conflict = Outcomes(*(part[outcome.conflict] for part in outcome))
+    assert shape_bias.terms is not None
+    sources: dict[IntervalKind, Array] = {
+        "shape_sources": responses.truth("shape_source")[outcome.conflict],
+        "texture_sources": responses.truth("texture_source")[outcome.conflict],
+    }
+    return Sums.of_ratio(shape_bias.terms(conflict), responses.truth("id")[outcome.conflict], sources)
 
 
 # ---------------------------------------------------------------------------------------------------- scores
@@ -437,6 +468,8 @@ PROTOCOL = Protocol(
     options=OPTIONS,
     configure=configure,
     score=score,
+    trials=TrialTable(trial_rows),
+    contributions=contributions,
     check=check,
     targets=label_map(TARGETS).names,
     metrics=(*(m.name for m in RATIOS), "error_consistency"),
@@ -444,6 +477,7 @@ PROTOCOL = Protocol(
         metric="shape_bias",
         conditions=("16-way", "*-way"),
         direction="shape",
+        beside=("decided_fraction",),
         human=0.95869,
         human_source="ten people of Geirhos et al. 2019, pooled",
         plane=(Axis("shape_accuracy", ("16-way", "*-way")), Axis("texture_accuracy", ("16-way", "*-way"))),

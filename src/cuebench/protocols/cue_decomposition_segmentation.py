@@ -16,7 +16,7 @@ from cuebench.metrics.cue_decomposition import METRICS
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols import masks
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View
-from cuebench.protocols.correctness import Qualities, table
+from cuebench.protocols.correctness import Qualities, Table, table
 from cuebench.protocols.cue_decomposition import CITATION
 from cuebench.protocols.cue_decomposition.scores import (
     HEADLINE,
@@ -26,7 +26,10 @@ from cuebench.protocols.cue_decomposition.scores import (
     correlations,
     needed,
 )
+from cuebench.protocols.cue_decomposition.scores import contributions as sums_of
+from cuebench.protocols.trials import Asked, TrialTable
 from cuebench.responses.table import Responses
+from cuebench.statistics.clustered import Sums
 from cuebench.stimuli.decomposition.folder import SEGMENTATION, read_set
 from cuebench.types import Reference, StimulusSet
 
@@ -48,7 +51,7 @@ class Measured(NamedTuple):
 
 def measure(responses: Responses, options: ScoreOptions) -> Measured:
     """Measure the mIoU of one observer in every condition, and the IoU of every class."""
-    areas = table(responses, masks.areas(responses), list(dict.fromkeys(s.condition for s in responses.stimuli)))
+    areas = _areas(responses)
     ious = masks.mean_ious(areas, options)
     observer = Qualities(responses, needed(ious), f"mIoU on {len(areas.images):,} images")
     classes = Result()
@@ -58,6 +61,15 @@ def measure(responses: Responses, options: ScoreOptions) -> Measured:
             absent = "" if iou.value == iou.value else "the class occurs in neither truth nor answers"
             observer.add(classes, f"{condition}/{name}", "mean_iou", iou, {condition}, "IoU of one class", absent)
     return Measured(observer, classes)
+
+
+def _areas(responses: Responses) -> Table:
+    return table(responses, masks.areas(responses), list(dict.fromkeys(s.condition for s in responses.stimuli)))
+
+
+def contributions(responses: Responses, asked: Asked) -> Sums | None:
+    """Return S_cd as a function of sums over images."""
+    return sums_of(_areas(responses), asked, of_areas=True)
 
 
 def together(everyone: Sequence[Measured], options: ScoreOptions) -> Result:
@@ -87,6 +99,8 @@ PROTOCOL = Protocol(
     read=read,
     views=(View("native", Preprocess.whole_image),),
     score=score,
+    trials=TrialTable(masks.trial_rows, value="mean IoU of the image"),
+    contributions=contributions,
     check=masks.check,
     reduce=masks.reduce,
     options=OPTIONS,

@@ -16,7 +16,9 @@ from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
 from cuebench.metrics.accuracy import rank, terms
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.protocols.trials import Asked, TrialRows, TrialTable, top_answers
 from cuebench.responses.table import Reduce, Responses
+from cuebench.statistics.clustered import Sums
 from cuebench.statistics.estimates import ratio_estimates
 from cuebench.statistics.intervals import Clusters
 from cuebench.stimuli.readers import image_folder
@@ -70,6 +72,19 @@ def measure(answers: Responses, options: ScoreOptions) -> Result:
     return result
 
 
+def trial_rows(responses: Responses, options: ScoreOptions) -> list[TrialRows]:
+    """Return the first answer to each photograph, and the rank of the right class."""
+    ranks = responses.condensed(condense(responses.stimuli, responses.labels)).columns["rank"]
+    columns = {"decision": top_answers(responses), "correct": ranks <= 1, "rank": ranks}
+    return [TrialRows("top1", np.arange(len(responses)), columns)]
+
+
+def contributions(answers: Responses, asked: Asked) -> Sums | None:
+    """Return the accuracy as a ratio of sums over photographs."""
+    within = {f"top{k}": k for k in TOP}.get(asked.condition)
+    return None if within is None else Sums.of_ratio(terms(answers.columns["rank"] <= within), answers.truth("id"))
+
+
 score = ByObserver(measure, joined, condense)
 
 
@@ -83,6 +98,8 @@ PROTOCOL = Protocol(
     read=read,
     views=(View("weights", lambda preprocess: preprocess),),
     score=score,
+    trials=TrialTable(trial_rows),
+    contributions=contributions,
     check=check,
     metrics=("accuracy",),
     headline=Headline("accuracy", ("top1",), direction="correct"),

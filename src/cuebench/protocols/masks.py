@@ -19,6 +19,7 @@ from cuebench.labels import LabelSpace, label_map
 from cuebench.metrics.mean_iou import ConfusionMatrix, iou_of_areas, mean_iou_of_areas
 from cuebench.protocols.base import ScoreOptions
 from cuebench.protocols.correctness import Table
+from cuebench.protocols.trials import TrialRows
 from cuebench.responses.table import Reduce, Responses
 from cuebench.statistics.resampled import estimates_of_sums
 from cuebench.stimuli.cue_files import read_labels
@@ -85,6 +86,12 @@ def areas(responses: Responses) -> Array:
     counts = responses.columns["confusion"].reshape(-1, classes, classes + 1).astype(np.int64)
     parts = [np.diagonal(counts, axis1=1, axis2=2), counts.sum(axis=2), counts[:, :, :-1].sum(axis=1)]
     return np.stack(parts, axis=1)
+
+
+def trial_rows(responses: Responses, options: ScoreOptions) -> list[TrialRows]:
+    """Return the mean IoU of each picture, over the classes that occur in it."""
+    ious = mean_iou_of_areas(areas(responses))
+    return [TrialRows(responses.truth("condition"), np.arange(len(responses)), {"value": ious})]
 
 
 def _confusion(owner: Array, answer: Array, root: Path, stimulus: Stimulus, classes: int) -> ConfusionMatrix:

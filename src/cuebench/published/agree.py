@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from cuebench.errors import UserError, printable
-from cuebench.files import write_atomic
 from cuebench.protocols.headline import headline_column, measured
 from cuebench.published.measures import Measure, measures, shared
 from cuebench.runs.record import RunRecord
@@ -113,65 +110,3 @@ def _own_headlines(runs: Sequence[Path]) -> list[Measure]:
         for c in columns
         if c is not None
     ]
-
-
-# ------------------------------------------------------------------------------------------------- the figure
-
-_SUBTITLE = "Rank correlation (Spearman) over the models that both measured, 95 % interval"
-_ROW, _LEFT, _WIDTH, _RIGHT, _TOP = 22, 360, 460, 60, 46
-
-
-def figure(agreements: Sequence[Agreement], path: str | Path) -> Path:
-    """Draw the correlations with their intervals, strongest first, as an SVG file of its own."""
-    target = Path(path).expanduser()
-    if target.suffix != ".svg":
-        raise UserError(f"cannot draw to {target}", "name a file that ends in .svg")
-    shown = sorted((a for a in agreements if a.spearman == a.spearman), key=lambda a: -a.spearman)
-    if not shown:
-        raise UserError("no pair of protocols shares enough models to draw")
-    write_atomic(target, svg(shown).encode())
-    return target
-
-
-def svg(shown: Sequence[Agreement]) -> str:
-    """Return the figure's text: one line for each pair, a point with its 95 % interval on a scale from −1 to 1."""
-    height = _TOP + _ROW * len(shown) + 34
-    width = _LEFT + _WIDTH + _RIGHT
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
-        f'font-size="12" fill="#222"><rect width="{width}" height="{height}" fill="white"/>',
-        f'<text x="8" y="20" font-size="15" font-weight="bold">Do the protocols agree?</text>'
-        f'<text x="8" y="37" fill="#666">{_SUBTITLE}</text>'
-        f'<text x="{width - 8}" y="37" text-anchor="end" fill="#666">models</text>',
-        *(_tick(v, height) for v in (-1.0, -0.5, 0.0, 0.5, 1.0)),
-        *(_line(a, _TOP + _ROW * i + _ROW / 2, width) for i, a in enumerate(shown)),
-        "</svg>",
-    ]
-    return "\n".join(parts) + "\n"
-
-
-def _x(value: float) -> float:
-    return _LEFT + (value + 1) / 2 * _WIDTH
-
-
-def _tick(value: float, height: int) -> str:
-    colour = "#999" if value == 0 else "#e4e4e4"
-    bottom = height - 30
-    return (
-        f'<line x1="{_x(value):.1f}" x2="{_x(value):.1f}" y1="{_TOP}" y2="{bottom}" stroke="{colour}"/>'
-        f'<text x="{_x(value):.1f}" y="{bottom + 18}" text-anchor="middle" fill="#666">{value:g}</text>'
-    )
-
-
-def _line(agreement: Agreement, y: float, width: int) -> str:
-    colour = "#1f5fa8" if agreement.source == PUBLISHED else "#c2571a"
-    (a, _, first), (b, _, second) = agreement.first.partition("/"), agreement.second.partition("/")
-    name = html.escape(printable(f"{a}: {first} · {second}" if a == b else f"{agreement.first} · {agreement.second}"))
-    low, high, centre = _x(agreement.low), _x(agreement.high), _x(agreement.spearman)
-    return (
-        f'<text x="{_LEFT - 12}" y="{y + 4:.1f}" text-anchor="end">{name}</text>'
-        f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{y:.1f}" y2="{y:.1f}" stroke="{colour}" '
-        f'stroke-width="2.5" stroke-linecap="round" opacity="0.55"/>'
-        f'<circle cx="{centre:.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"/>'
-        f'<text x="{width - 8}" y="{y + 4:.1f}" text-anchor="end" fill="#666">{agreement.n}</text>'
-    )

@@ -1,19 +1,25 @@
-"""Protocols side by side for the same observers: the headline of each, and what each says about training families."""
+"""Observers and protocols side by side: headlines, paired differences, rank correlations, training families."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from cuebench import registry
 from cuebench.analyses.families import Families, FamilyTest, family_tests, read_families
-from cuebench.errors import UserError
+from cuebench.errors import UserError, did_you_mean
+from cuebench.files import write_atomic
 from cuebench.observers.baselines import RANDOM
 from cuebench.protocols.headline import Column, headline_column, headline_of
+from cuebench.reports.paired import Paired, answers_of, compare_pairs
+from cuebench.runs.answers import StoredAnswers
 from cuebench.runs.results import read_scores
+from cuebench.runs.table_text import latex_table, markdown_table
 from cuebench.statistics.correlations import Correlation, correlate
 from cuebench.types import Score
 
@@ -25,7 +31,7 @@ FEWEST = 3
 
 @dataclass(frozen=True)
 class Comparison:
-    """The table: observers × protocols, and families × protocols where families were given.
+    """The headlines of observers in protocols, the pairs that differ, and families where they were given.
 
     Parameters
     ----------
@@ -37,12 +43,15 @@ class Comparison:
         Protocol → what it says about each family.
     omitted : mapping of str to str
         Protocol with scores that are not shown → why.
+    paired : mapping of str to Paired
+        Protocol → every pair of observers on the same stimuli, and tie groups.
     """
 
     columns: tuple[Column, ...]
     observers: tuple[str, ...]
     tests: Mapping[str, Sequence[FamilyTest]] = field(default_factory=dict)
     omitted: Mapping[str, str] = field(default_factory=dict)
+    paired: Mapping[str, Paired] = field(default_factory=dict)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each observer; None where a protocol has no number for it."""
@@ -57,6 +66,13 @@ class Comparison:
             c.protocol: {o: {"low": s.ci_low, "high": s.ci_high, "kind": s.ci_kind} for o, s in c.rows.items()}
             for c in self.columns
         }
+
+    def pair_rows(self) -> list[dict[str, Any]]:
+        """Return a row for each pair of observers in each protocol."""
+        measures = {
+            c.protocol: {"protocol": c.protocol, "metric": c.metric, "condition": c.condition} for c in self.columns
+        }
+        return [{**measures[name], **pair.row()} for name, found in self.paired.items() for pair in found.pairs]
 
     def family_rows(self) -> list[dict[str, Any]]:
         """Return a row for each family: what is expected, and what each protocol says, with its p-value."""
@@ -84,7 +100,10 @@ class Comparison:
 
 
 def compare(
-    scores: Iterable[Score], families: Families | None = None, protocols: Sequence[str] | None = None
+    scores: Iterable[Score],
+    families: Families | None = None,
+    protocols: Sequence[str] | None = None,
+    observers: Sequence[str] = (),
 ) -> Comparison:
     """Put the headlines of several protocols side by side.
 
@@ -95,14 +114,21 @@ def compare(
     families : Families, optional
         Adds what each protocol says about each family, where it has a value for the baseline.
     protocols : sequence of str, optional
-        Whose headlines to show. Default: every protocol in which a larger value means more shape.
+        Whose headlines to show; default: all that there are, those in which a larger value means more shape first.
+    observers : sequence of str
+        Whom to compare; default: everyone but untrained networks.
     """
-    rows = [s for s in scores if RANDOM not in s.observer]  # untrained networks are not compared
-    present = sorted({s.protocol for s in rows if s.protocol})
-    omitted = {} if protocols else _omitted(present)
-    columns = []
-    for name in protocols or [p for p in present if p not in omitted]:
-        column = headline_column(rows, name if name in present else registry.protocols.resolve(name))
+    rows = [s for s in scores if s.observer in observers or (not observers and RANDOM not in s.observer)]
+    present = sorted({s.protocol for s in rows if s.protocol}, key=_order)
+    columns, omitted = [], {}
+    for name in protocols or present:
+        try:
+            column = headline_column(rows, name if name in present else registry.protocols.resolve(name))
+        except UserError as error:
+            if protocols:
+                raise
+            omitted[name] = error.message
+            continue
         if column is not None:
             columns.append(column)
         elif protocols:
@@ -110,33 +136,141 @@ def compare(
         else:
             omitted[name] = "no observer has its headline"
     if not columns:
-        wanted = [name for name, p in registry.protocols.usable() if p.headline.direction == "shape"]
-        hint = f"run at least one of: {', '.join(wanted)}; or name protocols with --protocol"
-        raise UserError("there is no headline to compare", hint)
-    observers = tuple(dict.fromkeys(o for c in columns for o in c.rows))
-    return Comparison(tuple(columns), observers, _tests(columns, families), omitted)
+        raise UserError("there is no headline to compare", "run at least one protocol: cuebench list protocols")
+    shown = tuple(dict.fromkeys(o for c in columns for o in c.rows))
+    return Comparison(tuple(columns), shown, _tests(columns, families), omitted)
 
 
 def compare_runs(
-    runs: Sequence[str | Path], families: str | Path | None = None, protocols: Sequence[str] | None = None
+    runs: Sequence[str | Path],
+    families: str | Path | None = None,
+    protocols: Sequence[str] | None = None,
+    observers: Sequence[str] = (),
+    *,
+    seed: int = 0,
 ) -> Comparison:
-    """Compare the scores of several run folders; see `compare`."""
-    rows = [s for run in runs for s in read_scores(Path(run).expanduser())]
-    return compare(rows, read_families(families) if families else None, protocols)
+    """Compare the observers of several run folders with each other, on the same stimuli.
+
+    An observer that several runs measured with the same protocol appears once for each, as ``NAME (RUN)``.
+
+    Parameters
+    ----------
+    runs : sequence of path
+        Run folders.
+    families, protocols, observers
+        As in `compare`; observers are named as their runs name them.
+    seed : int
+        Of the p-values.
+    """
+    folders = list(dict.fromkeys(str(Path(run).expanduser()) for run in runs))
+    rows, origin = _named_apart({folder: read_scores(Path(folder)) for folder in folders})
+    answers = answers_of(folders)
+    single = set() if observers else _single_people(answers, origin)
+    rows = [s for s in rows if (s.protocol, s.observer) not in single]
+    chosen = _chosen(observers, origin)
+    comparison = compare(rows, read_families(families) if families else None, protocols, chosen)
+    paired = {}
+    for c in comparison.columns:
+        found = compare_pairs(answers, c, {o: origin[c.protocol, o] for o in c.rows}, seed=seed)
+        left_out = sorted(observer for protocol, observer in single if protocol == c.protocol)
+        if left_out:
+            note = f"left out: {len(left_out)} single people, who are pooled as one observer; -o NAME compares them"
+            found = replace(found, notes=(*found.notes, note))
+        paired[c.protocol] = found
+    return replace(comparison, paired=paired)
 
 
-def _omitted(present: Sequence[str]) -> dict[str, str]:
-    """Return the protocols that are not shown unless they are asked for, and why."""
-    omitted = {}
-    for name in present:
-        try:
-            direction = headline_of(name).direction
-        except UserError as error:
-            omitted[name] = error.message
-            continue
-        if direction != "shape":
-            omitted[name] = f"a larger value means {LARGER[direction]}; -p {name} shows it"
-    return omitted
+COLUMNS = ("protocol", "first", "second", "difference", "low", "high", "p", "p_holm", "n", "verdict")
+"""Columns of the pairs in Markdown and LaTeX; a CSV has all of them."""
+_WORDS = ("protocol", "first", "second", "verdict")
+
+
+def write_pairs(comparison: Comparison, path: str | Path) -> Path:
+    """Write all pairs to a CSV, Markdown or LaTeX file.
+
+    Raises
+    ------
+    UserError
+        For another ending, and where there is no pair.
+    """
+    target = Path(path).expanduser()
+    if target.suffix not in (".csv", ".md", ".tex"):
+        raise UserError(f"the format of {target} is not known", "end it in .csv, .md or .tex")
+    rows = comparison.pair_rows()
+    if not rows:
+        reasons = [note for found in comparison.paired.values() for note in found.notes]
+        raise UserError("there is no pair to write", "; ".join(reasons[:3]))
+    if target.suffix == ".csv":
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(dict.fromkeys(k for row in rows for k in row)), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({k: "" if v is None else v for k, v in row.items()} for row in rows)
+        write_atomic(target, text.getvalue().encode())
+        return target
+    make = markdown_table if target.suffix == ".md" else latex_table
+    cells = [[_cell(row[c]) for c in COLUMNS] for row in rows]
+    lines = make("", COLUMNS, cells, [c for c in COLUMNS if c not in _WORDS])
+    write_atomic(target, ("\n".join(lines) + "\n").encode())
+    return target
+
+
+def _cell(value: Any) -> str:
+    return "–" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+Origin = dict[tuple[str, str], tuple[str, str]]
+"""Protocol and observer, as they are shown → run folder, and the observer's name there."""
+
+
+def _named_apart(runs: Mapping[str, Sequence[Score]]) -> tuple[list[Score], Origin]:
+    """Join the rows of several runs; observers that occur twice in a protocol are named with their run."""
+    seen: dict[tuple[str, str], list[str]] = {}
+    for folder, scores in runs.items():
+        for s in scores:
+            where = seen.setdefault((s.protocol, s.observer), [])
+            if folder not in where:
+                where.append(folder)
+    rows: list[Score] = []
+    origin: Origin = {}
+    for folder, scores in runs.items():
+        for s in scores:
+            twice = len(seen[s.protocol, s.observer]) > 1
+            name = f"{s.observer} ({Path(folder).name})" if twice else s.observer
+            origin[s.protocol, name] = (folder, s.observer)
+            rows.append(replace(s, observer=name) if twice else s)
+    return rows, origin
+
+
+def _single_people(answers: Mapping[str, StoredAnswers | None], origin: Origin) -> set[tuple[str, str]]:
+    """Return (protocol, observer) of single people whose answers are also pooled."""
+    kinds = {
+        (folder, job.protocol, job.observer): job.kind
+        for folder, stored in answers.items()
+        if stored is not None
+        for job in stored.record.jobs
+    }
+    of = {(p, o): kinds.get((folder, p, own), "") for (p, o), (folder, own) in origin.items()}
+    pooled = {p for (p, _), kind in of.items() if kind == "people"}
+    return {(p, o) for (p, o), kind in of.items() if kind == "person" and p in pooled}
+
+
+def _chosen(wanted: Sequence[str], origin: Origin) -> list[str]:
+    """Return the observers that are meant, as they are shown."""
+    chosen = []
+    for name in wanted:
+        meant = [shown for (_, shown), (_, own) in origin.items() if name in (shown, own)]
+        if not meant:
+            raise did_you_mean("observer", name, {shown for _, shown in origin})
+        chosen += meant
+    return list(dict.fromkeys(chosen))
+
+
+def _order(protocol: str) -> tuple[bool, str]:
+    """Protocols in which a larger value means more shape come first."""
+    try:
+        return headline_of(protocol).direction != "shape", protocol
+    except UserError:
+        return True, protocol
 
 
 def _tests(columns: Sequence[Column], families: Families | None) -> dict[str, list[FamilyTest]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
@@ -56,6 +57,7 @@ def correlate_columns(
     *,
     method: Method = "spearman",
     kinds: Sequence[str] = ("model",),
+    headlines: bool = False,
     seed: int = 0,
     resamples: int = 10_000,
 ) -> list[Pair]:
@@ -72,6 +74,8 @@ def correlate_columns(
         ``spearman``, ``pearson`` or ``kendall``.
     kinds : sequence of str
         As in ``score_columns``.
+    headlines : bool
+        Where no column is named, correlate the headlines of the protocols, not all columns.
     seed, resamples : int
         Of the bootstrap over observers.
 
@@ -83,7 +87,8 @@ def correlate_columns(
     """
     columns = score_columns(runs, kinds)
     names = [[_column(wanted, columns)] if wanted else list(columns) for wanted in (x, y)]
-    candidates = combinations(columns, 2) if not (x or y) else ((a, b) for a in names[0] for b in names[1] if a != b)
+    usual = _headlines(columns) if headlines else columns
+    candidates = combinations(usual, 2) if not (x or y) else ((a, b) for a in names[0] for b in names[1] if a != b)
     pairs = []
     for a, b in candidates:
         shared = [o for o in columns[a] if o in columns[b]]
@@ -92,11 +97,22 @@ def correlate_columns(
             result = correlate(values[0], values[1], method, seed=seed, resamples=resamples)
             pairs.append(Pair(a, b, result, tuple(shared)))
     if not pairs:
+        what = "headlines" if headlines and not (x or y) else "columns"
         raise UserError(
-            f"no two columns have {FEWEST} observers in common ({len(columns)} columns)",
-            "run more models, name several run folders, or count other kinds of observers too with --kind",
+            f"no two {what} have {FEWEST} observers in common",
+            "run more models, name several run folders, or count other kinds of observers too with --kind"
+            + ("; --all correlates all columns" if what == "headlines" else ""),
         )
     return pairs
+
+
+def _headlines(columns: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """Return the columns that are headlines, one for each protocol that has one."""
+    found = []
+    for protocol in dict.fromkeys(name.partition(":")[0] for name in columns):
+        with suppress(UserError):
+            found.append(_column(protocol, columns))
+    return found
 
 
 def _column(wanted: str, columns: Mapping[str, Mapping[str, float]]) -> str:

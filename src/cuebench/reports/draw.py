@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError
 from cuebench.registry import figures
-from cuebench.reports.drawing import Drawing
 from cuebench.reports.figures.base import Figure
+from cuebench.reports.picture import Picture
+from cuebench.reports.run_data import Run
 
 
 def drawable() -> list[str]:
@@ -17,15 +17,15 @@ def drawable() -> list[str]:
     return [name for name, figure in figures.usable() if figure.needs != "objects"]
 
 
-def draw(figure: str | Figure, source: str | Path | None = None, options: Mapping[str, Any] | None = None) -> Drawing:
+def draw(figure: str | Figure, source: Run | None = None, options: Mapping[str, Any] | None = None) -> Picture:
     """Draw a figure.
 
     Parameters
     ----------
     figure : str or Figure
         A name (see ``cuebench list figures``), ``python:FILE.py:NAME``, or a `Figure` of your own.
-    source : path, optional
-        The run folder or file that it is drawn from; a figure such as ``texture_sheet`` needs none.
+    source : path or sequence of paths, optional
+        The run folder (or several) or the file that it is drawn from; a figure such as ``texture_sheet`` needs none.
     options : mapping
         Options of the figure, as values or as text: ``{"observer": "resnet50", "number": "20"}``.
 
@@ -49,6 +49,6 @@ def draw(figure: str | Figure, source: str | Path | None = None, options: Mappin
         of_protocol = f" of {part.protocol}" if part.protocol else ""
         raise UserError(
             f"the figure {name} is drawn from a {part.needs}{of_protocol}",
-            f"cuebench figure {name} {part.needs.upper()} --out {name}.svg",
+            f"cuebench figure {name} {part.needs.upper()} --out {name}.pdf",
         )
     return part(source, **(options or {}))

@@ -1,4 +1,4 @@
-"""Reading what figures are drawn from: the tables and scores of a run folder."""
+"""Reading what figures are drawn from: the tables and scores of one or several run folders."""
 
 from __future__ import annotations
 
@@ -8,40 +8,71 @@ from typing import Any
 
 from cuebench.errors import UserError, did_you_mean
 from cuebench.options import Option
-from cuebench.protocols.headline import one_row_each
+from cuebench.protocols.headline import headline_of, one_row_each
+from cuebench.reports.observers import Observers
 from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_scores, read_table
 from cuebench.types import Score
 
+Run = str | Path | Sequence[str | Path]
+"""A run folder, or several."""
 PROTOCOL = "texture_association"
 OBSERVER = Option("", "whole name or a part of it; default: the first of the run")
 """The option of figures that show one observer; `choose_observer` reads it."""
+PEOPLE = Option("pooled", "show the pooled answers of people, or each person too", choices=("pooled", "each"))
+"""The option of figures that show all observers; `shown_observers` reads it."""
 
 
-def rows(run: str | Path, table: str, protocol: str = PROTOCOL) -> list[dict[str, Any]]:
+def folders(run: Run) -> list[Path]:
+    """Return the run folder or folders that a figure is drawn from."""
+    return [Path(r).expanduser() for r in ([run] if isinstance(run, str | Path) else run)]
+
+
+def observers_of(run: Run) -> Observers:
+    """Return everybody who took part, with names, colours and marks that are the same in all figures of the run."""
+    return Observers.of(folders(run), all_scores(run))
+
+
+def all_scores(run: Run) -> list[Score]:
+    """Return the scores of a run; of several runs, no observer may have the same protocol twice."""
+    rows: list[Score] = []
+    owner: dict[tuple[str, str], Path] = {}
+    for folder in folders(run):
+        for score in read_scores(folder):
+            first = owner.setdefault((score.observer, score.protocol), folder)
+            if first != folder:
+                raise UserError(
+                    f"{score.observer} has scores of {score.protocol} in {first} and in {folder}",
+                    "draw the runs apart, or merge them: cuebench merge",
+                )
+            rows.append(score)
+    return rows
+
+
+def rows(run: Run, table: str, protocol: str = PROTOCOL) -> list[dict[str, Any]]:
     """Return a table of a run as records.
 
     Parameters
     ----------
-    run : path
-        The run folder.
+    run : path or sequence of paths
+        The run folder, or several.
     table, protocol : str
         ``tables/<protocol>.<table>.parquet``.
     """
-    path = Path(run).expanduser() / "tables" / f"{protocol}.{table}.parquet"
-    if not path.is_file():
-        raise UserError(f"{run} has no table {path.name}", _how_to_get(run, protocol))
-    records: list[dict[str, Any]] = read_table(run, protocol, table).to_pylist()
-    return records
+    name = f"{protocol}.{table}.parquet"
+    having = [folder for folder in folders(run) if (folder / "tables" / name).is_file()]
+    if not having:
+        raise UserError(f"{_named(run)} has no table {name}", how_to_get(run, protocol))
+    return [record for folder in having for record in read_table(folder, protocol, table).to_pylist()]
 
 
-def scores(run: str | Path, protocol: str, *metrics: str, kind: str = "widest", hint: str = "") -> list[Score]:
+def scores(run: Run, protocol: str, *metrics: str, kind: str = "widest", hint: str = "") -> list[Score]:
     """Return one row for each number of some metrics of a protocol.
 
     Parameters
     ----------
-    run : path
-        The run folder.
+    run : path or sequence of paths
+        The run folder, or several.
     protocol : str
         Whose numbers.
     metrics : str
@@ -56,10 +87,10 @@ def scores(run: str | Path, protocol: str, *metrics: str, kind: str = "widest", 
     UserError
         Where the run has no such number.
     """
-    matches = [s for s in read_scores(Path(run).expanduser()) if s.protocol == protocol and s.metric in metrics]
+    matches = [s for s in all_scores(run) if s.protocol == protocol and s.metric in metrics]
     if not matches:
         raise UserError(
-            f"{run} has no {' or '.join(metrics)} of protocol {protocol}", hint or _how_to_get(run, protocol)
+            f"{_named(run)} has no {' or '.join(metrics)} of protocol {protocol}", hint or how_to_get(run, protocol)
         )
     of_kind = [s for s in matches if s.ci_kind == kind]
     # Later rows of a number replace earlier ones: the row of the chosen kind, where there is one.
@@ -67,16 +98,31 @@ def scores(run: str | Path, protocol: str, *metrics: str, kind: str = "widest", 
     return list(numbers.values())
 
 
-def _how_to_get(run: str | Path, protocol: str) -> str:
+def _named(run: Run) -> str:
+    return ", ".join(map(str, [run] if isinstance(run, str | Path) else run))
+
+
+def how_to_get(run: Run, protocol: str) -> str:
     """Say how a run gets the results of a protocol; the same options again would change nothing where it has them."""
-    folder = Path(run).expanduser()
+    folder = folders(run)[0]
     if not (folder / "run.json").is_file():
         return f"make a run: cuebench run -p {protocol} … --out DIR"
     if protocol in RunRecord.read(folder).protocol_names():
-        return (
-            f"score it again (cuebench score {run}); its notes say what could not be measured (cuebench report {run})"
-        )
-    return f"add the protocol to the run: cuebench run -p {protocol} … --out {run}"
+        return f"score it again (cuebench score {folder}); its notes say what could not be measured"
+    return f"add the protocol to the run: cuebench run -p {protocol} … --out {folder}"
+
+
+def shape_protocols(numbers: Iterable[Score]) -> list[str]:
+    """Return the protocols among some scores whose headline means more shape where it is larger."""
+    present = dict.fromkeys(s.protocol for s in numbers if s.protocol)
+    return [name for name in present if _direction(name) == "shape"]
+
+
+def _direction(protocol: str) -> str:
+    try:
+        return headline_of(protocol).direction
+    except UserError:  # a protocol that is not installed here, and whose run did not keep its headline
+        return ""
 
 
 def choose_observer(names: Iterable[str], observer: str) -> str:
@@ -104,3 +150,20 @@ def of_observer(records: Sequence[dict[str, Any]], observer: str) -> tuple[str, 
     """Return an observer of a table (see `choose_observer`) and its records."""
     name = choose_observer((str(r["observer"]) for r in records), observer)
     return name, [r for r in records if r["observer"] == name]
+
+
+def shown_observers(names: Iterable[str], observers: Observers, people: str = "pooled") -> list[str]:
+    """Return the observers that a figure shows: no untrained networks, and single people only where they are asked for.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Observers that have what the figure shows.
+    observers : Observers
+        All of the run.
+    people : str
+        ``pooled`` leaves out single people where their pooled answers are there; ``each`` keeps them.
+    """
+    known = [name for name in dict.fromkeys(names) if observers.kinds.get(name) != "random"]
+    pooled = people == "pooled" and any(observers.kinds[name] == "people" for name in known)
+    return [name for name in known if not (pooled and observers.kinds[name] == "person")]

@@ -159,7 +159,7 @@ def read_responses(work: Work, shards: Shards, memory: Memory, condense: Reduce 
     job = work.job
     manifest = work.manifests.read(job.stimuli)
     columns, excluded = _columns(shards, manifest, work.shard_size, memory, condense)
-    labels = _labels(job)
+    labels = labels_of(job)
     # How words were read is known from the answers alone, whichever observer gave them.
     in_words = said(columns["read_by"], columns.get("decisions", ())) if len(columns.get("read_by", ())) else ()
     responses = Responses(
@@ -174,7 +174,7 @@ def read_responses(work: Work, shards: Shards, memory: Memory, condense: Reduce 
         notes=(*job.notes, *in_words),
         baseline_of=job.baseline_of,
     )
-    return _only(responses, work.selection)
+    return only_selected(responses, work.selection)
 
 
 def _columns(
@@ -200,12 +200,13 @@ def _columns(
         raise Unreadable(error.message, error.hint) from error
 
 
-def _labels(job: JobRecord) -> LabelSpace | None:
+def labels_of(job: JobRecord) -> LabelSpace | None:
+    """Return what the answers of an observer stand for."""
     labels = job.labels
     return LabelSpace(labels["name"], tuple(labels["names"]), tuple(labels["ids"])) if labels else None
 
 
-def _only(responses: Responses, selection: Selection) -> Responses:
+def only_selected(responses: Responses, selection: Selection) -> Responses:
     """Return the answers to the selected stimuli."""
     if selection.place is None:
         return responses
@@ -243,7 +244,7 @@ def measure(work: Work) -> Outcome:
     assert isinstance(score, ByObserver)
     shards = Shards.of_key(work.manifests.answers / work.job.folder, work.job.key)
     stimuli = work.manifests.read(work.job.stimuli)
-    condense = score.condense(stimuli, _labels(work.job)) if score.condense else None
+    condense = score.condense(stimuli, labels_of(work.job)) if score.condense else None
     try:
         responses = read_responses(work, shards, Memory(work.memory), condense)
     except Unreadable as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import io
 import math
 from collections.abc import Sequence
@@ -15,26 +14,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cuebench.errors import UserError, did_you_mean
 from cuebench.files import write_atomic
 from cuebench.protocols.headline import chosen_condition, headline_column, headline_of, measured, one_row_each
+from cuebench.runs.optional import import_optional
 from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_scores, scores_table
+from cuebench.runs.table_text import latex_table, markdown_table
 from cuebench.types import Axis, Score
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_LATEX = {
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "–": "--",
-    "·": r"$\cdot$",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
-}
-"""Characters that LaTeX takes for commands, or may not have."""
+    from cuebench.runs.trials import Trials
 
 
 def load(run: str | Path) -> Scores:
@@ -193,6 +182,20 @@ class Scores(Sequence[Score]):
             raise UserError(f"{metric!r} has several conditions", f"name one of: {', '.join(present)}")
         return present[0]
 
+    def trials(self, protocol: str | Sequence[str] = (), observer: str | Sequence[str] = ()) -> Trials:
+        """Return the single answers behind the scores, of some protocols and observers or of all.
+
+        Returns
+        -------
+        Trials
+            ``.to_pandas()``, ``.to_polars()``, ``.table()`` (pyarrow), ``.parts()`` (a part at a time) and
+            ``.write(FILE)``. One row for each answer in each condition.
+        """
+        from cuebench.runs.trials import Trials
+
+        protocols, observers = ((n,) if isinstance(n, str) else tuple(n) for n in (protocol, observer))
+        return Trials(self.out, protocols, observers)
+
     # ------------------------------------------------------------------------------------------ tables
 
     def table(self, *, all_intervals: bool = False) -> pa.Table:
@@ -201,12 +204,13 @@ class Scores(Sequence[Score]):
 
     def to_pandas(self, *, all_intervals: bool = False) -> Any:
         """Return the tidy table as a ``pandas.DataFrame``."""
-        _import("pandas")
+        import_optional("pandas", "Scores.to_pandas", "take the pyarrow table: scores.table()")
         return self.table(all_intervals=all_intervals).to_pandas()
 
     def to_polars(self, *, all_intervals: bool = False) -> Any:
         """Return the tidy table as a ``polars.DataFrame``."""
-        return _import("polars").from_arrow(self.table(all_intervals=all_intervals))
+        polars = import_optional("polars", "Scores.to_polars", "take the pyarrow table: scores.table()")
+        return polars.from_arrow(self.table(all_intervals=all_intervals))
 
     def to_csv(self, path: str | Path | None = None, *, all_intervals: bool = False) -> str | None:
         """Return the tidy table as CSV, or write it to a file."""
@@ -220,24 +224,14 @@ class Scores(Sequence[Score]):
     def to_markdown(self, path: str | Path | None = None, *, all_intervals: bool = False) -> str | None:
         """Return a Markdown table with a value and its interval in each row, or write it to a file."""
         cells = self._cells(self._exported(all_intervals), all_intervals)
-        lines = [f"**{cells.title}**", ""] if cells.title else []
-        lines.append(f"| {' | '.join(cells.columns)} |")
-        lines.append("|" + "|".join("---:" if c in _RIGHT else "---" for c in cells.columns) + "|")
-        lines += ["| " + " | ".join(map(_markdown, row)) + " |" for row in cells.rows]
+        lines = markdown_table(*cells, _RIGHT)
         lines += [f"\nNot measured: {reason}" for reason in self.failures]
         return _returned("\n".join(lines) + "\n", path)
 
     def to_latex(self, path: str | Path | None = None, *, all_intervals: bool = False) -> str | None:
         """Return a LaTeX table (package booktabs) with a value and its interval in each row, or write it to a file."""
         cells = self._cells(self._exported(all_intervals), all_intervals)
-        alignment = "".join("r" if c in _RIGHT else "l" for c in cells.columns)
-        lines = [r"\begin{table}", r"  \centering"]
-        lines += [rf"  \caption{{{_latex(cells.title)}}}"] if cells.title else []
-        lines += [rf"  \begin{{tabular}}{{{alignment}}}", r"    \toprule"]
-        lines.append(f"    {' & '.join(map(_latex, cells.columns))} \\\\")
-        lines.append(r"    \midrule")
-        lines += [f"    {' & '.join(map(_latex, row))} \\\\" for row in cells.rows]
-        lines += [r"    \bottomrule", r"  \end{tabular}", r"\end{table}"]
+        lines = latex_table(*cells, _RIGHT)
         lines += [f"% not measured: {' '.join(reason.split())}" for reason in self.failures]
         return _returned("\n".join(lines) + "\n", path)
 
@@ -326,27 +320,9 @@ def _number(score: Score) -> str:
     return f"{score.value:.3f} [{score.ci_low:.3f}, {score.ci_high:.3f}]"
 
 
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
-
-
-def _markdown(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
-
-
 def _returned(text: str, path: str | Path | None) -> str | None:
     """Return a text, or write it to a file."""
     if path is None:
         return text
     write_atomic(Path(path).expanduser(), text.encode())
     return None
-
-
-def _import(package: str) -> Any:
-    try:
-        return importlib.import_module(package)
-    except ImportError:
-        raise UserError(
-            f"Scores.to_{package} needs the Python package '{package}', which is not installed",
-            f"pip install {package}; or take the pyarrow table: scores.table()",
-        ) from None

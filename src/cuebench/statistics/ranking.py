@@ -88,6 +88,31 @@ def tie_groups(values: Sequence[float] | Floats, separable: Bools) -> list[tuple
     return [tuple(int(k) for k in order[a:b]) for a, b in runs]
 
 
+def letters(groups: Sequence[Sequence[int]], number: int) -> list[str]:
+    """Return the letters of each of ``number`` observers: those with a letter in common are not separable.
+
+    Parameters
+    ----------
+    groups : sequence of sequences of int
+        From ``ranking.tie_groups``, highest first.
+    number : int
+        Of observers.
+
+    Examples
+    --------
+    >>> letters([(0, 1), (1, 2)], 3)
+    ['a', 'ab', 'b']
+    """
+    if any(not 0 <= i < number for group in groups for i in group):
+        raise UserError(f"groups of {number} observers name others")
+    return ["".join(_letter(k) for k, group in enumerate(groups) if i in group) for i in range(number)]
+
+
+def _letter(position: int) -> str:
+    letter = chr(ord("a") + position % 26)
+    return letter if position < 26 else f"{letter}{position // 26}"
+
+
 def rank_ranges(values: Sequence[float] | Floats, separable: Bools) -> list[RankRange]:
     """Return the range of ranks of each model, in the order of the values."""
     _order(values, separable)

@@ -1,28 +1,29 @@
-"""The check of a figure: drawn twice from a planted run, as SVG and PNG, with something in every panel."""
+"""The check of a figure: drawn twice from a planted run, with something in every panel, as wide as it should be."""
 
 from __future__ import annotations
 
 import io
-import math
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
-from unittest.mock import patch
+from typing import Any, get_args
 from xml.etree import ElementTree
 
 from cuebench.errors import UserError
 from cuebench.options import parse
 from cuebench.registry import figures, protocols
-from cuebench.reports.drawing import FAINT, INK, PAPER, SOFT, Drawing, Shape
-from cuebench.reports.figures.base import Figure
-from cuebench.reports.panels import Panel
+from cuebench.reports import vega
+from cuebench.reports.figures.base import Figure, Needs
+from cuebench.reports.picture import Picture
+from cuebench.reports.theme import WIDTHS, Width
 from cuebench.runs.evaluate import evaluate
 from cuebench.testing.base import require
 from cuebench.testing.planted import IDEAL
 
 RESAMPLES = 200
+_UNDEFINED = re.compile(r' (?:x|y|x1|x2|y1|y2|cx|cy|r|d|width|height|transform)="[^"]*(?:NaN|Infinity|undefined)[^"]*"')
 
 
 def check_figure(
@@ -32,7 +33,7 @@ def check_figure(
     options: Mapping[str, Any] | None = None,
     data_root: str | Path | None = None,
 ) -> None:
-    """Check one figure: it draws, the same each time, valid SVG and PNG, with marks in every panel.
+    """Check one figure: it draws the same each time, valid Vega-Lite, SVG and PNG, with marks in every panel and data.
 
     Parameters
     ----------
@@ -65,14 +66,14 @@ def check_figure(
         for key, option in part.options.items():
             for choice in option.choices if not isinstance(option.default, tuple) else ():
                 if choice and choice != option.default:
-                    _check_drawing(part, source, {**(options or {}), key: choice}, name)
+                    _check_choice(part, source, {**(options or {}), key: choice}, name)
 
 
 def _check_description(figure: Figure, name: str) -> None:
     require(figure.name.isidentifier(), f"{name}: expected a name of letters, digits and underscores")
     require(figure.title, f"{name} has no title")
     require(figure.__doc__, f"{name}: its function has no docstring")
-    kinds = ("run", "file", "nothing", "objects")
+    kinds = get_args(Needs)
     require(figure.needs in kinds, f"{name}: expected needs to be one of {', '.join(kinds)}, got {figure.needs!r}")
     known = not figure.protocol or figure.protocol in protocols
     require(known, f"{name} shows the protocol {figure.protocol!r}, which is not known")
@@ -95,64 +96,78 @@ def _planted_run(figure: Figure, folder: Path, data_root: str | Path | None) -> 
     return folder
 
 
+def _check_choice(figure: Figure, source: Any, options: Mapping[str, Any], name: str) -> None:
+    """Check that another choice of an option draws something, too."""
+    label = f"{name} with {dict(options)}"
+    picture = _drawn(figure, source, options)
+    require(isinstance(picture, Picture), f"{label}: expected a Picture, got a {type(picture).__name__}")
+    _check_marks(_unfitted(picture), label)
+
+
 def _check_drawing(figure: Figure, source: Any, options: Mapping[str, Any], name: str) -> None:
     label = f"{name} with {dict(options)}" if options else name
-    with _panels() as panels:
-        page = _drawn(figure, source, options)
-    require(isinstance(page, Drawing), f"{label}: expected a Drawing, got a {type(page).__name__}")
-    size = f"{page.width:g} × {page.height:g}"
-    require(min(page.width, page.height) > 0, f"{label}: expected a width and a height above 0, got {size}")
-    for shape in page.shapes:
-        finite = all(math.isfinite(number) for number in shape.at)
-        require(finite, f"{label}: expected finite coordinates, got a {shape.kind} at {shape.at}")
-    require(any(_is_mark(shape) for shape in page.shapes), f"{label}: expected marks, got nothing but text and axes")
-    for panel in panels:
-        values = [value for line in panel.lines for _, value in line.points]
-        filled = any(math.isfinite(value) for value in values)
-        require(filled, f"{label}: expected a curve in every panel, the one titled {panel.title!r} is empty")
-    svg, png = page.svg(), page.png(scale=1.0)
-    _check_svg(svg, label)
-    _check_png(png, label)
+    picture = _drawn(figure, source, options)
+    require(isinstance(picture, Picture), f"{label}: expected a Picture, got a {type(picture).__name__}")
+    require(picture.title, f"{label}: its picture has no title")
+    require(picture.data, f"{label}: expected the data that it shows, got none")
+    try:
+        _unfitted(picture, validate=True)
+    except Exception as error:  # noqa: BLE001  Altair raises its own kinds of errors, which are not needed to import this
+        require(False, f"{label}: expected valid Vega-Lite: {error}")
     again = _drawn(figure, source, options)
-    require(again.svg() == svg, f"{label}: expected the same SVG each time, got another one")
-    require(again.png(scale=1.0) == png, f"{label}: expected the same PNG each time, got another one")
+    same = again.csv() == picture.csv() and _unfitted(again) == _unfitted(picture)
+    require(same, f"{label}: expected the same picture each time, got another one")
+    foreign = sorted(set(_addresses(_unfitted(picture))))
+    require(not foreign, f"{label}: expected no data from elsewhere, got {foreign}")
+    for width in get_args(Width):
+        _check_svg(picture.svg(width), WIDTHS[width], f"{label}, as wide as a {width}")
+    _check_marks(picture.spec("column"), label)
+    _check_png(picture.png("column", dpi=72), label)
 
 
-def _drawn(figure: Figure, source: Any, options: Mapping[str, Any]) -> Drawing:
+def _unfitted(picture: Picture, *, validate: bool = False) -> dict[str, Any]:
+    return picture.unfitted(WIDTHS["page"], WIDTHS["page"], validate=validate)
+
+
+def _drawn(figure: Figure, source: Any, options: Mapping[str, Any]) -> Picture:
     values = parse(figure.options, options, f"figure {figure.name!r}")
     if figure.needs == "objects":
         return figure(*source, **values)
     return figure(**values) if figure.needs == "nothing" else figure(source, **values)
 
 
-@contextmanager
-def _panels() -> Iterator[list[Panel]]:
-    """Note the panels that are drawn meanwhile."""
-    drawn: list[Panel] = []
-    original = Panel.draw
-
-    def note(panel: Panel) -> None:
-        drawn.append(panel)
-        original(panel)
-
-    with patch.object(Panel, "draw", note):
-        yield drawn
+def _check_marks(spec: Mapping[str, Any], label: str) -> None:
+    panels = vega.drawn(spec)
+    require(panels, f"{label}: expected marks, got nothing but text and axes")
+    for panel, marks in panels.items():
+        number = sum(count for kind, count in marks.items() if kind != "text")
+        where = f"the panel {panel!r}" if panel else "the chart"
+        require(number, f"{label}: expected marks in every panel, {where} has none")
 
 
-def _is_mark(shape: Shape) -> bool:
-    """Tell whether a shape shows data: an image, a disc, or a line or area that has not the colour of an axis."""
-    if shape.kind in ("image", "circle"):
-        return True
-    return shape.kind != "text" and not {shape.fill, shape.stroke} <= {"none", INK, SOFT, FAINT, PAPER}
+def _addresses(part: Any) -> Iterator[str]:
+    """Yield every address that a specification would load something from."""
+    if isinstance(part, Mapping):
+        for key, value in part.items():
+            if key in ("url", "href") and isinstance(value, str) and not value.startswith("data:"):
+                yield value
+            yield from _addresses(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from _addresses(value)
 
 
-def _check_svg(svg: str, label: str) -> None:
+def _check_svg(svg: str, width: float, label: str) -> None:
     try:
         root = ElementTree.fromstring(svg)
     except ElementTree.ParseError as error:
         require(False, f"{label}: expected valid XML: {error}")
         return
     require(root.tag.endswith("svg"), f"{label}: expected an svg element, got {root.tag}")
+    actual = vega.width_of_svg(svg)
+    require(0 < actual <= width + 3, f"{label}: expected at most {width:g} points, got {actual:g}: use the given room")
+    undefined = _UNDEFINED.search(svg)
+    require(not undefined, f"{label}: expected numbers as coordinates, got {undefined[0][:60] if undefined else ''}")
 
 
 def _check_png(png: bytes, label: str) -> None:

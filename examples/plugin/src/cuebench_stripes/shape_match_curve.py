@@ -2,43 +2,50 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
-from cuebench.reports.drawing import SOFT, Drawing, short_name
 from cuebench.reports.figures.base import Figure
-from cuebench.reports.panels import Line, Panel, colour_of, legend
-from cuebench.reports.run_data import scores
+from cuebench.reports.marks import curves, share_axis, whiskers
+from cuebench.reports.picture import Picture
+from cuebench.reports.run_data import Run, observers_of, scores, shown_observers
+from cuebench.reports.vega import alt
 
-_WIDTH, _HEIGHT = 420, 280
 
-
-def shape_match_curve(run: str | Path) -> Drawing:
+def shape_match_curve(run: Run) -> Picture:
     """Draw how the shape match changes with the contrast of the stripes.
 
     Parameters
     ----------
-    run : path
-        A run folder with ``striped_objects``.
+    run : path or sequence of paths
+        Run folders with ``striped_objects``.
     """
     numbers = scores(run, "striped_objects", "shape_match")
-    observers = list(dict.fromkeys(s.observer for s in numbers))
-    page = Drawing(80 + _WIDTH + 260, 110 + _HEIGHT + 70, title="Shape match behind stripes")
-    page.text(30, 36, page.title, 19, bold=True)
-    page.text(30, 57, "share of comparisons won by the same shape; whiskers: the widest 95 % interval", 12, SOFT)
-    panel = Panel(page, 80, 100, _WIDTH, _HEIGHT, label="contrast of the stripes")
-    panel.ticks = [(contrast, f"{contrast:g}") for contrast in sorted({_contrast(s.condition) for s in numbers})]
-    for number, observer in enumerate(observers):
-        rows = sorted((s for s in numbers if s.observer == observer), key=lambda s: _contrast(s.condition))
-        points = [(_contrast(s.condition), s.value) for s in rows]
-        panel.lines.append(Line(observer, colour_of(number), points, [(s.ci_low, s.ci_high) for s in rows]))
-    panel.draw()
-    names = [short_name(observer, observers) for observer in observers]
-    legend(page, 80 + _WIDTH + 24, 116, [(name, colour_of(k), False) for k, name in enumerate(names)])
-    return page
+    observers = observers_of(run)
+    shown = shown_observers((s.observer for s in numbers), observers)
+    records = [
+        {**record, "contrast": float(record["condition"].removeprefix("contrast="))}
+        for record in observers.records(s for s in numbers if s.observer in shown)
+    ]
+    series = observers.series(shown)
 
+    def chart(room: float) -> Any:
+        return curves(
+            [{**record, "position": record["contrast"]} for record in records],
+            series,
+            width=room,
+            height=0.5 * room,
+            x=alt.Axis(title="contrast of the stripes", grid=False),
+            y=share_axis("shape match"),
+            legend=series.legend(room),
+            chance=0.5,
+        )
 
-def _contrast(condition: str) -> float:
-    return float(condition.removeprefix("contrast="))
+    return Picture(
+        "Shape match behind stripes",
+        chart,
+        records,
+        f"Share of comparisons won by the same shape{whiskers(series, 'widest interval')}; dotted: chance",
+    )
 
 
 FIGURE = Figure(

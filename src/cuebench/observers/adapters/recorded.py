@@ -3,9 +3,9 @@
 Two formats. The public raw data of people and models, ``subj,session,trial,rt,object_response,category,condition,
 imagename``; and predictions: a column ``stimulus`` (or ``image``, ``imagename``, ``id``) with ``logit_0…``,
 ``prob_0…``, a list column ``logits``, one column for each class, or ``decision``; optional ``observer`` (or
-``subject``) and ``rt``. Each subject is an observer. A subject with a finite response time is a person, and so is one
-in a column ``subject`` or ``subj`` of a file without the column ``rt``; several people are also pooled as the observer
-``people``, which has several rows for a stimulus.
+``subject``), ``rt`` and ``session``. Each subject is an observer. A subject with a finite response time is a person,
+and so is one in a column ``subject`` or ``subj`` of a file without the column ``rt``; several people are also pooled as
+the observer ``people``, which has several rows for a stimulus.
 
 A column ``response`` may hold what a model wrote: letters of the options, in the order of the classes or of
 ``?options=``, or captions (``?prompt=caption``). It is then read as the answers of ``chat:`` models are.
@@ -194,6 +194,8 @@ def _observer(
     seems_person = bool(np.isfinite(rt).any()) or all(r.people for r, _ in parts)
     is_person = values["kind"] == "person" or (not values["kind"] and seems_person)
     columns: dict[str, Array] = {"rt": rt} if is_person else {}
+    if is_person and all(r.sessions is not None for r, _ in parts):
+        columns["session"] = np.concatenate([r.sessions[rows] for r, rows in parts if r.sessions is not None])
     for name in ("logits", "decisions"):
         arrays = [getattr(r, name) for r, _ in parts]
         if all(a is not None for a in arrays):
@@ -339,4 +341,5 @@ ADAPTER = Adapter(
         "recorded:captions.csv?prompt=caption",
     ),
     options={**OPTIONS, **WORDED},
+    version=2,  # sessions are kept
 )

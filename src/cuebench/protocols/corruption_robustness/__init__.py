@@ -6,12 +6,15 @@ and nothing but the answers is written to disk. Used by the cue-decomposition pa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
 from cuebench.metrics.relative_robustness import relative_robustness
@@ -19,9 +22,11 @@ from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option
 from cuebench.protocols import correctness, imagenet_accuracy, masks
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
-from cuebench.protocols.correctness import Qualities
+from cuebench.protocols.correctness import Qualities, Table
 from cuebench.protocols.corruption_robustness.corruptions import CLEAN, CORRECTED, LEVELS, TYPES, corruptions
+from cuebench.protocols.trials import Asked, TrialRows, TrialTable
 from cuebench.responses.table import Reduce, Responses
+from cuebench.statistics.clustered import Sums
 from cuebench.statistics.estimates import derived
 from cuebench.statistics.resampled import mean_estimate
 from cuebench.stimuli.decomposition.cue_list import ORIGINAL
@@ -38,6 +43,11 @@ OPTIONS: Mapping[str, Option] = {
         choices=tuple(LEVELS),
     )
 }
+MEANS: Mapping[str, Sequence[str]] = {
+    "mean": tuple(TYPES),
+    "mean_corrected": tuple(CORRECTED if kind == "phase_noise" else kind for kind in TYPES),
+}
+"""Mean over types of corruption → the types."""
 SQUARE = "square?size=224&resize=256"
 """Recipe that cuts photographs to the usual centre square."""
 
@@ -100,17 +110,53 @@ def measure(responses: Responses, options: ScoreOptions) -> Result:
     return result
 
 
+def trial_rows(responses: Responses, options: ScoreOptions) -> list[TrialRows]:
+    """Return the answer to each picture, or the mean IoU of its mask."""
+    return (masks if _segmentation(responses.stimuli) else correctness).trial_rows(responses, options)
+
+
+def contributions(responses: Responses, asked: Asked) -> Sums | None:
+    """Return the mean relative robustness as a function of sums over images."""
+    pictures = _pictures(responses)
+    levels = _levels(pictures.conditions)
+    kinds = MEANS.get(asked.condition, ())
+    if not kinds or CLEAN not in pictures.conditions or not set(kinds) <= set(levels):
+        return None
+    conditions = [CLEAN, *(c for kind in kinds for c in levels[kind])]
+
+    def robustness(qualities: Sequence[Array]) -> Array:
+        of = dict(zip(conditions, qualities))
+        by_kind = [relative_robustness([of[c] for c in levels[kind]], of[CLEAN]) for kind in kinds]
+        return np.asarray(np.mean(by_kind, axis=0))
+
+    return correctness.quality_sums(pictures, conditions, robustness, of_areas=_segmentation(responses.stimuli))
+
+
 score = ByObserver(measure, joined)
 
 
-def _qualities(responses: Responses, options: ScoreOptions) -> Qualities:
+def _pictures(responses: Responses) -> Table:
     conditions = list(dict.fromkeys(s.condition for s in responses.stimuli))
+    segmentation = _segmentation(responses.stimuli)
+    values = masks.areas(responses) if segmentation else correctness.correct_answers(responses)
+    return correctness.table(responses, values, conditions)
+
+
+def _qualities(responses: Responses, options: ScoreOptions) -> Qualities:
+    pictures = _pictures(responses)
     if _segmentation(responses.stimuli):
-        areas = correctness.table(responses, masks.areas(responses), conditions)
-        return Qualities(responses, masks.mean_ious(areas, options), f"mIoU on {len(areas.images):,} images")
-    correct = correctness.table(responses, correctness.correct_answers(responses), conditions)
-    accuracies = correctness.accuracies(correct, options)
-    return Qualities(responses, accuracies, f"accuracy on {len(correct.images):,} images")
+        return Qualities(responses, masks.mean_ious(pictures, options), f"mIoU on {len(pictures.images):,} images")
+    accuracies = correctness.accuracies(pictures, options)
+    return Qualities(responses, accuracies, f"accuracy on {len(pictures.images):,} images")
+
+
+def _levels(conditions: Iterable[str]) -> dict[str, list[str]]:
+    """Return type of corruption → its conditions."""
+    levels: dict[str, list[str]] = {}
+    for condition in conditions:
+        if condition != CLEAN:
+            levels.setdefault(condition.partition("/")[0], []).append(condition)
+    return levels
 
 
 def _add_observer(result: Result, observer: Qualities) -> None:
@@ -118,13 +164,9 @@ def _add_observer(result: Result, observer: Qualities) -> None:
     qualities = observer.by_condition
     if CLEAN not in qualities:
         raise UserError(f"{observer.responses.observer} was shown no clean image", "run without --limit")
-    levels: dict[str, list[str]] = {}
-    for condition in qualities:
-        if condition != CLEAN:
-            levels.setdefault(condition.partition("/")[0], []).append(condition)
+    levels = _levels(qualities)
     by_type = {kind: _relative(observer, conditions) for kind, conditions in levels.items()}
-    corrected = [CORRECTED if kind == "phase_noise" else kind for kind in TYPES]
-    for name, kinds in (("mean", list(TYPES)), ("mean_corrected", corrected)):
+    for name, kinds in MEANS.items():
         if set(kinds) <= set(by_type):
             mean = mean_estimate([by_type[kind] for kind in kinds])
             observer.add(result, name, "relative_robustness", mean, [c for kind in kinds for c in levels[kind]])
@@ -158,6 +200,8 @@ PROTOCOL = Protocol(
     read=read,
     views=(View("native", Preprocess.whole_image),),
     score=score,
+    trials=TrialTable(trial_rows, value="of masks: mean IoU of the image"),
+    contributions=contributions,
     check=check,
     reduce=reduce,
     metrics=("relative_robustness", "accuracy", "mean_iou"),

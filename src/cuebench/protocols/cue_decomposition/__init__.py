@@ -27,7 +27,10 @@ from cuebench.protocols.cue_decomposition.scores import (
     correlations,
     needed,
 )
+from cuebench.protocols.cue_decomposition.scores import contributions as sums_of
+from cuebench.protocols.trials import Asked, TrialTable
 from cuebench.responses.table import Responses
+from cuebench.statistics.clustered import Sums
 from cuebench.statistics.estimates import ratio_estimates
 from cuebench.statistics.intervals import Clusters
 from cuebench.stimuli.decomposition.conflicts import PREFIX
@@ -73,12 +76,21 @@ def together(everyone: Sequence[Measured], options: ScoreOptions) -> Result:
     return result
 
 
+def contributions(responses: Responses, asked: Asked) -> Sums | None:
+    """Return S_cd as a function of sums over images."""
+    return sums_of(_correct(responses), asked)
+
+
 score = ByObserver(measure, together)
 
 
-def _qualities(responses: Responses, options: ScoreOptions) -> Qualities:
+def _correct(responses: Responses) -> correctness.Table:
     conditions = [c for c in dict.fromkeys(s.condition for s in responses.stimuli) if not c.startswith(PREFIX)]
-    correct = correctness.table(responses, correctness.correct_answers(responses), conditions)
+    return correctness.table(responses, correctness.correct_answers(responses), conditions)
+
+
+def _qualities(responses: Responses, options: ScoreOptions) -> Qualities:
+    correct = _correct(responses)
     classes = Path(responses.stimuli.targets).stem or (responses.labels.name if responses.labels else "")
     measure = f"accuracy among {classes}" if classes else "accuracy"
     return Qualities(responses, needed(correctness.accuracies(correct, options)), measure)
@@ -134,6 +146,8 @@ PROTOCOL = Protocol(
     read=read,
     views=(View("native", Preprocess.whole_image),),
     score=score,
+    trials=TrialTable(correctness.trial_rows),
+    contributions=contributions,
     check=correctness.check,
     metrics=(*(m.name for m in METRICS), *(m.name for m in CONFLICT_METRICS)),
     headline=HEADLINE,

@@ -11,8 +11,10 @@ import numpy as np
 from cuebench.metrics.cue_decomposition import robustness_cd, shape_bias_cd
 from cuebench.options import Option
 from cuebench.protocols.base import Protocol, Result, ScoreOptions
-from cuebench.protocols.correctness import Qualities
+from cuebench.protocols.correctness import Qualities, Table, quality_sums
 from cuebench.protocols.cue_decomposition.populations import BOTH, Population, check_population, populations
+from cuebench.protocols.trials import Asked
+from cuebench.statistics.clustered import Sums
 from cuebench.statistics.correlations import correlate
 from cuebench.statistics.estimates import derived
 from cuebench.stimuli.decomposition.cue_list import ORIGINAL, SHAPE, keeps
@@ -77,6 +79,31 @@ def add_decomposition(result: Result, observers: Sequence[Qualities], dataset: s
     for observer in observers:
         _add_observer(result, observer, by_texture)
     result.tables["population"] = _population_table(by_texture)
+
+
+def contributions(pictures: Table, asked: Asked, *, of_areas: bool = False) -> Sums | None:
+    """Return S_cd as a function of sums over images; s and t of the population H are held fixed.
+
+    Parameters
+    ----------
+    pictures : Table
+        Correct answers, or areas, of each image in each condition.
+    asked : Asked
+        The condition, ``eed+voronoi H=run``, and the table of populations.
+    of_areas : bool
+        The quality is the mean IoU.
+    """
+    pair, _, name = asked.condition.partition(" H=")
+    conditions = pair.split("+")
+    if len(conditions) != 2 or not set(conditions) <= set(pictures.conditions):
+        return None
+    rows = [r for r in asked.table("population").to_pylist() if (r["cues"], r["population"]) == (pair, name)]
+    if not rows:
+        return None
+    s, t = rows[0]["s"], rows[0]["t"]
+    assert shape_bias_cd.compute is not None
+    bias = shape_bias_cd.compute
+    return quality_sums(pictures, conditions, lambda q: bias(q[0], q[1], s, t), of_areas)
 
 
 def _add_observer(result: Result, observer: Qualities, by_texture: Mapping[str, Sequence[Population]]) -> None:

@@ -18,8 +18,9 @@ from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option
 from cuebench.protocols import correctness, imagenet_accuracy
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
-from cuebench.protocols.feature_suppression.scores import add_scores
+from cuebench.protocols.feature_suppression.scores import add_scores, contributions
 from cuebench.protocols.feature_suppression.suppressions import FAITHFUL, MODES, suppressions
+from cuebench.protocols.trials import TrialTable
 from cuebench.responses.table import Responses
 from cuebench.types import Axis, Citation, Headline, StimulusSet
 
@@ -105,6 +106,8 @@ PROTOCOL = Protocol(
     read=read,
     views=(View("native", Preprocess.whole_image),),
     score=score,
+    trials=TrialTable(correctness.trial_rows),
+    contributions=contributions,
     check=imagenet_accuracy.check,
     reduce=correctness.reduce,
     metrics=("relative_accuracy", "shape_reliance", "accuracy"),

@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from cuebench.arrays import Array
 from cuebench.metrics.relative_accuracy import relative_accuracy
 from cuebench.metrics.shape_reliance import shape_reliance
 from cuebench.protocols import correctness
 from cuebench.protocols.base import Result, ScoreOptions
 from cuebench.protocols.correctness import Qualities
 from cuebench.protocols.feature_suppression.suppressions import LEVELS, ORIGINAL, kinds_of
+from cuebench.protocols.trials import Asked
 from cuebench.responses.table import Responses
+from cuebench.statistics.clustered import Sums
 from cuebench.statistics.estimates import derived, missing
 from cuebench.statistics.resampled import mean_estimate
 from cuebench.types import Estimate
@@ -33,11 +36,7 @@ def add_scores(result: Result, responses: Responses, options: ScoreOptions) -> N
     observer = _accuracies(responses, options)
     accuracies = observer.by_condition
     suppressed = [c for c in accuracies if c != ORIGINAL] if ORIGINAL in accuracies else []
-    levels: dict[str, list[str]] = {}
-    for condition in suppressed:
-        name = condition.partition("/")[0]
-        if len(kinds_of(name)) == 1:
-            levels.setdefault(name, []).append(condition)
+    levels = _levels(suppressed)
     by_name = {name: _relative(accuracies, conditions) for name, conditions in levels.items()}
     members = {kind: [name for name in names if name in by_name] for kind, names in LEVELS.items()}
     by_kind = {kind: mean_estimate([by_name[n] for n in names]) for kind, names in members.items() if names}
@@ -60,10 +59,44 @@ def add_scores(result: Result, responses: Responses, options: ScoreOptions) -> N
         observer.add(result, condition, "accuracy", estimate, [condition])
 
 
+def contributions(responses: Responses, asked: Asked) -> Sums | None:
+    """Return the shape reliance as a function of sums over photographs."""
+    correct = _correct(responses)
+    levels = _levels([c for c in correct.conditions if c != ORIGINAL])
+    by_kind = {kind: [levels[name] for name in LEVELS[kind] if name in levels] for kind in ("shape", "texture")}
+    if asked.condition != "all" or ORIGINAL not in correct.conditions or not all(by_kind.values()):
+        return None
+    conditions = [ORIGINAL, *(c for names in by_kind.values() for members in names for c in members)]
+
+    def reliance(qualities: Sequence[Array]) -> Array:
+        of = dict(zip(conditions, qualities))
+        without = (
+            np.mean([relative_accuracy([of[c] for c in members], [of[ORIGINAL]]) for members in names], axis=0)
+            for names in by_kind.values()
+        )
+        return shape_reliance(*without)
+
+    return correctness.quality_sums(correct, conditions, reliance)
+
+
+def _levels(suppressed: Sequence[str]) -> dict[str, list[str]]:
+    """Return suppression → its conditions; pairs of suppressions are left out."""
+    levels: dict[str, list[str]] = {}
+    for condition in suppressed:
+        name = condition.partition("/")[0]
+        if len(kinds_of(name)) == 1:
+            levels.setdefault(name, []).append(condition)
+    return levels
+
+
+def _correct(responses: Responses) -> correctness.Table:
+    conditions = list(dict.fromkeys(s.condition for s in responses.stimuli))
+    return correctness.table(responses, correctness.correct_answers(responses), conditions)
+
+
 def _accuracies(responses: Responses, options: ScoreOptions) -> Qualities:
     """Return condition → accuracy, on the photographs of which any picture was answered."""
-    conditions = list(dict.fromkeys(s.condition for s in responses.stimuli))
-    correct = correctness.table(responses, correctness.correct_answers(responses), conditions)
+    correct = _correct(responses)
     answered = np.flatnonzero(correct.shown.any(axis=1))
     images = [correct.images[i] for i in answered]
     correct = correct._replace(images=images, shown=correct.shown[answered], values=correct.values[answered])

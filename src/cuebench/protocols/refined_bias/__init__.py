@@ -20,7 +20,8 @@ from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.recorded_files import stimulus_key
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
 from cuebench.protocols.refined_bias.scores import Ranks, Scorer, defect_table, rank_table, ranks_of
-from cuebench.protocols.refined_bias.trials import TARGETS, condense, targets_of
+from cuebench.protocols.refined_bias.trials import TARGETS, condense, contributions, targets_of, trial_rows
+from cuebench.protocols.trials import TrialTable
 from cuebench.responses.table import Responses
 from cuebench.stimuli.readers import refined_bias as folder_reader
 from cuebench.stimuli.refined_bias.check import defects, summary
@@ -167,6 +168,8 @@ PROTOCOL = Protocol(
     stimuli_from_recordings=stimuli_from_recordings,
     views=(View(_VIEWS[0], faithful, faithful_of_fixed_size), View(_VIEWS[1], Preprocess.whole_image)),
     score=score,
+    trials=TrialTable(trial_rows, value="sensitivity: 1/rank of the right class"),
+    contributions=contributions,
     check=check,
     targets=label_map(TARGETS).names,
     answers_in="imagenet1k",
@@ -176,6 +179,7 @@ PROTOCOL = Protocol(
         metric="shape_preference",
         conditions=_VIEWS,
         direction="shape",
+        beside=("shape_sensitivity", "texture_sensitivity"),
         plane=(Axis("shape_sensitivity", _VIEWS), Axis("texture_sensitivity", _VIEWS)),
     ),
     reference=_REFERENCES,

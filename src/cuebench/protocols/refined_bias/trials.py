@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,11 +14,17 @@ from cuebench.errors import UserError
 from cuebench.labels import LabelMap, LabelSpace, label_map
 from cuebench.labels.decisions import NONE, named, named_full
 from cuebench.labels.ranks import best_ranks
-from cuebench.metrics.refined_bias import CUES, IMAGE_VALUES, distorted
+from cuebench.metrics.refined_bias import CUES, IMAGE_VALUES, distorted, shape_preference
+from cuebench.protocols.trials import OTHER, Asked, TrialRows, top_answers
 from cuebench.responses.table import Reduce, Responses, once
+from cuebench.statistics.clustered import Sums
+from cuebench.statistics.resampled import quotient
 from cuebench.stimuli.readers.refined_bias import facts
 from cuebench.stimuli.refined_bias.check import Defect, defects
 from cuebench.types import Stimulus, StimulusSet
+
+if TYPE_CHECKING:
+    from cuebench.protocols.base import ScoreOptions
 
 TARGETS = "refined_bias"
 
@@ -172,3 +179,40 @@ def _values(responses: Responses) -> tuple[dict[str, Array], Array, str]:
     codes = named(decisions, targets.names) if space is None else named_full(decisions, space, targets.resolve(space))
     reason = "one decision was given for each image: ranks need logits"
     return {"top1": codes == target}, np.zeros(0, np.int32), reason
+
+
+# ------------------------------------------------------------------------------------------------- single answers
+
+
+def trial_rows(responses: Responses, options: ScoreOptions) -> list[TrialRows]:
+    """Return the first answer to each image, the rank of the right class and its reciprocal, the sensitivity."""
+    values, ranks, _ = _values(responses.condensed(condense(responses.stimuli, responses.labels)))
+    cue = np.where(responses.truth("shape") != "", "shape", "texture")
+    columns = {
+        "decision": top_answers(responses),
+        "outcome": np.where(values["top1"], cue, OTHER),
+        "correct": values["top1"],
+    }
+    if len(ranks):
+        columns |= {"rank": ranks, "value": values["sensitivity"]}
+    return [TrialRows(responses.view, np.arange(len(responses)), columns)]
+
+
+def contributions(responses: Responses, asked: Asked) -> Sums | None:
+    """Return the shape preference as a function of the mean sensitivities to both cues."""
+    values, ranks, _ = _values(responses)
+    if asked.condition != responses.view or not len(ranks):
+        return None
+    shape = responses.truth("shape")
+    cue = shape != ""
+    numbers = values["sensitivity"]
+    columns = np.column_stack([np.where(cue, numbers, 0), cue, np.where(cue, 0, numbers), ~cue]).astype(np.float64)
+    assert shape_preference.compute is not None
+    preference = shape_preference.compute
+    return Sums(
+        responses.truth("id"),
+        columns,
+        lambda sums: preference(quotient(sums[:, 0], sums[:, 1]), quotient(sums[:, 2], sums[:, 3])),
+        {"classes": np.char.add(np.where(cue, "shape ", "texture "), np.where(cue, shape, responses.truth("texture")))},
+        strata=2,
+    )

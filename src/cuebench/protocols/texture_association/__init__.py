@@ -12,9 +12,17 @@ from pathlib import Path
 
 from cuebench.labels import LabelSpace
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
-from cuebench.protocols.texture_association.measure import ADVERSARIAL, CLEAN, TEXTURE, measure
+from cuebench.protocols.texture_association.measure import (
+    ADVERSARIAL,
+    CLEAN,
+    TEXTURE,
+    contributions,
+    measure,
+    trial_rows,
+)
 from cuebench.protocols.texture_association.scores import Scorer
 from cuebench.protocols.texture_association.tables import tables
+from cuebench.protocols.trials import TrialTable
 from cuebench.responses.table import Responses
 from cuebench.stimuli.drawing.textures import names
 from cuebench.stimuli.readers import image_folder, texture_folder
@@ -124,6 +132,8 @@ PROTOCOL = Protocol(
     standalone=drawn,
     views=(View("weights", lambda preprocess: preprocess),),
     score=score,
+    trials=TrialTable(trial_rows, value="confidence: probability of the first answer"),
+    contributions=contributions,
     check=check,
     metrics=(
         "texture_association",

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,8 +20,14 @@ from cuebench.labels import LabelSpace, softmax
 from cuebench.metrics.accuracy import in_top_k
 from cuebench.metrics.texture_association import TAV, count, texture_association, texture_identity
 from cuebench.metrics.texture_confidence import ConfidenceHistogram, top1
+from cuebench.protocols.trials import Asked, TrialRows, class_names
 from cuebench.responses.table import Responses
+from cuebench.statistics.clustered import Sums
 from cuebench.statistics.intervals import child_generator
+from cuebench.statistics.ratios import Terms
+
+if TYPE_CHECKING:
+    from cuebench.protocols.base import ScoreOptions
 
 TEXTURE, CLEAN, ADVERSARIAL = "texture", "clean", "adversarial"
 SHUFFLES = 10
@@ -175,3 +181,33 @@ def _pieces(responses: Responses, rows: Array) -> Iterator[tuple[Array, Array]]:
             # A piece of which every row is selected is a view, not a copy.
             whole = len(here) == min(_ROWS, len(rows) - start)
             yield here, logits[start : start + len(here)] if whole else logits[here]
+
+
+# ------------------------------------------------------------------------------------------------- single answers
+
+
+def trial_rows(responses: Responses, options: ScoreOptions) -> list[TrialRows]:
+    """Return the first answer to each picture with its confidence; of photographs, whether it is right."""
+    assert responses.labels is not None
+    classes, confidence = top1(responses.columns["logits"])
+    names, label = np.unique(responses.truth("label"), return_inverse=True)
+    found = [responses.labels.find(str(name)) if name else None for name in names]
+    position = np.array([-1 if p is None else p for p in found], np.intp)[label.ravel()]
+    columns = {"decision": class_names(classes, responses.labels.names), "value": confidence}
+    part = responses.truth("condition")
+    texture, others = (np.flatnonzero(mask) for mask in (part == TEXTURE, part != TEXTURE))
+    correct = {"correct": (classes == position)[others]}
+    return [
+        TrialRows("textures", texture, {name: values[texture] for name, values in columns.items()}),
+        TrialRows(part[others], others, {**{name: values[others] for name, values in columns.items()}, **correct}),
+    ]
+
+
+def contributions(responses: Responses, asked: Asked) -> Sums | None:
+    """Return the mean confidence as a ratio of sums over pictures of textures."""
+    rows = responses.truth("condition") == TEXTURE
+    if asked.condition != "textures" or not rows.any():
+        return None
+    confidence = np.concatenate([top1(logits)[1] for _, logits in _pieces(responses, rows)])
+    terms = Terms(confidence, np.ones(len(confidence)))
+    return Sums.of_ratio(terms, responses.truth("id")[rows], {"classes": responses.truth("texture")[rows]})

@@ -7,23 +7,27 @@ objects.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cuebench.arrays import Array
+from cuebench.metrics.triplet_shape_bias import terms
 from cuebench.metrics.triplets import SIMILARITIES
 from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option, parse
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.protocols.trials import Asked, TrialRows, TrialTable
 from cuebench.protocols.triplets.scores import Decided, add_biases, add_gains, class_table, decided
 from cuebench.protocols.triplets.stimuli import EXPERIMENTS, NAME
 from cuebench.protocols.triplets.stimuli import read as read_experiments
 from cuebench.protocols.triplets.trials import Draw, Trials
 from cuebench.responses.table import Responses
+from cuebench.statistics.clustered import Sums
 from cuebench.stimuli.sources.novel_object import BACKGROUNDS
-from cuebench.types import Citation, Headline, Reference, StimulusSet
+from cuebench.types import Citation, Headline, IntervalKind, Reference, StimulusSet
 
 VERSION = 2
 OPTIONS: Mapping[str, Option] = {
@@ -61,11 +65,38 @@ class Measured(NamedTuple):
     decisions: Mapping[str, Decided]
 
 
+def _trials(responses: Responses, options: ScoreOptions) -> Trials:
+    values = parse(OPTIONS, options.values, f"protocol {NAME!r}")
+    return Trials(
+        responses, Draw(0 if values["draw"] == "all" else values["draw"], values["replications"], options.seed)
+    )
+
+
+def trial_rows(responses: Responses, options: ScoreOptions) -> Iterator[TrialRows]:
+    """Return a row for each anchor in each condition: the share of its triplets that was decided by shape."""
+    for condition, measured in _trials(responses, options).default.items():
+        decided = measured.tally.trials > 0
+        shape, trials = measured.tally.shape[decided], measured.tally.trials[decided]
+        yield TrialRows(condition, measured.images.rows[decided], {"value": shape / trials, "n": trials})
+
+
+def contributions(responses: Responses, asked: Asked) -> Sums | None:
+    """Return the bias as a ratio of sums over anchors; random initialisations are not compared."""
+    measured = None if responses.baseline_of else _trials(responses, asked.options).default.get(asked.condition)
+    if measured is None:
+        return None
+    images = measured.images
+    sources: dict[IntervalKind, Array] = {
+        "shape_sources": images.clusters.shape_sources,
+        "texture_sources": images.clusters.texture_sources,
+    }
+    return Sums.of_ratio(terms(measured.tally), images.clusters.images, sources)
+
+
 def measure(responses: Responses, options: ScoreOptions) -> Measured:
     """Score one observer: every condition, every layer."""
     values = parse(OPTIONS, options.values, f"protocol {NAME!r}")
-    draw = Draw(0 if values["draw"] == "all" else values["draw"], values["replications"], options.seed)
-    trials = Trials(responses, draw)
+    trials = _trials(responses, options)
     own = Result(tables={"by_class": class_table(trials)})
     add_biases(own, trials, [similarity for similarity in SIMILARITIES if similarity in values["similarity"]], options)
     return Measured(responses, own, decided(trials))
@@ -97,6 +128,8 @@ PROTOCOL = Protocol(
     read=read,
     views=(View("native", Preprocess.whole_image),),
     score=score,
+    trials=TrialTable(trial_rows, value="share of the anchor's triplets decided by shape", whole=True),
+    contributions=contributions,
     metrics=("triplet_shape_bias", "triplet_bias_gain"),
     headline=Headline(
         metric="triplet_shape_bias",

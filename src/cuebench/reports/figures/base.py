@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from cuebench.errors import UserError
 from cuebench.options import Option, parse
-from cuebench.reports.drawing import Drawing
+from cuebench.reports.picture import Picture
 
 Needs = Literal["run", "file", "nothing", "objects"]
 
@@ -23,7 +23,7 @@ class Figure:
     name, title : str
         Public name and a human one.
     draw : callable
-        ``draw(source, **options) -> Drawing``; a figure that needs nothing takes options only.
+        ``draw(source, **options) -> Picture``; a figure that needs nothing takes options only.
     needs : str
         What it is drawn from: ``run`` (a run folder), ``file``, ``nothing``, or ``objects`` of Python, which
         ``cuebench figure`` cannot give.
@@ -34,18 +34,17 @@ class Figure:
 
     Examples
     --------
-    >>> def square(*, side: int = 9) -> Drawing:
-    ...     page = Drawing(side, side)
-    ...     page.rect(0, 0, side, side, "#000000")
-    ...     return page
-    >>> figure = Figure("square", "A square", square, needs="nothing", options={"side": Option(9, "pixels", low=1)})
-    >>> figure(side=5).width
+    >>> def numbers(*, most: int = 9) -> Picture:
+    ...     rows = [{"number": k} for k in range(most)]
+    ...     return Picture("Numbers", lambda room: alt.Chart(table(rows)).mark_point().encode(x="number:Q"), rows)
+    >>> figure = Figure("numbers", "Numbers", numbers, needs="nothing", options={"most": Option(9, "the last", low=1)})
+    >>> len(figure(most=5).data)
     5
     """
 
     name: str
     title: str
-    draw: Callable[..., Drawing]
+    draw: Callable[..., Picture]
     needs: Needs = "run"
     protocol: str = ""
     options: Mapping[str, Option] = field(default_factory=dict)
@@ -61,6 +60,6 @@ class Figure:
                 )
         object.__setattr__(self, "__doc__", inspect.getdoc(self.draw))
 
-    def __call__(self, *sources: Any, **options: Any) -> Drawing:
+    def __call__(self, *sources: Any, **options: Any) -> Picture:
         """Draw the figure from its source, with options as values or as text."""
         return self.draw(*sources, **parse(self.options, options, f"figure {self.name!r}"))

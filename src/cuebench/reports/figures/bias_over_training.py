@@ -10,14 +10,15 @@ from typing import Any
 from cuebench.errors import UserError
 from cuebench.options import Option, check_types
 from cuebench.reading import read_json, user_path
-from cuebench.reports.drawing import SOFT, Drawing, shorten
 from cuebench.reports.figures.base import Figure
-from cuebench.reports.panels import Line, Panel, colour_of, legend
+from cuebench.reports.marks import curves, share_axis, whiskers
+from cuebench.reports.observers import Series
+from cuebench.reports.picture import Picture
+from cuebench.reports.text import distinct
+from cuebench.reports.vega import alt
 
-_W, _H = 560, 280
 
-
-def bias_over_training(run: str | Path | Sequence[Mapping[str, Any]], *, show: str = "all") -> Drawing:
+def bias_over_training(run: str | Path | Sequence[Mapping[str, Any]], *, show: str = "all") -> Picture:
     """Draw one curve for each number of the callback.
 
     Parameters
@@ -28,28 +29,45 @@ def bias_over_training(run: str | Path | Sequence[Mapping[str, Any]], *, show: s
         ``all`` numbers, or the ``headline`` of each protocol only.
     """
     history = _history(run)
-    names = list(dict.fromkeys(name for record in history for name in record["values"]))
+    numbers = list(dict.fromkeys(name for record in history for name in record["values"]))
     headlines = {name for record in history for name in record.get("headline", {}).values()}
-    names = [name for name in names if name in headlines] if show == "headline" and headlines else names
-    epochs = [int(record["epoch"]) for record in history]
-    first, span = min(epochs), max(max(epochs) - min(epochs), 1)
-    page = Drawing(80 + _W + 330, max(110 + _H + 70, 126 + 20 * len(names)))
-    page.title = "Shape bias over training"
-    page.text(30, 36, page.title, 19, bold=True)
-    common = [p for p in names[0].split("/") if all(p in n.split("/") for n in names)]
-    subtitle = f"{' '.join(common)} on a fixed set of pictures; whiskers: 95 %, widest interval"
-    page.text(30, 57, subtitle.strip(), 12, SOFT)
-    plot = Panel(page, 80, 100, _W, _H, label="epoch")
-    step = max(1, len(epochs) // 10)
-    plot.ticks = [((e - first) / span, str(e)) for e in epochs[::step]]
-    for k, name in enumerate(names):
-        rows = [r for r in history if r["values"].get(name) is not None]
-        points = [((int(r["epoch"]) - first) / span, float(r["values"][name])) for r in rows]
-        bounds = [(_number(r, "low", name), _number(r, "high", name)) for r in rows]
-        plot.lines.append(Line(name, colour_of(k), points, bounds))
-    plot.draw()
-    legend(page, 80 + _W + 24, 116, [(shorten(n, 44), colour_of(k), False) for k, n in enumerate(_distinct(names))])
-    return page
+    numbers = [name for name in numbers if name in headlines] if show == "headline" and headlines else numbers
+    names = dict(zip(numbers, distinct(_distinct(numbers), 44)))
+    records = [
+        {
+            "number": number,
+            "name": names[number],
+            "epoch": int(record["epoch"]),
+            "value": float(record["values"][number]),
+            "low": _number(record, "low", number),
+            "high": _number(record, "high", number),
+        }
+        for number in numbers
+        for record in history
+        if record["values"].get(number) is not None
+    ]
+    common = [part for part in numbers[0].split("/") if all(part in name.split("/") for name in numbers)]
+    series = Series.of(names.values())
+    return Picture(
+        "Shape bias over training",
+        lambda room: _chart(records, series, room),
+        records,
+        f"{' '.join(common)} on a fixed set of pictures{whiskers(series, 'widest interval')}".strip(),
+        f"{len(numbers)} numbers over {len(history)} epochs of training.",
+    )
+
+
+def _chart(records: Sequence[dict[str, Any]], series: Series, room: float) -> Any:
+    return curves(
+        [{**record, "position": record["epoch"]} for record in records],
+        series,
+        width=room,
+        height=min(0.55 * room, 170),
+        x=alt.Axis(title="epoch", tickMinStep=1, format="d", grid=False),
+        y=share_axis("value"),
+        legend=series.legend(room),
+        chance=0.5,
+    )
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Any
 
 from cuebench.errors import UserError
 from cuebench.options import Option
-from cuebench.reports.drawing import SOFT, Drawing, short_name
 from cuebench.reports.figures.base import Figure
-from cuebench.reports.panels import Line, Panel, aside, colour_of, legend
-from cuebench.reports.run_data import OBSERVER, choose_observer, scores
+from cuebench.reports.marks import curves, share_axis, ticks
+from cuebench.reports.observers import Series
+from cuebench.reports.picture import Picture
+from cuebench.reports.run_data import OBSERVER, Run, choose_observer, observers_of, scores
 
 CONDITIONS = (
     "experiment1/alpha=0.0",
@@ -20,16 +21,15 @@ CONDITIONS = (
     "experiment3/size=0.4/unaligned",
     "experiment3/size=1.0/aligned",
 )
-_W, _H = 720, 300
 
 
-def layer_profile(run: str | Path, *, observer: str = "", conditions: Sequence[str] = CONDITIONS) -> Drawing:
+def layer_profile(run: Run, *, observer: str = "", conditions: Sequence[str] = CONDITIONS) -> Picture:
     """Draw where in the network shape wins.
 
     Parameters
     ----------
-    run : path
-        A run folder with ``triplets`` and ``--set triplets.layers=all`` (or a list of layers).
+    run : path or sequence of paths
+        Run folders with ``triplets`` and ``--set triplets.layers=all`` (or a list of layers).
     observer : str
         Whole name or a part of it; default: the first of the run.
     conditions : sequence of str
@@ -41,25 +41,41 @@ def layer_profile(run: str | Path, *, observer: str = "", conditions: Sequence[s
             f"{run} has no layers",
             "measure them in another folder: cuebench run -p triplets --set triplets.layers=all … --out NEW_FOLDER",
         )
-    name = choose_observer((s.observer for s in of_layers), observer)
-    rows = [s for s in of_layers if s.observer == name]
-    layers = list(dict.fromkeys(s.condition.partition("/layer=")[2] for s in rows))
-    by = {tuple(s.condition.split("/layer=")): s for s in rows}
-    present = [c for c in conditions if any((c, layer) in by for layer in layers)]
-    page = Drawing(80 + _W + 290, 110 + _H + 120)
-    page.title = f"Shape bias by layer: {short_name(name)}"
-    page.text(30, 36, page.title, 19, bold=True)
-    page.text(30, 57, "triplets; each layer averaged over positions; whiskers: 95 % over anchors", 12, SOFT)
-    places = [i / max(1, len(layers) - 1) for i in range(len(layers))]
-    plot = Panel(page, 80, 100, _W, _H, ticks=list(zip(places, layers)), turned=True)
-    for k, condition in enumerate(present):
-        placed = [(p, by[condition, n]) for p, n in zip(places, layers) if (condition, n) in by]
-        shift = aside(k, len(present)) / 3  # a network has many layers
-        points, whiskers = [(p + shift, s.value) for p, s in placed], [(s.ci_low, s.ci_high) for _, s in placed]
-        plot.lines.append(Line(condition, colour_of(k), points, whiskers))
-    plot.draw()
-    legend(page, 80 + _W + 24, 116, [(c, colour_of(k), False) for k, c in enumerate(present)])
-    return page
+    chosen = choose_observer((s.observer for s in of_layers), observer)
+    observers = observers_of(run)
+    numbers = [s for s in of_layers if s.observer == chosen]
+    layers = list(dict.fromkeys(s.condition.partition("/layer=")[2] for s in numbers))
+    records = []
+    for record in observers.records(numbers):
+        condition, _, layer = record["condition"].partition("/layer=")
+        if condition in conditions:
+            place = {"layer": layer, "position": layers.index(layer)}
+            records.append({**record, "model": record["name"], "name": condition, **place})
+    if not records:
+        raise UserError(
+            f"{run} has none of the conditions {', '.join(conditions)}", "--set conditions=… chooses others"
+        )
+    series = Series.of(c for c in conditions if any(r["name"] == c for r in records))
+    return Picture(
+        f"Shape bias by layer: {observers.name(chosen)}",
+        lambda room: _chart(records, layers, series, room),
+        records,
+        "Triplets; each layer is averaged over positions; whiskers: 95 %, over anchors; dotted: chance",
+        f"Triplet shape bias of {len(layers)} layers of {observers.name(chosen)}, first to last.",
+    )
+
+
+def _chart(records: Sequence[dict[str, Any]], layers: Sequence[str], series: Series, room: float) -> Any:
+    return curves(
+        records,
+        series,
+        width=room,
+        height=min(0.5 * room, 170),
+        x=ticks(layers, slanted_in=room, labelLimit=80),
+        y=share_axis("shape bias"),
+        legend=series.legend(room),
+        chance=0.5,
+    )
 
 
 FIGURE = Figure(

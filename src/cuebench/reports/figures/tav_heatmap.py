@@ -2,45 +2,58 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cuebench.arrays import Array
 from cuebench.options import Option
-from cuebench.reports.drawing import FAINT, INK, SOFT, Drawing, heat, short_name, shorten
 from cuebench.reports.figures.base import Figure
-from cuebench.reports.run_data import OBSERVER, PROTOCOL, of_observer, rows
+from cuebench.reports.marks import table, tooltip
+from cuebench.reports.picture import Picture
+from cuebench.reports.run_data import OBSERVER, PROTOCOL, Run, observers_of, of_observer, rows
+from cuebench.reports.text import distinct, words
+from cuebench.reports.theme import HEAT
+from cuebench.reports.vega import alt
 
-_CELL, _LEFT, _TOP = 15, 120, 168
+_CELL = 8.5
 
 
-def tav_heatmap(run: str | Path, *, observer: str = "", textures: int = 36, classes: int = 48) -> Drawing:
+def tav_heatmap(run: Run, *, observer: str = "", textures: int = 36, classes: int = 48) -> Picture:
     """Draw the strongest part of the association matrix.
 
     Parameters
     ----------
-    run : path
-        A run folder with ``texture_association``.
+    run : path or sequence of paths
+        Run folders with ``texture_association``.
     observer : str
         Whole name or a part of it; default: the first of the run.
     textures, classes : int
-        How many rows and columns at most: those with the largest value.
+        How many rows and columns at most: those with the largest value. A column of a page has room for fewer classes.
 
     Returns
     -------
-    Drawing
-        Colour is the square root of the TAV, so that weak ties are seen too; the bar says which value it stands for.
+    Picture
+        Colour is the square root of the TAV, so that weak ties are seen too; the legend says which value it stands for.
     """
     name, records = of_observer(rows(run, "tav"), observer)
     matrix, row_names, column_names = _matrix(records)
     i, j = _strongest(matrix, textures, classes)
-    matrix = matrix[np.ix_(i, j)]
-    order, across = _clustered(matrix), _clustered(matrix.T)
-    matrix = matrix[np.ix_(order, across)]
-    labels = [row_names[i[k]] for k in order], [column_names[j[k]] for k in across]
-    return _draw(matrix, *labels, f"Texture association of {short_name(name)}")
+    shown = [
+        {"observer": name, "texture": row_names[a], "class": column_names[b], "tav": float(matrix[a, b])}
+        for a in i
+        for b in j
+    ]
+    strongest = max(shown, key=lambda r: r["tav"])
+    return Picture(
+        f"Texture association of {observers_of(run).name(name)}",
+        lambda room: _chart(matrix[np.ix_(i, j)], [row_names[a] for a in i], [column_names[b] for b in j], room),
+        shown,
+        "Textures (rows) by the classes they are answered with (columns); colour: texture association value (TAV), the "
+        "strongest rows and columns",
+        f"{len(i)} textures by {len(j)} classes; strongest: {words(strongest['texture'])} with {strongest['class']}, "
+        f"{strongest['tav']:.2f}.",
+    )
 
 
 def _matrix(records: list[dict[str, Any]]) -> tuple[Array, list[str], list[str]]:
@@ -69,32 +82,41 @@ def _clustered(matrix: Array) -> list[int]:
     return [int(k) for k in leaves_list(linkage(pdist(root, "cosine"), "average", optimal_ordering=True))]
 
 
-def _draw(matrix: Array, textures: list[str], classes: list[str], title: str) -> Drawing:
-    high, wide = matrix.shape
-    page = Drawing(_LEFT + wide * _CELL + 110, _TOP + high * _CELL + 24, title)
-    page.text(20, 30, title, 17, bold=True)
-    page.text(20, 48, "textures (rows) by the classes they are answered with (columns)", 11.5, SOFT)
-    top = float(matrix.max(initial=0)) or 1.0
-    for a in range(high):
-        y = _TOP + a * _CELL
-        page.text(_LEFT - 8, y + _CELL - 4, textures[a].replace("_", " "), 10.5, anchor="end")
-        for b in range(wide):
-            page.rect(_LEFT + b * _CELL, y, _CELL - 1, _CELL - 1, heat((matrix[a, b] / top) ** 0.5))
-    for b, label in enumerate(classes):
-        page.text(_LEFT + b * _CELL + 11, _TOP - 7, shorten(label, 20), 10.5, turn=-58)
-    _bar(page, _LEFT + wide * _CELL + 26, _TOP, min(high * _CELL, 220), top)
-    return page
-
-
-def _bar(page: Drawing, x: float, y: float, height: float, top: float) -> None:
-    page.text(x, y - 8, "TAV", 10.5, SOFT)
-    steps = 60
-    for k in range(steps):
-        page.rect(x, y + height * (1 - (k + 1) / steps), 14, height / steps + 0.6, heat(k / (steps - 1)))
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        level = y + height * (1 - share)
-        page.line(x + 14, level, x + 18, level, FAINT if share in (0.25, 0.75) else INK)
-        page.text(x + 21, level + 4, f"{top * share**2:.2f}", 10)
+def _chart(matrix: Array, textures: list[str], classes: list[str], room: float) -> Any:
+    """Draw as many of the strongest classes as there is room for, similar rows and columns beside each other."""
+    kept = min(len(classes), max(4, int(room // _CELL)))
+    matrix = matrix[:, :kept]
+    order, across = _clustered(matrix), _clustered(matrix.T)
+    row_names = distinct([words(textures[k]) for k in order], 24)
+    column_names = distinct([words(classes[k]) for k in across], 24)
+    data = table(
+        {"texture": row_names[a], "class": column_names[b], "tav": float(matrix[order[a], across[b]])}
+        for a in range(len(order))
+        for b in range(len(across))
+    )
+    chart = (
+        alt.Chart(data)
+        .mark_rect()
+        .encode(
+            x=alt.X(
+                "class:N",
+                sort=column_names,
+                axis=alt.Axis(orient="top", labelAngle=-60, title=None, ticks=False, domain=False, labelOverlap=False),
+            ),
+            y=alt.Y(
+                "texture:N",
+                sort=row_names,
+                axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=False),
+            ),
+            color=alt.Color(
+                "tav:Q",
+                scale=alt.Scale(type="sqrt", domainMin=0, range=list(HEAT)),
+                legend=alt.Legend(title="TAV", orient="right", format=".2f", tickCount=4),
+            ),
+            tooltip=tooltip("texture", "class", tav=".3f"),
+        )
+    )
+    return chart.properties(width=room, height=_CELL * len(row_names))
 
 
 FIGURE = Figure(

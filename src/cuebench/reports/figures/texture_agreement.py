@@ -7,19 +7,24 @@ TAV with permuted classes gives (the part that arises by itself), and the natura
 from __future__ import annotations
 
 import math
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from cuebench.errors import UserError
-from cuebench.reports.drawing import FAINT, INK, SERIES, SOFT, Drawing, short_name
 from cuebench.reports.figures.base import Figure
-from cuebench.reports.run_data import PROTOCOL, scores
+from cuebench.reports.marks import heading, share_axis, table, tooltip
+from cuebench.reports.observers import Series
+from cuebench.reports.picture import Picture
+from cuebench.reports.run_data import PROTOCOL, Run, observers_of, scores, shown_observers
+from cuebench.reports.text import percent
+from cuebench.reports.theme import CONDITIONS, NEUTRAL, SOFT, TEXTURE
+from cuebench.reports.vega import alt
 from cuebench.types import Score
 
-_LEFT, _WIDTH, _HIGH, _TOP = 62, 760, 200, 84
 _PANELS = {
-    "accuracy by label": ("label/with_dominant", "label/all", "label/without_dominant"),
-    "confidence by prediction": ("prediction/with_dominant", "prediction/all", "prediction/without_dominant"),
-    "texture of natural adversarial images agrees with that of": (
+    "Accuracy, by label": ("label/with_dominant", "label/all", "label/without_dominant"),
+    "Confidence, by prediction": ("prediction/with_dominant", "prediction/all", "prediction/without_dominant"),
+    "Texture of natural adversarial images is that of": (
         "adversarial/prediction",
         "adversarial/label",
         "adversarial/both",
@@ -29,98 +34,88 @@ _PANELS = {
 _WORDS = {
     "with_dominant": "with the class's usual texture",
     "all": "all images",
-    "without_dominant": "with another one",
+    "without_dominant": "with another texture",
+    "prediction": "the predicted class",
+    "label": "the true class",
+    "both": "both",
+    "neither": "neither",
 }
+_COLOURS = dict(zip(_WORDS, (TEXTURE, NEUTRAL, CONDITIONS[0], TEXTURE, CONDITIONS[0], CONDITIONS[1], NEUTRAL)))
 
 
-def texture_agreement(run: str | Path) -> Drawing:
-    """Draw the bars of all observers with 95 % intervals; panels without any score are left out.
+def texture_agreement(run: Run) -> Picture:
+    """Draw the shares of all observers with 95 % intervals; panels without any score are left out.
 
     Parameters
     ----------
-    run : path
-        A run folder with ``texture_association`` on labelled photographs.
+    run : path or sequence of paths
+        Run folders with ``texture_association`` on labelled photographs.
     """
     hint = "labelled photographs are needed: give the run a data root with imagenet_val"
     numbers = scores(run, PROTOCOL, "texture_dominance", "texture_agreement", hint=hint)
     by = {(s.observer, s.condition): s for s in numbers}
-    observers = list(dict.fromkeys(s.observer for s in numbers))
-    panels = {t: c for t, c in _PANELS.items() if any((o, x) in by for o in observers for x in c)}
-    if not panels:
+    observers = observers_of(run)
+    shown = shown_observers((s.observer for s in numbers), observers)
+    records = []
+    for title, conditions in _PANELS.items():
+        present = [by[o, c] for o in shown for c in conditions if (o, c) in by and math.isfinite(by[o, c].value)]
+        for record in observers.records(present):
+            images = _WORDS[record["condition"].rpartition("/")[2]]
+            gap = _gap(record["observer"], record["condition"].partition("/")[0], by)
+            records.append({**record, "panel": title, "images": images, "gap": gap})
+    if not records:
         raise UserError(f"{run} has no answers to labelled photographs", hint)
-    page = Drawing(_LEFT + _WIDTH + 40, _TOP + len(panels) * (_HIGH + 92))
-    page.title = "What the usual texture of a class is worth"
-    page.text(20, 30, page.title, 17, bold=True)
-    page.text(20, 48, "95 % intervals over images; – : no image of that kind", 11.5, SOFT)
-    for k, (title, conditions) in enumerate(panels.items()):
-        _panel(page, _TOP + k * (_HIGH + 92), title, conditions, observers, by)
-    return page
+    return Picture(
+        "What the usual texture of a class is worth",
+        lambda room: _chart(records, room),
+        records,
+        "Whiskers: 95 %, over images. Gap: with the usual texture minus with another; in brackets, the gap with "
+        "permuted classes, which arises by itself",
+        f"Accuracy, confidence and errors of {len(shown)} observers on images with and without the usual texture.",
+    )
 
 
-def _panel(
-    page: Drawing,
-    top: float,
-    title: str,
-    conditions: tuple[str, ...],
-    observers: list[str],
-    by: dict[tuple[str, str], Score],
-) -> None:
-    page.text(_LEFT, top - 8, title, 12.5, bold=True)
-    _legend(page, top + 6, conditions)
-    base = top + 22 + _HIGH
-    for k in range(5):
-        y = base - _HIGH * k / 4
-        page.line(_LEFT, y, _LEFT + _WIDTH, y, FAINT)
-        page.text(_LEFT - 8, y + 4, f"{k / 4:.0%}", 10.5, SOFT, anchor="end")
-    slot = _WIDTH / max(len(observers), 1)
-    width = min(34.0, 0.8 * slot / len(conditions))
-    for i, observer in enumerate(observers):
-        start = _LEFT + (i + 0.5) * slot - width * len(conditions) / 2
-        for j, condition in enumerate(conditions):
-            _bar(page, start + j * width, base, width, by.get((observer, condition)), SERIES[j])
-        middle = _LEFT + (i + 0.5) * slot
-        page.text(middle, base + 16, short_name(observer, observers), 11, anchor="middle")
-        page.text(middle, base + 31, _against_chance(observer, conditions[0], by), 10, SOFT, anchor="middle")
-
-
-def _against_chance(observer: str, condition: str, by: dict[tuple[str, str], Score]) -> str:
+def _gap(observer: str, kind: str, by: Mapping[tuple[str, str], Score]) -> str:
     """Say how large the gap is, and how large it is with permuted classes; empty where there is none."""
-    kind = condition.partition("/")[0]
     gap, null = (by.get((observer, f"{kind}/{name}")) for name in ("gap", "gap/shuffled"))
     if gap is None or null is None or not (math.isfinite(gap.value) and math.isfinite(null.value)):
         return ""
-    return f"gap {gap.value:.0%}, permuted TAV {null.value:.0%}"
+    return f"gap {percent(gap.value)} ({percent(null.value)})"
 
 
-def _legend(page: Drawing, y: float, conditions: tuple[str, ...]) -> None:
-    x = float(_LEFT)
-    for j, condition in enumerate(conditions):
-        word = condition.rpartition("/")[2]
-        text = _WORDS.get(word, word)
-        page.rect(x, y - 1, 10, 10, SERIES[j])
-        page.text(x + 15, y + 8, text, 10.5, SOFT)
-        x += 34 + 6.1 * len(text)
+def _chart(records: Sequence[dict[str, Any]], room: float) -> Any:
+    titles = [title for title in _PANELS if any(r["panel"] == title for r in records)]
+    charts = [_panel(title, [r for r in records if r["panel"] == title], room) for title in titles]
+    return alt.vconcat(*charts, spacing=12).resolve_scale(color="independent", y="independent", yOffset="independent")
 
 
-def _bar(page: Drawing, x: float, base: float, width: float, score: Score | None, colour: str) -> None:
-    if score is None or not math.isfinite(score.value):
-        page.text(x + width / 2, base - 4, "–", 12, SOFT, anchor="middle")
-        return
-    page.rect(x + 1, base - _HIGH * score.value, width - 2, max(_HIGH * score.value, 0.5), colour)
-    if math.isfinite(score.ci_low):
-        middle = x + width / 2
-        low, high = base - _HIGH * score.ci_low, base - _HIGH * score.ci_high
-        page.line(middle, low, middle, high, INK, 1.1)
-        for y in (low, high):
-            page.line(middle - 3, y, middle + 3, y, INK, 1.1)
-    page.text(
-        x + width / 2,
-        base - _HIGH * max(score.value, score.ci_high or 0) - 5,
-        f"{score.value:.0%}",
-        9.5,
-        SOFT,
-        anchor="middle",
+def _panel(title: str, records: Sequence[dict[str, Any]], room: float) -> Any:
+    kinds = [kind for kind, text in _WORDS.items() if any(r["images"] == text for r in records)]
+    series = Series(tuple(_WORDS[k] for k in kinds), tuple(_COLOURS[k] for k in kinds), ("circle",) * len(kinds))
+    names = list(dict.fromkeys(r["name"] for r in records))
+    legend = alt.Legend(orient="top", direction="horizontal", title=None, columns=4 if room > 300 else 2, offset=4)
+    base = alt.Chart(table(records)).encode(
+        y=alt.Y("name:N", sort=names, axis=alt.Axis(title=None, ticks=False, domain=False)),
+        yOffset=alt.YOffset("images:N", sort=list(series.names)),
+        color=series.colour("images", legend=legend),
     )
+    axis = share_axis(None, grid=True)
+    scale = alt.Scale(domain=[0, 1])
+    dots = base.mark_point().encode(
+        x=alt.X("value:Q", axis=axis, scale=scale),
+        tooltip=tooltip("name", "images", value=".3f", low=".3f", high=".3f", n=","),
+    )
+    layers = [base.mark_rule().encode(x=alt.X("low:Q", axis=axis, scale=scale), x2="high:Q"), dots]
+    gaps = {r["name"]: r["gap"] for r in records if r["gap"]}
+    if gaps:
+        notes = alt.Chart(table({"name": n, "text": gap} for n, gap in gaps.items()))
+        layers.append(
+            notes.mark_text(align="left", dx=5, color=SOFT).encode(
+                x=alt.value(room), y=alt.Y("name:N", sort=names), text="text:N"
+            )
+        )
+    height = len(names) * (4 + 6 * len(kinds))
+    return alt.layer(*layers).properties(width=room, height=height, title=heading(title, room))
 
 
 FIGURE = Figure("texture_agreement", "What the usual texture of a class is worth", texture_agreement, protocol=PROTOCOL)

@@ -6,78 +6,92 @@ the accuracy (by label) or the mean confidence (by prediction) on them. Classes 
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
+from cuebench.errors import UserError
 from cuebench.options import Option
-from cuebench.reports.drawing import FAINT, SOFT, Drawing, heat, short_name, shorten
 from cuebench.reports.figures.base import Figure
-from cuebench.reports.run_data import OBSERVER, PROTOCOL, of_observer, rows
+from cuebench.reports.marks import heading, table, ticks, tooltip
+from cuebench.reports.picture import Picture
+from cuebench.reports.run_data import OBSERVER, PROTOCOL, Run, observers_of, of_observer, rows
+from cuebench.reports.text import shorten, words
+from cuebench.reports.theme import HEAT
+from cuebench.reports.vega import alt
 
-_LEFT, _WIDTH, _HIGH, _GAP, _TOP = 62, 900, 250, 150, 84
 _VALUE = {"label": "accuracy", "prediction": "confidence"}
 
 
-def texture_dominance(run: str | Path, *, observer: str = "", fewest: int = 1) -> Drawing:
+def texture_dominance(run: Run, *, observer: str = "", fewest: int = 1) -> Picture:
     """Draw the scatter by label and by prediction, one above the other.
 
     Parameters
     ----------
-    run : path
-        A run folder with ``texture_association`` on labelled photographs.
+    run : path or sequence of paths
+        Run folders with ``texture_association`` on labelled photographs.
     observer : str
         Whole name or a part of it; default: the first of the run.
     fewest : int
         Leave out classes with fewer images than this (a class with one image has a share of 1 by itself).
     """
-    name, records = of_observer(rows(run, "groups"), observer)
-    page = Drawing(_LEFT + _WIDTH + 110, _TOP + 2 * _HIGH + 2 * _GAP - 20)
-    page.title = f"Textures in the classes of {short_name(name)}"
-    page.text(20, 30, page.title, 17, bold=True)
-    page.text(
-        20, 48, "a point: images of one class with one texture; classes by the share of their main texture", 11.5, SOFT
+    name, groups = of_observer(rows(run, "groups"), observer)
+    records, left_out = [], 0
+    for by in _VALUE:
+        images: dict[str, int] = {}
+        for r in groups:
+            images[r["label"]] = images.get(r["label"], 0) + (r["n"] if r["by"] == by else 0)
+        present = {label for label, n in images.items() if n}
+        kept = {label for label in present if images[label] >= fewest}
+        left_out = max(left_out, len(present) - len(kept))
+        largest = {c: max((r["share"] for r in groups if r["by"] == by and r["label"] == c), default=0) for c in kept}
+        order = sorted(kept, key=lambda c: (largest[c], c))
+        place = {label: k for k, label in enumerate(order)}
+        records += [
+            {"observer": name, "by": by, "class": r["label"], "texture": words(r["texture"]), "share": r["share"],
+             _VALUE[by]: r["value"], "n": r["n"], "place": place[r["label"]]}
+            for r in groups if r["by"] == by and r["label"] in kept
+        ]  # fmt: skip
+    if not records:
+        raise UserError(f"no class of {name} has {fewest} images", "--set fewest=1 shows all classes")
+    without = f"; {left_out:,} classes with fewer than {fewest} images are left out" if left_out else ""
+    return Picture(
+        f"Textures in the classes of {observers_of(run).name(name)}",
+        lambda room: _chart(records, room),
+        records,
+        f"A point: the images of one class with one texture; classes by the share of their main texture{without}",
+        f"Shares of textures in {len({r['class'] for r in records})} classes.",
     )
-    for k, by in enumerate(_VALUE):
-        _panel(page, _TOP + k * (_HIGH + _GAP), by, [r for r in records if r["by"] == by], fewest)
-    return page
 
 
-def _panel(page: Drawing, top: float, by: str, records: list[dict[str, Any]], fewest: int) -> None:
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for r in records:
-        groups.setdefault(r["label"], []).append(r)
-    kept = {c: g for c, g in groups.items() if sum(r["n"] for r in g) >= fewest}
-    order = sorted(kept, key=lambda c: (max(r["share"] for r in kept[c]), c))
-    left_out = (
-        f", {len(groups) - len(kept):,} with fewer than {fewest} images left out" if len(kept) < len(groups) else ""
+def _chart(records: Sequence[dict[str, Any]], room: float) -> Any:
+    charts = [_panel(by, [r for r in records if r["by"] == by], room) for by in _VALUE]
+    return alt.vconcat(*charts, spacing=12).resolve_scale(color="independent", x="independent")
+
+
+def _panel(by: str, records: Sequence[dict[str, Any]], room: float) -> Any:
+    classes = [c for _, c in sorted({(r["place"], r["class"]) for r in records})]
+    value = _VALUE[by]
+    axis = ticks([shorten(c, 18) for c in classes], slanted_in=room, labelLimit=90, tickSize=0)
+    points = (
+        alt.Chart(table(sorted(records, key=lambda r: -r["share"])))
+        .mark_point(size=11, opacity=0.9)
+        .encode(
+            x=alt.X("place:Q", axis=axis, scale=alt.Scale(domain=[-1, len(classes)], nice=False, zero=False)),
+            y=alt.Y(
+                "share:Q",
+                axis=alt.Axis(title="share of images", format="%", tickCount=5),
+                scale=alt.Scale(domain=[0, 1]),
+            ),
+            color=alt.Color(
+                f"{value}:Q",
+                scale=alt.Scale(domain=[0, 1], range=list(HEAT[1:])),
+                legend=alt.Legend(title=value, format="%", values=[0, 0.5, 1]),
+            ),
+            tooltip=tooltip("class", "texture", share=".0%", **{value: ".0%"}, n=","),
+        )
     )
-    page.text(_LEFT, top - 10, f"by {by}: {len(order):,} classes{left_out}", 12.5, bold=True)
-    for k in range(5):
-        y = top + _HIGH * (1 - k / 4)
-        page.line(_LEFT, y, _LEFT + _WIDTH, y, FAINT)
-        page.text(_LEFT - 8, y + 4, f"{k / 4:.0%}", 10.5, SOFT, anchor="end")
-    step = _WIDTH / max(len(order), 1)
-    for k, label in enumerate(order):
-        for r in sorted(kept[label], key=lambda r: -r["share"]):
-            x, y = _LEFT + (k + 0.5) * step, top + _HIGH * (1 - r["share"])
-            page.circle(x, y, 2.6, heat(r["value"]), opacity=0.85)
-    _names(page, top + _HIGH, order, step)
-    _scale(page, top, _VALUE[by])
-
-
-def _names(page: Drawing, y: float, order: list[str], step: float) -> None:
-    every = max(1, -(-len(order) * 15 // _WIDTH))
-    for k in range(0, len(order), every):
-        page.text(_LEFT + (k + 0.5) * step + 4, y + 12, shorten(order[k], 18), 9.5, SOFT, turn=52)
-
-
-def _scale(page: Drawing, top: float, what: str) -> None:
-    x, height, steps = _LEFT + _WIDTH + 26, 150, 50
-    page.text(x, top - 10, what, 10.5, SOFT)
-    for k in range(steps):
-        page.rect(x, top + height * (1 - (k + 1) / steps), 13, height / steps + 0.6, heat(k / (steps - 1)))
-    for share in (0.0, 0.5, 1.0):
-        page.text(x + 19, top + height * (1 - share) + 4, f"{share:.0%}", 10)
+    title = heading(f"By {by}: {len(classes):,} classes", room)
+    return points.properties(width=room, height=min(130, 0.45 * room), title=title)
 
 
 FIGURE = Figure(

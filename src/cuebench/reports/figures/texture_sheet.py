@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
-
-from PIL import Image
+from typing import Any
 
 from cuebench.errors import UserError
 from cuebench.options import Option
-from cuebench.reports.drawing import SOFT, Drawing
 from cuebench.reports.figures.base import Figure
+from cuebench.reports.marks import image_url, pictures
+from cuebench.reports.picture import Picture
+from cuebench.reports.text import words
 from cuebench.stimuli.drawing.textures import names
 from cuebench.stimuli.sources.texture import draw
 
-_TILE, _GAP, _CAPTION, _TOP = 112, 8, 18, 60
+_PIXELS = 192
 
 
-def texture_sheet(*, variant: int = 0, columns: int = 10, colour: bool = True, textures: Sequence[str] = ()) -> Drawing:
+def texture_sheet(*, variant: int = 0, columns: int = 10, colour: bool = True, textures: Sequence[str] = ()) -> Picture:
     """Draw every texture with its name.
 
     Parameters
@@ -34,23 +34,21 @@ def texture_sheet(*, variant: int = 0, columns: int = 10, colour: bool = True, t
     if columns < 1:
         raise UserError(f"columns must be 1 or more; got {columns}")
     shown = list(textures) or names()
-    rows = -(-len(shown) // columns)
-    wide = min(columns, len(shown)) * (_TILE + _GAP) + 2 * 20 - _GAP
-    page = Drawing(wide, _TOP + rows * (_TILE + _CAPTION + _GAP) + 10, f"{len(shown)} procedural textures")
-    page.text(20, 30, page.title, 17, bold=True)
-    page.text(20, 47, f"variant {variant} of each; every seed is another one", 11.5, SOFT)
-    for k, name in enumerate(shown):
-        x = 20 + (k % columns) * (_TILE + _GAP)
-        y = _TOP + (k // columns) * (_TILE + _CAPTION + _GAP)
-        page.image(x, y, _TILE, _TILE, _tile(name, variant, colour))
-        page.text(x + _TILE / 2, y + _TILE + 13, name.replace("_", " "), 11, anchor="middle")
-    return page
+    tiles = [image_url(draw(seed=variant, name=name, size=_PIXELS, colour=colour)) for name in shown]
+    records = [{"texture": name, "variant": variant, "colour": colour} for name in shown]
 
+    def chart(room: float) -> Any:
+        return pictures(
+            tiles, [words(name) for name in shown], room=room, columns=columns if room > 300 else min(columns, 5)
+        )
 
-def _tile(name: str, variant: int, colour: bool) -> bytes:
-    buffer = io.BytesIO()
-    Image.fromarray(draw(seed=variant, name=name, size=224, colour=colour)).save(buffer, "PNG")
-    return buffer.getvalue()
+    return Picture(
+        f"{len(shown)} procedural textures",
+        chart,
+        records,
+        f"Variant {variant} of each; every seed is another one",
+        f"A sheet of {len(shown)} textures: {', '.join(words(name) for name in shown[:8])}…",
+    )
 
 
 FIGURE = Figure(

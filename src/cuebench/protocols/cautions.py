@@ -1,0 +1,46 @@
+"""What changes the reading of a headline: few decided trials, answers that are no class, incomplete stimuli."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from cuebench.protocols.base import PARTIAL
+from cuebench.types import Score
+
+FEW = 50
+"""Fewer trials than this behind a headline are named."""
+SHARE = 0.5
+"""A smaller decided fraction than this is named."""
+_NO_CLASS = re.compile(r"answers are no class")
+
+
+def cautions(rows: Sequence[Score], metric: str) -> list[str]:
+    """Return what must be read with the headline of one protocol, most general first.
+
+    Parameters
+    ----------
+    rows : sequence of Score
+        Of one protocol in the condition of its headline.
+    metric : str
+        Of the headline.
+    """
+    own = [row for row in rows if row.metric == metric]
+    notes = [(row, part.strip()) for row in rows for part in row.note.split(";")]
+    found = list(dict.fromkeys(part for _, part in notes if part.startswith(PARTIAL)))
+    decided = {row.observer: row.value for row in rows if row.metric == "decided_fraction"}
+    seldom = {o: share for o, share in decided.items() if share < SHARE}
+    if seldom:
+        shares = [f"{o} {share:.0%}" for o, share in seldom.items()]
+        found.append(f"most trials were decided for neither cue and do not count: {_some(shares)}")
+    few = {row.observer: row.n for row in own if 0 < row.n < FEW and math.isfinite(row.value)}
+    if few:
+        found.append(f"few trials: {metric} rests on {_some([f'{n} of {o}' for o, n in few.items()])}")
+    strange = dict.fromkeys(f"{row.observer}: {part}" for row, part in notes if _NO_CLASS.search(part))
+    return [*found, *strange]
+
+
+def _some(names: Sequence[str], most: int = 4) -> str:
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest

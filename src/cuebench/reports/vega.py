@@ -1,0 +1,186 @@
+"""Altair and vl-convert, imported when a figure is drawn: from charts to SVG, PNG and PDF, without a browser."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from cuebench.errors import MissingExtra, UserError
+from cuebench.files import write_atomic
+
+DPI = 300
+"""Dots per inch of a PNG."""
+_COUNTED = re.compile(r'"((?:view|param|concat|layer|selector)_)(\d+)')
+_OF_PANEL = re.compile(r"_?(layer_\d+_)*marks$")
+_DEFINED = re.compile(r"\b(clip|gradient)[_]?(\d+)\b")
+
+
+class _Lazy:
+    """A module that is imported when something of it is used; where it is missing, the error has the command."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            module = importlib.import_module(self._module)
+        except ImportError as error:
+            raise MissingExtra("drawing a figure", "report", error.name or self._module) from None
+        return getattr(module, name)
+
+
+alt: Any = _Lazy("altair")
+"""Altair; importing this name costs nothing."""
+_convert: Any = _Lazy("vl_convert")
+
+
+_TABLES: ContextVar[dict[str, list[dict[str, Any]]] | None] = ContextVar("tables", default=None)
+
+
+def data(rows: list[dict[str, Any]]) -> Any:
+    """Return rows as the data of a chart.
+
+    While a specification is made, the chart holds only their name: Altair copies a chart at every step of its making.
+    """
+    tables = _TABLES.get()
+    if tables is None:
+        return alt.Data(values=rows)
+    name = next((name for name, known in tables.items() if known == rows), f"table{len(tables) + 1}")
+    tables[name] = rows
+    return alt.NamedData(name=name)
+
+
+def as_spec(build: Callable[[], Any], config: Mapping[str, Any], *, validate: bool = False) -> dict[str, Any]:
+    """Return the Vega-Lite specification of an Altair chart: the same chart, the same bytes.
+
+    Tables that several layers use are written once, and what Altair counts through in a process begins at 1.
+
+    Parameters
+    ----------
+    build : callable
+        Returns the chart.
+    config : mapping
+        The theme.
+    validate : bool
+        Compare all of it with the schema of Vega-Lite.
+    """
+    datasets: dict[str, Any] = {}
+    token = _TABLES.set(datasets)
+    try:
+        with alt.theme.enable("none"):
+            spec: dict[str, Any] = build().to_dict(validate=validate)
+    finally:
+        _TABLES.reset(token)
+    spec = _hoisted(spec, datasets)
+    order: dict[str, str] = {}
+
+    def renamed(match: re.Match[str]) -> str:
+        return '"' + order.setdefault(match[1] + match[2], f"{match[1]}{len(order) + 1}")
+
+    spec = json.loads(_COUNTED.sub(renamed, json.dumps(spec, ensure_ascii=False)))
+    return {**spec, "config": dict(config), **({"datasets": datasets} if datasets else {})}
+
+
+def _hoisted(part: Any, datasets: dict[str, Any]) -> Any:
+    """Replace inline tables by names, each table once."""
+    if isinstance(part, list):
+        return [_hoisted(p, datasets) for p in part]
+    if not isinstance(part, dict):
+        return part
+    result = {}
+    for key, value in part.items():
+        if key == "data" and isinstance(value, dict) and "values" in value:
+            name = next((n for n, rows in datasets.items() if rows == value["values"]), f"table{len(datasets) + 1}")
+            datasets[name] = value["values"]
+            result[key] = {"name": name}
+        else:
+            result[key] = _hoisted(value, datasets)
+    return result
+
+
+def svg(spec: Mapping[str, Any]) -> str:
+    """Return a specification drawn as SVG; nothing is fetched from anywhere."""
+    text: str = _called("vegalite_to_svg", spec)
+    names: dict[str, str] = {}
+
+    def renamed(match: re.Match[str]) -> str:
+        return names.setdefault(match[0], f"{match[1]}{len(names) + 1}")
+
+    # Clip paths and gradients are counted through in a process; only ids and references may change.
+    text = re.sub(r'(?<=id=")[^"]*(?=")|(?<=url\(#)[^)]*(?=\))', lambda m: _DEFINED.sub(renamed, m[0]), text)
+    return text
+
+
+def width_of_svg(text: str) -> float:
+    """Return the width that an SVG declares."""
+    match = re.search(r'<svg[^>]*? width="([\d.]+)', text)
+    return float(match[1]) if match else 0.0
+
+
+def png(spec: Mapping[str, Any], dpi: float = DPI) -> bytes:
+    """Return a specification drawn as PNG."""
+    data: bytes = _called("vegalite_to_png", spec, ppi=dpi)
+    return data
+
+
+def pdf(spec: Mapping[str, Any]) -> bytes:
+    """Return a specification drawn as PDF, with its fonts."""
+    data: bytes = _called("vegalite_to_pdf", spec)
+    return data
+
+
+def drawn(spec: Mapping[str, Any]) -> dict[str, Counter[str]]:
+    """Return what Vega draws of the data: panel → kind of mark (``symbol``, ``line``, ``rect``, …) → how many.
+
+    Parameters
+    ----------
+    spec : mapping
+        A Vega-Lite specification.
+
+    Returns
+    -------
+    dict
+        A line is counted by its points. Axes, legends and titles are not counted; the panel of a plain chart is ``""``.
+    """
+    panels: dict[str, Counter[str]] = {}
+
+    def walk(node: Mapping[str, Any]) -> None:
+        items = node.get("items") or []
+        if node.get("role") == "mark" and node["marktype"] != "group":
+            panel = _OF_PANEL.sub("", str(node.get("name") or ""))
+            panels.setdefault(panel, Counter())[node["marktype"]] += len(items)
+        for item in items if node["marktype"] == "group" else ():
+            for inner in item.get("items") or []:
+                walk(inner)
+
+    walk(_called("vegalite_to_scenegraph", spec)["scenegraph"])
+    return panels
+
+
+def _called(name: str, spec: Mapping[str, Any], **options: Any) -> Any:
+    try:
+        return getattr(_convert, name)(dict(spec), allowed_base_urls=[], **options)
+    except ValueError as error:  # what vl-convert raises for a specification that Vega cannot draw
+        raise UserError(f"Vega cannot draw this figure: {str(error).splitlines()[0]}", "see its .json") from error
+
+
+def bundle() -> str:
+    """Return the JavaScript of Vega, Vega-Lite and Vega-Embed; vl-convert makes it once, the user's cache keeps it."""
+    version = _convert.__version__
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cuebench"
+    file = folder / f"vega-embed-{version}.js"
+    if file.is_file():
+        return file.read_text("utf-8")
+    script: str = _convert.javascript_bundle()
+    try:
+        write_atomic(file, script.encode())
+    except UserError:  # a home that cannot be written to: it is made again next time
+        return script
+    return script

@@ -1,0 +1,66 @@
+"""Tables of texts as Markdown and LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+_LATEX = {
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "–": "--",
+    "·": r"$\cdot$",
+    "×": r"$\times$",
+    "−": "$-$",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+}
+"""Characters that LaTeX takes for commands, or may not have."""
+
+
+def markdown_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str] = ()
+) -> list[str]:
+    """Return the lines of a Markdown table.
+
+    Parameters
+    ----------
+    title : str
+        Printed above in bold; empty: none.
+    columns : sequence of str
+        Headings.
+    rows : sequence of sequences of str
+        Cells.
+    right : collection of str
+        Columns that are aligned to the right.
+    """
+    lines = [f"**{title}**", ""] if title else []
+    lines.append(f"| {' | '.join(columns)} |")
+    lines.append("|" + "|".join("---:" if c in right else "---" for c in columns) + "|")
+    return lines + ["| " + " | ".join(map(_markdown, row)) + " |" for row in rows]
+
+
+def latex_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str] = ()
+) -> list[str]:
+    """Return the lines of a LaTeX table (package booktabs); parameters as in `markdown_table`."""
+    alignment = "".join("r" if c in right else "l" for c in columns)
+    lines = [r"\begin{table}", r"  \centering"]
+    lines += [rf"  \caption{{{latex(title)}}}"] if title else []
+    lines += [rf"  \begin{{tabular}}{{{alignment}}}", r"    \toprule"]
+    lines.append(f"    {' & '.join(map(latex, columns))} \\\\")
+    lines.append(r"    \midrule")
+    lines += [f"    {' & '.join(map(latex, row))} \\\\" for row in rows]
+    return [*lines, r"    \bottomrule", r"  \end{tabular}", r"\end{table}"]
+
+
+def latex(text: str) -> str:
+    """Return a text as LaTeX prints it."""
+    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
+
+
+def _markdown(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")

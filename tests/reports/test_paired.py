@@ -1,0 +1,95 @@
+"""Pairs of observers in real runs: who differs, who is tied, what it would take, and how it is written."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+import cuebench as cb
+from conftest import write_cue_conflict
+from cuebench import cli
+from cuebench.errors import UserError
+from cuebench.reports.comparison import compare_runs, write_pairs
+
+CLASSES = ("cat", "dog", "car", "clock", "bear", "chair")
+SHAPE, MIXED, OTHER, TEXTURE = ("ideal:shape", "ideal:mixture?shape=0.6", "ideal:mixture?shape=0.5", "ideal:texture")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs of cue conflict: four observers, and one of them again with another seed."""
+    root = tmp_path_factory.mktemp("paired")
+    data = write_cue_conflict(root / "data", CLASSES, instances=4, size=8)
+    common = {"data_root": data, "resamples": 100}
+    cb.evaluate([SHAPE, MIXED, OTHER, TEXTURE], "cue_conflict", out=root / "one", **common)
+    cb.evaluate([MIXED], "cue_conflict", out=root / "two", seed=2, **common)
+    return root
+
+
+@pytest.fixture(scope="module")
+def found(root: Path):
+    return compare_runs([root / "one"])
+
+
+def test_planted_differences_are_found(found) -> None:
+    paired = found.paired["cue_conflict"]
+    # The two mixtures draw the same random numbers: one is the other and a few shape decisions more.
+    assert list(paired.groups.items()) == [(SHAPE, "a"), (MIXED, "b"), (OTHER, "c"), (TEXTURE, "d")]
+    by_name = {(p.first, p.second): p for p in paired.pairs}
+    assert len(by_name) == 6
+    clear = by_name[SHAPE, MIXED]
+    assert clear.difference.n == 120, "conflict images only"
+    assert clear.verdict == "different"
+    assert clear.difference.interval.kind == "two_way"
+    assert clear.p_holm >= clear.difference.p
+    extreme = by_name[SHAPE, TEXTURE]
+    assert (extreme.difference.value, extreme.difference.intervals) == (1.0, ()), "nothing varies: no interval"
+
+
+def test_the_values_are_those_of_the_scores(root: Path, found) -> None:
+    scores = cb.load(root / "one")
+    for pair in found.paired["cue_conflict"].pairs:
+        assert pair.difference.first == pytest.approx(scores.value(pair.first))
+        assert pair.difference.second == pytest.approx(scores.value(pair.second))
+
+
+def test_one_observer_of_two_runs_is_named_with_its_run(root: Path) -> None:
+    found = compare_runs([root / "one", root / "two"], observers=[MIXED])
+    (pair,) = found.paired["cue_conflict"].pairs
+    assert {pair.first, pair.second} == {f"{MIXED} (one)", f"{MIXED} (two)"}
+    assert not pair.separable, "the same mixture with other random numbers"
+    assert pair.verdict.startswith("not separable")
+    assert set(found.paired["cue_conflict"].groups.values()) == {"a"}
+    with pytest.raises(UserError, match="Did you mean 'ideal:shape'"):
+        compare_runs([root / "one"], observers=["ideal:shap"])
+
+
+def test_every_pair_can_be_written(root: Path, found, tmp_path: Path) -> None:
+    write_pairs(found, tmp_path / "pairs.csv")
+    rows = list(csv.DictReader((tmp_path / "pairs.csv").open()))
+    assert len(rows) == 6
+    assert {"low_images", "high_shape_sources", "low_two_way", "p", "p_holm", "needed_images"} <= set(rows[0])
+    assert "\\toprule" in write_pairs(found, tmp_path / "pairs.tex").read_text()
+    assert write_pairs(found, tmp_path / "pairs.md").read_text().startswith("| protocol | first | second |")
+    with pytest.raises(UserError, match="is not known"):
+        write_pairs(found, tmp_path / "pairs.doc")
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_command_line(root: Path, capsys, monkeypatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert cli.invoke(["compare", str(root / "one")]) == 0
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= width
+    assert "6 of 6 pairs differ" in shown
+    assert cli.invoke(["compare", str(root / "one"), str(root / "two"), "-o", MIXED]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "0 of 1 pairs differ" in shown
+    assert f"{MIXED} (one) and {MIXED} (two) are not separable" in shown or "(one) are not separable" in shown
+    assert cli.invoke(["compare", str(root / "one"), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["groups"]["cue_conflict"][SHAPE] == "a"
+    assert len(data["pairs"]) == 6

@@ -15,7 +15,7 @@ from cuebench.analyses.steering import steering
 from cuebench.cli import invoke
 from cuebench.errors import UserError
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "observers" / "chat"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "endpoints"))
 from chat_server import ChatServer, write_pictures
 
 CLASSES = ("cat", "dog", "car", "clock")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "observers" / "chat"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "endpoints"))
 from chat_server import ChatServer, problem, write_pictures
 
 BIG = pytest.mark.skipif(os.environ.get("CUEBENCH_FAULTS") != "all", reason="the long form: make faults")

@@ -26,12 +26,9 @@ from cuebench.metrics.cue_conflict import Outcomes, outcomes, shape_bias
 from cuebench.observers.adapters.chat import SPENDING
 from cuebench.observers.base import Spec
 from cuebench.observers.chat.prompts import NEUTRAL, SHAPE, STEERING, TEXTURE
-from cuebench.protocols.base import ScoreOptions
 from cuebench.responses.job import JobRecord
-from cuebench.responses.store import Memory, Shards
 from cuebench.responses.table import Responses
-from cuebench.runs.measuring import Manifests, Work, read_responses
-from cuebench.runs.record import RunRecord
+from cuebench.runs.answers import StoredAnswers
 from cuebench.statistics.estimates import derived, from_draws
 from cuebench.statistics.intervals import KINDS, Clusters, resampled_sums, too_few
 from cuebench.types import Estimate, IntervalKind
@@ -153,8 +150,8 @@ def _found(folders: Sequence[Path], protocol: str, prompts: Mapping[str, str]) -
     found: dict[tuple[str, str], list[_Told]] = {}
     known: set[str] = set()
     for folder in folders:
-        record = RunRecord.read(folder)
-        for job in record.jobs:
+        stored = StoredAnswers(folder)
+        for job in stored.jobs():
             known.add(job.observer)
             if job.baseline_of or (protocol and job.protocol != protocol):
                 continue
@@ -163,7 +160,7 @@ def _found(folders: Sequence[Path], protocol: str, prompts: Mapping[str, str]) -
             else:
                 model, prompt, shuffle = _asked(job)
             if prompt:
-                told = _Told(prompt, shuffle, job.observer, _responses(folder, record, job))
+                told = _Told(prompt, shuffle, job.observer, stored.whole(job, condensed=False))
                 found.setdefault((model, job.protocol), []).append(told)
     missing = [name for name in by_observer if name not in known]
     if missing:
@@ -181,12 +178,6 @@ def _asked(job: JobRecord) -> tuple[str, str, int]:
     prompt = spec.options.get("prompt", NEUTRAL) if asked else ""
     kept = "&".join(f"{k}={v}" for k, v in spec.options.items() if k not in _NOT_IDENTITY)
     return f"{spec.scheme}:{spec.body}{'?' * bool(kept)}{kept}", prompt, int(spec.options.get("shuffle", 0))
-
-
-def _responses(folder: Path, record: RunRecord, job: JobRecord) -> Responses:
-    manifests = Manifests.of(folder, record)
-    work = Work(manifests, job, record.options.shard_size, ScoreOptions())
-    return read_responses(work, Shards.of_key(manifests.answers / job.folder, job.key), Memory())
 
 
 # ------------------------------------------------------------------------------------------------ one model

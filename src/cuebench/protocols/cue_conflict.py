@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from cuebench.arrays import Array, Bools
 from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelMap, LabelSpace, coverage_problems, label_map
 from cuebench.labels.decisions import NONE, UNDECIDED, Codes, full_space, named, named_full, partial_space
-from cuebench.metrics.confusion import count as count_confusions
 from cuebench.metrics.cue_conflict import (
     Outcomes,
     decided_fraction,
@@ -32,6 +31,7 @@ from cuebench.metrics.error_consistency import mean_over_pairs
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.recorded_files import stimulus_key
 from cuebench.options import Option
+from cuebench.protocols._confusions import confusion_table
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
 from cuebench.protocols.refined_bias import faithful, faithful_of_fixed_size
 from cuebench.protocols.trials import Asked, TrialRows, TrialTable, class_names, cue_outcomes
@@ -41,9 +41,6 @@ from cuebench.statistics.estimates import mean_of_subjects, missing, ratio_estim
 from cuebench.statistics.intervals import KINDS, Clusters
 from cuebench.stimuli.readers import cue_conflict as folder_reader
 from cuebench.types import Axis, Citation, Estimate, Headline, IntervalKind, Reference, Stimulus, StimulusSet
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 NAME, VERSION = "cue_conflict", 1
 EXPECTED = 1280
@@ -288,7 +285,8 @@ class Measured(NamedTuple):
 def measure(responses: Responses, options: ScoreOptions) -> Measured:
     """Score one observer; rows come in the order metric, condition and kind of interval."""
     trials = _trials(responses)
-    own = Result(tables={"confusion": _confusion_table(trials)})
+    table = confusion_table(responses.observer, trials.names, trials.codes, trials.shape, trials.texture)
+    own = Result(tables={"confusion": table})
     _add_ratios(own, trials, options)
     if trials.restricted not in trials.codes:
         return Measured(responses, trials.restricted, own)
@@ -431,25 +429,6 @@ def _add_consistency(
         condition = f"{measured.restricted}/{WITH_ALIGNED}" if aligned else measured.restricted
         note = f"mean of κ over {len(pairs)} {'pairs of people' if pooled else 'people'}"
         result.add(measured.responses, condition, "error_consistency", estimate.excluding(excluded).noting(note))
-
-
-def _confusion_table(trials: Trials) -> pa.Table:
-    """Return how often each response was given to each pair of classes; ``none`` is an answer outside all classes."""
-    import pyarrow as pa
-
-    names = ("observer", "condition", "shape", "texture", "response", "count")
-    columns: dict[str, list[Any]] = {name: [] for name in names}
-    answers = np.array([*trials.names, "none"])
-    for condition, codes in trials.codes.items():
-        counts = count_confusions(codes, trials.shape, trials.texture, len(trials.names))
-        where = np.nonzero(counts)
-        columns["observer"] += [trials.responses.observer] * len(where[0])
-        columns["condition"] += [condition] * len(where[0])
-        for name, positions in zip(("shape", "texture", "response"), where):
-            columns[name] += answers[positions].tolist()
-        columns["count"] += counts[where].tolist()
-    types = [pa.string()] * 5 + [pa.int64()]
-    return pa.table({n: pa.array(columns[n], t) for n, t in zip(names, types)})
 
 
 # ---------------------------------------------------------------------------------------------------- the protocol

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from chat_server import CLASSES, ChatServer, completion, picture, problem
 import cuebench
 from cuebench.errors import UserError
 from cuebench.observers.base import Batch, LoadOptions
-from cuebench.observers.chat.journal import open_journal
+from cuebench.observers.chat.journal import Answer, Journal, open_journal
+from cuebench.observers.chat.observer import image_key
 from cuebench.observers.load import load
 from cuebench.runs.estimate import estimate_cost
 from cuebench.types import Stimulus
@@ -347,6 +349,21 @@ def test_newer_endpoints_want_another_name_of_the_limit() -> None:
 
     with ChatServer(modern) as server:
         assert ask(observer(server), 2)["decisions"].tolist() == ["cat", "dog"]
+
+
+def test_what_another_process_asked_meanwhile_is_read(tmp_path: Path) -> None:
+    with ChatServer() as server:
+        early = observer(server, "", str(tmp_path))
+        assert early.expense(4).requests == 4  # reads the journal, which is empty
+        mine = early.journal
+        other = Journal(mine.file, mine.question)  # as another process would
+        for key, text in [(image_key(image), "A.") for image in images(3).images]:
+            other.asked(key, 0.0)
+            other.answered(key, Answer(text), 0.0)
+        os.close(other._descriptor)
+        other._descriptor = None
+        assert ask(early, 4)["text"].tolist() == ["A.", "A.", "A.", "D."]
+        assert server.requests == 1
 
 
 def test_two_processes_do_not_pay_twice(tmp_path: Path) -> None:

@@ -167,6 +167,8 @@ class Endpoint:
             future = self._waiting.get(place)
             if future is not None:
                 return future
+            if request.key not in journal.answers:
+                journal.open()
             if (known := journal.answers.get(request.key)) is not None:
                 done: Future[Answer] = Future()
                 done.set_result(known)

@@ -77,13 +77,16 @@ class Journal:
     """Most tokens of a request that were counted so far; 0: none."""
     _descriptor: int | None = None
     _unsynced: int = 0
+    _known: int = 0
 
     def read(self) -> None:
         """Read what is there; nothing is written."""
         if self.file is None or not self.file.is_file():
             return
+        data = self.file.read_bytes()
+        self.answers, self.spent, self.damaged, self._known = {}, Spent(), 0, len(data)
         open_requests: dict[str, list[float]] = {}
-        for line in self.file.read_bytes().split(b"\n"):
+        for line in data.split(b"\n"):
             record = _checked(line)
             if record is None:
                 self.damaged += bool(line.strip())
@@ -98,6 +101,29 @@ class Journal:
                 self.spent.cost += float(record["cost"]) - promised.pop()
                 if "answer" in record:
                     self._keep(key, Answer(**{k: v for k, v in record.items() if k in _FIELDS}))
+
+    def open(self) -> None:
+        """Take the file for this process, before anything is asked.
+
+        Raises
+        ------
+        UserError
+            Another process has it.
+        """
+        if self.file is None or self._descriptor is not None:
+            return
+        with disk_errors(self.file):
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            _lock(descriptor, self.file)
+            size = os.fstat(descriptor).st_size
+            if size != self._known:  # another process has asked since it was read
+                self.read()
+            if not size:
+                os.write(descriptor, _line({"question": dict(self.question)}))
+            elif os.pread(descriptor, 1, size - 1) != b"\n":  # a process was killed in the middle of a line
+                os.write(descriptor, b"\n")
+        self._descriptor = descriptor
 
     def asked(self, key: str, cost: float) -> None:
         """Write down that a request is about to be sent."""
@@ -132,22 +158,10 @@ class Journal:
     def _write(self, record: Mapping[str, Any]) -> None:
         if self.file is None:
             return
+        self.open()
+        assert self._descriptor is not None
         with disk_errors(self.file):
-            if self._descriptor is None:
-                self._descriptor = self._open()
             os.write(self._descriptor, _line(record))
-
-    def _open(self) -> int:
-        assert self.file is not None
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-        _lock(descriptor, self.file)
-        size = os.fstat(descriptor).st_size
-        if not size:
-            os.write(descriptor, _line({"question": dict(self.question)}))
-        elif os.pread(descriptor, 1, size - 1) != b"\n":  # the process before was killed in the middle of a line
-            os.write(descriptor, b"\n")
-        return descriptor
 
     def __del__(self) -> None:
         if self._descriptor is not None:

@@ -11,10 +11,9 @@ from typing import Any
 from PIL import Image
 
 from cuebench.arrays import Pixels
-from cuebench.errors import printable
 from cuebench.reports import theme
 from cuebench.reports.observers import Series
-from cuebench.reports.text import shorten, wrapped
+from cuebench.reports.text import harmless, shorten, wrapped
 from cuebench.reports.vega import alt, data
 from cuebench.stimuli.png import png_bytes
 
@@ -31,7 +30,7 @@ def table(rows: Iterable[Mapping[str, Any]]) -> Any:
 
 def _clean(value: Any) -> Any:
     if isinstance(value, str):
-        return printable(value)
+        return harmless(value)
     if isinstance(value, float):
         return round(value, 6) if math.isfinite(value) else None
     return value
@@ -82,7 +81,7 @@ def ticks(labels: Sequence[str], title: str | None = None, *, slanted_in: float 
     """
     every = max(1, math.ceil(len(labels) * _LINE / slanted_in)) if slanted_in else 1
     slanted = {"labelAngle": -60, "labelOverlap": False} if slanted_in else {"labelOverlap": True}
-    names = json.dumps([printable(label) for label in labels], ensure_ascii=False)
+    names = json.dumps([harmless(label) for label in labels], ensure_ascii=False)
     return alt.Axis(
         title=title,
         values=list(range(0, len(labels), every)),

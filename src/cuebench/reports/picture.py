@@ -193,9 +193,11 @@ class Picture:
         if ending == ".csv":
             write_atomic(target, self._encoded(self.csv()))
             return Saved(target, target)
-        drawn = {".pdf": self.pdf, ".png": self.png, ".svg": self.svg, ".html": self.html, ".json": self.json}
-        content: str | bytes = drawn[ending](width)  # type: ignore[operator]
-        write_atomic(target, content if isinstance(content, bytes) else self._encoded(content))
+        if ending in (".pdf", ".png"):
+            content = self.pdf(width) if ending == ".pdf" else self.png(width)
+        else:
+            content = self._encoded({".svg": self.svg, ".html": self.html, ".json": self.json}[ending](width))
+        write_atomic(target, content)
         data = target.with_suffix(TABLE)
         write_atomic(data, self._encoded(self.csv()))
         return Saved(target, data)

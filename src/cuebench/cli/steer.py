@@ -20,7 +20,7 @@ def command(
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples.")] = 10_000,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """Say how far prompts, and the order of options, move the shape bias."""
+    """Say how far prompts and orders of options move the shape bias."""
     from cuebench.analyses.steering import steering
     from cuebench.observers.chat.prompts import STEERING
 

@@ -83,18 +83,18 @@ def test_prompts_and_orders_of_a_chat_model(
     monkeypatch.delenv("CUEBENCH_CHAT_KEY", raising=False)
     write_pictures(tmp_path / "data", 2)
     with ChatServer() as server:
-        spec = f"chat:eye?url={server.url}&size=16"
+        spec = f"chat:eye?url={server.url}&pixels=16"
         specs = [spec, *(f"{spec}&{more}" for more in ("prompt=vqa_shape", "prompt=vqa_texture", "shuffle=1"))]
         cuebench.evaluate(
             specs, "cue_conflict", data_root=tmp_path / "data", out=tmp_path / "run", resamples=100, workers=0
         )
     assert invoke(["steer", str(tmp_path / "run"), "--resamples", "200", "--json"]) == 0
     rows = {row["quantity"]: row for row in json.loads(capsys.readouterr().out)}
-    assert {row["model"] for row in rows.values()} == {"chat:eye?size=16"}
+    assert {row["model"] for row in rows.values()} == {"chat:eye?pixels=16"}
     assert rows["span, vqa_shape − vqa_texture"]["value"] == 1
     assert rows["vqa − vqa_texture"]["value"] == 1
     assert rows["vqa_shape − vqa"]["value"] == 0
-    assert rows["order of options: chat:eye?size=16&shuffle=1"]["value"] == 0
-    assert rows["same answer: chat:eye?size=16&shuffle=1"]["value"] == 1
+    assert rows["order of options: chat:eye?pixels=16&shuffle=1"]["value"] == 0
+    assert rows["same answer: chat:eye?pixels=16&shuffle=1"]["value"] == 1
     assert invoke(["steer", str(tmp_path / "run"), "--resamples", "200"]) == 0
     assert "paired over images" in capsys.readouterr().out

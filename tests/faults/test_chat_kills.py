@@ -19,7 +19,7 @@ BIG = pytest.mark.skipif(os.environ.get("CUEBENCH_FAULTS") != "all", reason="the
 
 
 def start(server: ChatServer, data: Path, out: Path, at_once: int, budget: int) -> subprocess.Popen[str]:
-    spec = f"chat:eye?url={server.url}&concurrency={at_once}&max_requests={budget}&retries=12&timeout=10&size=16"
+    spec = f"chat:eye?url={server.url}&concurrency={at_once}&max_requests={budget}&retries=12&timeout=10&pixels=16"
     arguments = ["run", "-p", "cue_conflict", "-o", spec, "--data-root", str(data), "--out", str(out)]
     options = ["--workers", "1", "--resamples", "100", "--shard-size", "64", "--json"]
     command = [sys.executable, "-m", "cuebench", *arguments, *options]
@@ -77,7 +77,7 @@ def test_killed_and_resumed(tmp_path: Path, instances: int, at_once: int, kills:
     import cuebench
 
     scores = cuebench.load(tmp_path / "run")
-    assert scores.value("chat:eye?size=16", "shape_bias", "4-way") == 1
+    assert scores.value("chat:eye?pixels=16", "shape_bias", "4-way") == 1
     row = next(r for r in scores.rows if r.metric == "decided_fraction" and r.condition == "4-way")
     assert row.n == pictures * 3 // 4
 

@@ -166,7 +166,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 
 def observer(folder: Path, options: str) -> Any:
-    spec = f"transformers:{folder}?size=32&max_tokens=4&{options}"
+    spec = f"transformers:{folder}?pixels=32&max_tokens=4&{options}"
     (loaded,) = load(spec, LoadOptions(device="cpu", offline=True, targets=CLASSES))
     return loaded.among(CLASSES)
 
@@ -257,7 +257,7 @@ def test_bad_input(made: Callable[[str], Path], tmp_path: Path) -> None:
 def test_a_run_with_likelihoods(made: Callable[[str], Path], tmp_path: Path) -> None:
     write_pictures(tmp_path / "data", 1, 32)
     scores = cuebench.evaluate(
-        f"transformers:{made('llava')}?prompt=vqa&answer=likelihood&size=32&name=tiny", "cue_conflict",
+        f"transformers:{made('llava')}?prompt=vqa&answer=likelihood&pixels=32&name=tiny", "cue_conflict",
         data_root=tmp_path / "data", out=tmp_path / "run", resamples=100, workers=0, device="cpu", offline=True,
     )  # fmt: skip
     row = next(r for r in scores.rows if r.metric == "decided_fraction" and r.condition == "4-way")

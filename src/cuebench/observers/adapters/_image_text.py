@@ -65,7 +65,7 @@ def load(spec: Spec, options: LoadOptions, parsed: TorchOptions) -> list[Observe
             parts,
             name=parsed.name,
             asking=asking,
-            size=values["size"],
+            size=values["pixels"],
             likelihood=values["answer"] == LIKELIHOOD,
             max_tokens=longest,
             device=options.device,

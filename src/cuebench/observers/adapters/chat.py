@@ -38,7 +38,7 @@ PROMPTS: Mapping[str, Option] = {
     "prompt": Option(NEUTRAL, "vqa, vqa_shape, vqa_texture, caption, or a text file with {options}"),
     "options": Option((), "the classes in the order in which they are shown; default: that of the protocol"),
     "shuffle": Option(0, "seed of a shuffled order of the options; 0: not shuffled", low=0),
-    "size": Option(
+    "pixels": Option(
         224, "side of the pictures in pixels; stimuli of that size are shown as they are", low=16, high=4096
     ),
     "max_tokens": Option(0, "longest answer; 0: 64, or 128 for captions", low=0),
@@ -102,7 +102,7 @@ def _observer(
         name=values["name"] or short_name(spec),
         endpoint=endpoint,
         asking=Asking(prompt, options.targets, values["options"], values["shuffle"], match, values["match"]),
-        preprocess=plain_pictures(values["size"]),
+        preprocess=plain_pictures(values["pixels"]),
         folder=options.journal,
         judge=judge,
         settings={"repeat": values["repeat"]} if values["repeat"] > 1 else {},

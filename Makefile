@@ -50,7 +50,7 @@ test-all: test slow
 
 # All faults, not the seeded few of `make test`: more than a thousand kills, every bit of a shard; some ten minutes.
 faults: install
-	CUEBENCH_FAULTS=all $(BIN)/pytest -n 2 --timeout 1800 tests/faults -s
+	CUEBENCH_FAULTS=all $(BIN)/pytest -n 2 --timeout 1800 tests/faults tests/observers/chat -s
 
 # Attacks every reader of foreign files, SECONDS of CPU time each, JOBS at a time; atheris guides a second round where it
 # is installed (pip install atheris). What was done adds up in tests/fuzz/tally.csv.

@@ -13,6 +13,7 @@ from cuebench.analyses.families import read_families
 from cuebench.analyses.texture_judgements import read_judgements
 from cuebench.labels import label_map, label_space
 from cuebench.observers.base import LoadOptions
+from cuebench.observers.chat.prompts import read_prompt
 from cuebench.observers.load import load
 from cuebench.protocols.cue_decomposition.populations import populations
 from cuebench.stimuli.decomposition.classes import read_classes
@@ -58,6 +59,13 @@ def test_recorded_answers(written, number, names, kinds):
 def test_judgements_of_textures(written):
     judgements = read_judgements(written("What people see in photographs"))
     assert [(j.subject, j.words) for j in judgements] == [("anna", ("grid",)), ("bert", ("grid", "woven"))]
+
+
+def test_answers_in_words_and_a_prompt(written, tmp_path):
+    (observer,) = load(f"recorded:{written('Answers in words')}", LoadOptions(targets=("cat", "dog", "car")))
+    assert observer.columns["decisions"].tolist() == ["cat", "dog", "undecided"]
+    (tmp_path / "own.txt").write_text(re.findall(r"```text\n(.*?)```", TEXT, re.DOTALL)[0])
+    assert "A. cat\nB. dog" in read_prompt(str(tmp_path / "own.txt")).ask(["cat", "dog"])
 
 
 def test_label_space_and_map(written):

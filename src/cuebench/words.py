@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
-Kind = Literal["column", "interval", "condition", "instead of a number", "note", "observer", "answer"]
+Kind = Literal["column", "interval", "condition", "instead of a number", "note", "observer", "answer", "prompt"]
 
 
 class Word(NamedTuple):
@@ -217,6 +217,10 @@ _NOTES = {
     "limited to*": "--limit restricted the stimuli",
     "decided": "a trial is decided where the answer is the class of the shape or the class of the texture",
     "undecided": "the answer is neither the class of the shape nor the class of the texture",
+    "undecided without a readable answer": "a model that answers in words named no class: it refused, named several "
+    "or wrote something else; its text is stored (docs/chat_models.md)",
+    "answers in words*": "what the answers of a model were read by: letter, name, match (a text encoder) or judge "
+    "(another model); and why the others are undecided",
     "aligned": "shape and texture are of the same class: such images never count",
     "conflict": "a trial is in conflict where shape and texture are of different classes",
     "resampled": "drawn anew with replacement, 10,000 times unless --resamples says otherwise; an interval holds 95 % "
@@ -245,6 +249,12 @@ _OBSERVERS = {
     "people": "all people of a recording, their answers pooled",
     "ideal": "an observer that answers from the truth, so that its bias is known",
 }
+_PROMPTS = {
+    "vqa": "the prompt that asks which of the lettered options describes the image",
+    "vqa_shape": "the prompt that asks which option describes the shape of the object",
+    "vqa_texture": "the prompt that asks which option describes the texture",
+    "caption": "the prompt that asks for one sentence and shows no options; it is read by the names of the classes",
+}
 _ANSWERS = {
     "logits": "a number for each class",
     "features": "a vector for each image",
@@ -261,6 +271,7 @@ WORDS: tuple[Word, ...] = (
     *(Word(word, "note", meaning) for word, meaning in _NOTES.items()),
     *(Word(word, "observer", meaning) for word, meaning in _OBSERVERS.items()),
     *(Word(word, "answer", meaning) for word, meaning in _ANSWERS.items()),
+    *(Word(word, "prompt", meaning) for word, meaning in _PROMPTS.items()),
 )
 """Every printed word that is not the name of a part."""
 

@@ -68,6 +68,7 @@ CALLS = {
     "report": ["run", "run --format csv --out scores.csv", "run --out report.html --images 4 --no-figures"],
     "run": ["-o python:chatty.py:factory -p cue_conflict --data-root data --out other --workers 0"],
     "score": ["run --resamples 100"],
+    "steer": ["run --neutral ideal:random --shape ideal:shape --texture ideal:texture --resamples 100"],
     "trials": ["run", "run -p cue_conflict -o ideal:shape --out trials.parquet"],
 }
 REFUSED = {

@@ -90,6 +90,41 @@ fewer (a person who did not see it). Further columns such as ``rt`` or ``subject
 """
 
 
+@dataclass(frozen=True)
+class Expense:
+    """The most that asking an observer can take of somebody else's machine.
+
+    Parameters
+    ----------
+    requests, tokens_in, tokens_out : int
+        That are sent and received.
+    cost : float
+        In the currency of the user's prices; 0 where no price is known.
+    """
+
+    requests: int
+    tokens_in: int
+    tokens_out: int
+    cost: float
+
+    def __add__(self, other: Expense) -> Expense:
+        return Expense(
+            self.requests + other.requests,
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            self.cost + other.cost,
+        )
+
+    def __str__(self) -> str:
+        tokens = f"about {self.tokens_in:,} tokens in and at most {self.tokens_out:,} out"
+        cost = (
+            f", at most {self.cost:,.2f} at the given prices"
+            if self.cost
+            else " (no prices given: &price_in=&price_out=)"
+        )
+        return f"up to {self.requests:,} requests, {tokens}{cost}"
+
+
 @runtime_checkable
 class Observer(Protocol):
     """A model, a person or an ideal observer: the least that an object must have.
@@ -150,6 +185,10 @@ class ObserverBase:
     makes_cues : str
         Kind of device (``cuda``) on which it finishes the pictures of a batch by ``SharedImages.render``; empty: it
         must be shown finished ones.
+    charges : bool
+        Each answer may cost money: nothing is asked twice, and ``expense`` is shown before anything is asked.
+    concurrency : int
+        Requests on their way at once, for one that ``charges``.
     """
 
     if TYPE_CHECKING:
@@ -178,8 +217,13 @@ class ObserverBase:
         def loaded_by(self) -> str: ...
         @property
         def makes_cues(self) -> str: ...
+        @property
+        def charges(self) -> bool: ...
+        @property
+        def concurrency(self) -> int: ...
     else:  # plain defaults, so that a subclass may set them in any way
         notes, precision, memory, device, loaded_by, makes_cues = (), "", 0, "", "", ""
+        charges, concurrency = False, 1
 
     def respond(self, batch: Batch, needs: Sequence[Capability]) -> Answers:
         """Answer a batch with (at least) the columns named in ``needs``."""
@@ -196,6 +240,13 @@ class ObserverBase:
     def compile(self, ask: Callable[[], object]) -> bool:
         """Make itself faster at the cost of some time now; ``ask`` shows it something. False: it cannot."""
         return False
+
+    def expense(self, count: int) -> Expense:
+        """Return the most that asking about so many stimuli can take, for one that ``charges``."""
+        return Expense(0, 0, 0, 0.0)
+
+    def stop(self) -> None:
+        """Begin nothing more: the run ends."""
 
     def release(self) -> None:
         """Go to the main memory until the next answer, so that another observer fits the device."""
@@ -351,6 +402,8 @@ class LoadOptions:
     seed: int = 0
     targets: tuple[str, ...] = ()
     """Classes of all stimuli of this run, for observers that choose among them."""
+    journal: str = ""
+    """Folder for answers that were paid for, kept as they come; empty: they are not kept."""
 
 
 @dataclass(frozen=True)

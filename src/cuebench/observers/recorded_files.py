@@ -31,7 +31,9 @@ DATA_SET = "data_set"
 STIMULUS = ("stimulus", "image", "imagename", "id")
 SUBJECT = ("observer", "subject", "subj")
 PEOPLE = ("subject", "subj")
-DECISION = ("decision", "decisions", "response", "prediction")
+WORDS = "response"
+"""The one decision column that may hold what a model wrote instead of a class (`observers.chat.recorded`)."""
+DECISION = ("decision", "decisions", WORDS, "prediction", "pred_label")
 LISTS = ("logits", "probabilities", "probs")
 TRIPLET = ("anchor", "shape_match", "choice")
 """Columns of recorded choices between the matches of triplets, beside one of `OTHER_MATCH`."""
@@ -68,7 +70,8 @@ class Recording:
     ``logits`` are those of the file, or the logarithms of its probabilities, which softmax turns back. ``classes`` are
     the label names where the file has one column for each class. ``people``: the file names subjects and has no column
     of response times, which would tell people from the models of the public raw data. ``data_sets`` names the data sets
-    of model-vs-human that raw data belong to, where that is known; ``names`` are then those of `Trial.name`.
+    of model-vs-human that raw data belong to, where that is known; ``names`` are then those of `Trial.name`. ``in_words``: the
+    decisions may be what a model wrote.
     """
 
     file: Path
@@ -81,6 +84,7 @@ class Recording:
     classes: tuple[str, ...]
     digest: str
     people: bool = False
+    in_words: bool = False
     sessions: Strings | None = None
     choices: Strings | None = None
     data_sets: tuple[str, ...] = ()
@@ -187,6 +191,7 @@ def read_recording(file: Path, labels: LabelSpace | None, values: str = "", *, w
         classes=classes,
         digest=digest,
         people="rt" not in columns and subject in PEOPLE,
+        in_words=decision == WORDS,
         sessions=_sessions(file, table) if "session" in columns else None,
         data_sets=tuple(dict.fromkeys(trial.data_set for trial in trials)),
     )

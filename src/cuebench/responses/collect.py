@@ -259,7 +259,7 @@ class Stream:
 
     def ask_again(self, examiner: Examiner, outdated: dict[Folder, Folder]) -> None:
         """Compare stored answers with those of now; add folders that are set aside to ``outdated``, with new names."""
-        for job in list(self.jobs):
+        for job in [job for job in self.jobs if not job.observer.charges]:
             all_batches = self.shards()
             stored = {start: batch for start, batch in all_batches if start not in self.missing[job]}
             if not stored or job.shards.folder in outdated:
@@ -402,6 +402,10 @@ class Stream:
                     answered.append(self._answer(decoding.popleft(), writers))
                 if len(answered) > behind or not decoding:
                     self._settle(answered.popleft())
+        except BaseException:
+            for job in group:
+                job.observer.stop()
+            raise
         finally:
             # After an error: no thread may write on while the caller says how far it came.
             for _, future in (pair for shard in answered for pair in shard.written):
@@ -453,7 +457,7 @@ class Stream:
 
         asked = job.on_device(shard.start // self.shared.shard_size)
         wait = asked.submit(shard.stimuli, hidden, images, self.shared.pieces, on_piece)
-        if shard.start:
+        if shard.start or job.observer.charges:
             return wait
         columns = wait()
         pixels = None if images is None else images.images

@@ -30,9 +30,11 @@ from cuebench.observers.torch.features import suggested_layers
 from cuebench.protocols.base import Protocol, View
 from cuebench.registry import BUILT_IN, datasets, makers, protocols
 from cuebench.responses.device import Device
+from cuebench.responses.engines import LOCAL
 from cuebench.responses.events import Event, OnEvent
 from cuebench.responses.job import Job, JobRecord, Question, failure_of
 from cuebench.responses.store import Key, ShardFolder
+from cuebench.runs.expense import expense_notices
 from cuebench.runs.loading import OBJECT, Loaded, LoadedObservers, load_observers, tell_failures
 from cuebench.runs.people import data_root_of, people_for
 from cuebench.runs.record import RunOptions, parse_settings
@@ -214,7 +216,7 @@ def plan_run(
         Where no observer is left to be measured, with every reason.
     """
     experiments = read_experiments(names, data_root, limit=options.limit, seed=options.seed, settings=options.settings)
-    loaded = _load(wanted, experiments, options, tell)
+    loaded = _load(wanted, experiments, folder, options, tell)
     plan = Plan(device=loaded.device)
     for experiment in experiments:
         _add_experiment(plan, experiment, loaded.observers, loaded, folder, options)
@@ -222,6 +224,7 @@ def plan_run(
         people = people_for(experiment.protocol, data_root, loaded, shown, plan.notices)
         _add_experiment(plan, replace(experiment, shown_to_others=shown), people, loaded, folder, options)
     _sort_out_skipped(plan)
+    plan.notices += expense_notices(plan.jobs, options)
     if not plan.jobs and plan.failures:
         reasons = [f.reason for f in plan.failures] + [f"{f.observer}: {f.reason}" for f in loaded.failures]
         raise UserError("\n".join(dict.fromkeys(reasons)), str(plan.failures[0].details.get("hint", "")))
@@ -254,7 +257,11 @@ def _add_experiment(
 
 
 def _load(
-    wanted: Sequence[str | Observer], experiments: Sequence[Experiment], options: RunOptions, tell: OnEvent
+    wanted: Sequence[str | Observer],
+    experiments: Sequence[Experiment],
+    folder: Path,
+    options: RunOptions,
+    tell: OnEvent,
 ) -> LoadedObservers:
     """Load the observers; where none can be loaded there is nothing to go on with."""
     if not wanted:
@@ -265,6 +272,7 @@ def _load(
         offline=options.offline,
         seed=options.seed,
         targets=tuple(dict.fromkeys(name for experiment in experiments for name in experiment.classes)),
+        journal=str(folder / "journal"),
     )
     loaded = load_observers(wanted, load_options, max(e.baselines for e in experiments), tell)
     if not loaded.observers and loaded.failures:
@@ -301,6 +309,8 @@ def _add_jobs(
         entry = replace(entry, observer=prepared, others=tuple(others))
     stimuli = _stimuli_for(experiment, entry.observer, loaded)
     asked = questions(protocol, entry.observer, stimuli)
+    if entry.observer.charges and options.engine != LOCAL:
+        raise UserError(f"{entry.observer.name} is asked by one process", "leave --engine out: it would only wait")
     manifest = f"{protocol.name}-{stimuli.fingerprint[:12]}.parquet"
     if manifest not in plan.manifests:
         repeated = duplicates([s.id for s in stimuli])

@@ -92,12 +92,9 @@ class Placed:
             if self._recordings is not None:  # the weights will lie elsewhere
                 self._recordings = Recordings()
 
-    def run(self, call: Callable[[Any], T], pixels: Any, *, fleeting: bool = False) -> T:
-        """Return ``call(pixels)``, pixels being float32 N×3×H×W on any device.
-
-        ``fleeting``: the caller copies the answer on the same stream before it asks again, and asks for the same each
-        time; a GPU may then repeat what it did (``recording.py``).
-        """
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Let the module be called inside the block: on its device, in evaluation mode, without gradients."""
         import torch
 
         if self._released:
@@ -107,6 +104,15 @@ class Placed:
             self.module.eval()  # the caller may have trained it since
         no_gradients = torch.inference_mode() if self.frozen else torch.no_grad()
         with no_gradients, autocast(self.device, self._requested_precision):
+            yield
+
+    def run(self, call: Callable[[Any], T], pixels: Any, *, fleeting: bool = False) -> T:
+        """Return ``call(pixels)``, pixels being float32 N×3×H×W on any device.
+
+        ``fleeting``: the caller copies the answer on the same stream before it asks again, and asks for the same each
+        time; a GPU may then repeat what it did (``recording.py``).
+        """
+        with self.running():
             try:
                 prepared = self._prepared(pixels)
                 if fleeting and self._recordings is not None:

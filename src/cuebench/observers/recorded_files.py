@@ -70,8 +70,8 @@ class Recording:
     ``logits`` are those of the file, or the logarithms of its probabilities, which softmax turns back. ``classes`` are
     the label names where the file has one column for each class. ``people``: the file names subjects and has no column
     of response times, which would tell people from the models of the public raw data. ``data_sets`` names the data sets
-    of model-vs-human that raw data belong to, where that is known; ``names`` are then those of `Trial.name`. ``in_words``: the
-    decisions may be what a model wrote.
+    of model-vs-human that raw data belong to, where that is known; ``names`` are then those of `Trial.name`.
+    ``in_words``: the decisions may be what a model wrote.
     """
 
     file: Path

@@ -47,6 +47,7 @@ IMPORTS_BY_NAME = {
     "observers/adapters/lite.py": "weights in a third-party package",
     "runs/optional.py": "an optional library of tables",
     "cues/parameters.py": "an optional image library that the caller names",
+    "reports/vega.py": "the optional libraries that draw figures",
 }
 """Files that import modules by a computed name or name modules of cuebench as texts → what they import so."""
 

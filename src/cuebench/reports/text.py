@@ -28,6 +28,11 @@ _BOLD = 1.07
 _FILES = frozenset({"onnx", "safetensors", "pt", "pth", "csv", "parquet"})
 
 
+def harmless(text: str) -> str:
+    """Return a text without anything that cannot be printed; ``?`` stands in for it, as fonts have that sign."""
+    return printable(text).replace("\ufffd", "?")
+
+
 def width_of(text: str, size: float = 7.0, *, bold: bool = False) -> float:
     """Return about how wide a text is, in points, in the sans-serif font of the figures.
 
@@ -41,7 +46,7 @@ def width_of(text: str, size: float = 7.0, *, bold: bool = False) -> float:
 def wrapped(text: str, room: float, size: float, *, bold: bool = False) -> list[str]:
     """Break a text into lines that fit into the room, between words; a word that is too long is cut."""
     lines: list[str] = []
-    for word in printable(text).split():
+    for word in harmless(text).split():
         most = len(word)
         while most > 3 and width_of(shorten(word, most), size, bold=bold) > room:
             most -= 1
@@ -60,7 +65,7 @@ def shorten(text: str, most: int = 28) -> str:
     >>> shorten("a very long name of a class", 11)
     'a ver…class'
     """
-    clean = " ".join(printable(text).split())
+    clean = " ".join(harmless(text).split())
     if len(clean) <= most:
         return clean
     end = (most - 1) // 2

@@ -53,66 +53,61 @@ DARK = {
 """Colour on white → colour on black, where the first cannot be seen there."""
 
 
+_LABEL = {"labelFont": FONT, "labelFontSize": SIZES["label"], "labelColor": SOFT}
+_TITLE = {"titleFont": FONT, "titleFontSize": SIZES["label"], "titleColor": INK, "titleFontWeight": "normal"}
+_HEADING = {
+    "font": FONT,
+    "fontSize": SIZES["title"],
+    "fontWeight": "bold",
+    "color": INK,
+    "subtitleFont": FONT,
+    "subtitleFontSize": SIZES["subtitle"],
+    "subtitleColor": SOFT,
+    "subtitlePadding": 2.5,
+    "subtitleLineHeight": 9.5,
+    "lineHeight": 11.5,
+    "anchor": "start",
+    "frame": "bounds",
+    "offset": 7,
+}
+_AXIS = {
+    "gridColor": FAINT,
+    "gridWidth": 0.6,
+    "domainColor": NEUTRAL,
+    "domainWidth": 0.6,
+    "tickColor": NEUTRAL,
+    "tickSize": 2.5,
+    "tickWidth": 0.6,
+    "labelPadding": 2,
+    "titlePadding": 4,
+    "labelOverlap": "parity",
+}
+_LEGEND = {
+    "labelColor": INK,
+    "symbolSize": 26,
+    "symbolStrokeWidth": 1,
+    "rowPadding": 1.5,
+    "columnPadding": 8,
+    "titlePadding": 3,
+    "gradientThickness": 7,
+    "gradientLength": 80,
+    "offset": 8,
+    "labelLimit": 0,
+}
+_HEADER = {"labelColor": INK, "labelFontWeight": "bold", "labelPadding": 3, "labelAnchor": "start", "title": None}
+
+
 def config() -> dict[str, Any]:
     """Return the Vega-Lite configuration of all figures, on white."""
-    label = {"labelFont": FONT, "labelFontSize": SIZES["label"], "labelColor": SOFT}
-    title = {"titleFont": FONT, "titleFontSize": SIZES["label"], "titleColor": INK, "titleFontWeight": "normal"}
     return {
         "background": PAPER,
         "font": FONT,
         "padding": 2,
         "view": {"stroke": None},
-        "title": {
-            "font": FONT,
-            "fontSize": SIZES["title"],
-            "fontWeight": "bold",
-            "color": INK,
-            "subtitleFont": FONT,
-            "subtitleFontSize": SIZES["subtitle"],
-            "subtitleColor": SOFT,
-            "subtitlePadding": 2.5,
-            "subtitleLineHeight": 9.5,
-            "lineHeight": 11.5,
-            "anchor": "start",
-            "frame": "bounds",
-            "offset": 7,
-        },
-        "axis": {
-            **label,
-            **title,
-            "gridColor": FAINT,
-            "gridWidth": 0.6,
-            "domainColor": NEUTRAL,
-            "domainWidth": 0.6,
-            "tickColor": NEUTRAL,
-            "tickSize": 2.5,
-            "tickWidth": 0.6,
-            "labelPadding": 2,
-            "titlePadding": 4,
-            "labelOverlap": "parity",
-        },
-        "header": {
-            **label,
-            "labelColor": INK,
-            "labelFontWeight": "bold",
-            "labelPadding": 3,
-            "labelAnchor": "start",
-            "title": None,
-        },
-        "legend": {
-            **label,
-            **title,
-            "labelColor": INK,
-            "symbolSize": 26,
-            "symbolStrokeWidth": 1,
-            "rowPadding": 1.5,
-            "columnPadding": 8,
-            "titlePadding": 3,
-            "gradientThickness": 7,
-            "gradientLength": 80,
-            "offset": 8,
-            "labelLimit": 0,
-        },
+        "title": _HEADING,
+        "axis": {**_LABEL, **_TITLE, **_AXIS},
+        "header": {**_LABEL, **_HEADER},
+        "legend": {**_LABEL, **_TITLE, **_LEGEND},
         "concat": {"spacing": 14},
         "facet": {"spacing": 14},
         "text": {"font": FONT, "fontSize": SIZES["label"], "color": INK},

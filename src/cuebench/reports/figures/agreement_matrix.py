@@ -42,7 +42,7 @@ def agreement_matrix(run: Run, *, protocol: str = "cue_conflict", aligned: bool 
     if len(shown) < 2:
         raise UserError(f"{run} has no two observers with right and wrong answers of {protocol}", "add observers")
     shown.sort(key=lambda o: observers.kinds[o] != "person")
-    records = []
+    records: list[dict[str, Any]] = []
     for a, b in combinations(shown, 2):
         both = sorted(correct[a].keys() & correct[b].keys())
         if both:

@@ -164,7 +164,8 @@ def _chart(records: Sequence[dict[str, Any]], url: str, stimulus: Stimulus, room
         {**r, "answer": short[r["answer"]], "answered": OUTCOMES[r["outcome"]][0], "size": 46 * r["share"]}
         for r in records
     ]
-    series = Series(*(tuple(OUTCOMES[o][k] for o in present) for k in (0, 1)), ("circle",) * len(present))
+    colours = tuple(OUTCOMES[o][1] for o in present)
+    series = Series(tuple(OUTCOMES[o][0] for o in present), colours, ("circle",) * len(present))
     beside = bool(url) and room > 300
     side = min(110.0, room)
     wide = room - side - 20 if beside else room

@@ -175,13 +175,13 @@ def test_a_run_is_read_by_who_answered(run, capsys):
     assert found.of("subject-02", "shape answers") == dict.fromkeys(("cat", "dog", "car", "clock"), 0.0)
     for command in (["classes"], ["difficulty"], ["distortion"]):
         capsys.readouterr()
-        assert invoke(["recognition", *command, str(run), "--json"]) in (0, 2)
+        assert invoke(["validity", *command, str(run), "--json"]) in (0, 2)
     capsys.readouterr()
-    assert invoke(["recognition", "classes", str(run), "--json"]) == 0
+    assert invoke(["validity", "classes", str(run), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert {r["people"]["value"] for r in rows if r["source"] == "texture answers"} == {0.5}
-    assert invoke(["recognition", "classes", str(run), "--space", "3-way"]) == 0  # people decide among 16 classes
-    assert invoke(["recognition", "agreement", str(run)]) == 2
+    assert invoke(["validity", "classes", str(run), "--space", "3-way"]) == 0  # people decide among 16 classes
+    assert invoke(["validity", "agreement", str(run)]) == 2
     assert "cuebench run -p cue_conflict -p pure_shape" in capsys.readouterr().err
-    assert invoke(["recognition", "difficulty", str(run)]) == 0
+    assert invoke(["validity", "difficulty", str(run)]) == 0
     assert "mean of people" in capsys.readouterr().out

@@ -64,7 +64,7 @@ CALLS = {
     "make": ["cue_conflict --out made --count 4"],
     "published": ["list", "export --out all.csv", "place run", "agree"],
     "curate": ["data/cue_conflict/stimuli --agreement"],
-    "recognition": ["classes run", "difficulty"],
+    "validity": ["classes run", "difficulty"],
     "report": ["run", "run --format csv --out scores.csv", "run --out report.html --images 4 --no-figures"],
     "run": ["-o python:chatty.py:factory -p cue_conflict --data-root data --out other --workers 0"],
     "score": ["run --resamples 100"],
@@ -81,7 +81,7 @@ REFUSED = {
     "merge": ["run --out joined"],
     "published": ["export run --out csv"],
     "curate": ["run --agreement"],
-    "recognition": ["agreement run", "distortion run"],
+    "validity": ["agreement run", "distortion run"],
     "texture-of": ["image.png -o python:chatty.py:factory --run run"],
 }
 """Calls that need published data or a run of another protocol: they say so, also as JSON, and print no result."""

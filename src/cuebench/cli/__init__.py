@@ -20,7 +20,7 @@ from typing import Any
 FOLDER = Path(__file__).parent
 GROUPS = {
     "Measure": ("demo", "run", "score", "merge", "texture-of"),
-    "Results": ("report", "trials", "compare", "correlate", "recognition", "steer", "figure", "published"),
+    "Results": ("report", "trials", "compare", "correlate", "validity", "steer", "figure", "published"),
     "Stimuli": ("make", "curate", "fetch", "cue", "data", "import"),
     "Reference": ("list", "explain", "doctor"),
 }

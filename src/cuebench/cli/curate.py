@@ -44,7 +44,7 @@ def command(
             print(
                 f"{len(cues.files):,} cues of {cues.home}, {cues.without_picture:,} without a picture that can be shown"
             )
-            print(f"open {address}\nverdicts go to {curation.folder}; Ctrl-C ends")
+            print(f"open {address}\nverdicts go to {curation.folder}; Ctrl-C ends", flush=True)
         if browser and not as_json:
             import webbrowser
 

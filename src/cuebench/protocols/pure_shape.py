@@ -1,7 +1,7 @@
 """Pure shape: are the objects of cue conflict recognised by their silhouette (global shape) or edges (local shape)?
 
 160 silhouettes, black on white, and 160 edge images, ten of each of the 16 classes, without any texture (Geirhos et al.
-2019). Kim et al. 2026 hold the class-wise results of cue conflict against these: ``cuebench recognition agreement``.
+2019). Kim et al. 2026 hold the class-wise results of cue conflict against these: ``cuebench validity agreement``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compare how well people and models recognise shape and texture, class by class."""
+"""Ask what a benchmark measures: recognition by class, difficulty, label space."""
 
 from __future__ import annotations
 

@@ -42,6 +42,8 @@ class SharedImages:
         The same, for libraries that take no read-only memory (and do not change it).
     copies : dict
         Device → what an observer has made of them there: a network that has the same input uses it again.
+    copying : list of callable
+        Each waits until a device has copied the images.
     render : callable or None
         Turns the copy on a device into what is shown: these images are not finished. Such images are given to observers
         with ``makes_cues`` only.
@@ -52,6 +54,7 @@ class SharedImages:
         self.images = images.view()
         self.images.flags.writeable = False
         self.copies: dict[Any, Any] = {}
+        self.copying: list[Callable[[], object]] = []
         self.render: Callable[[Any], Any] | None = None
 
 

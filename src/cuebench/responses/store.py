@@ -40,7 +40,7 @@ import pyarrow.parquet as pq
 
 from cuebench.arrays import Array
 from cuebench.errors import UserError
-from cuebench.files import open_parquet, parquet_bytes, write_atomic, write_json
+from cuebench.files import arrow_array, open_parquet, parquet_bytes, write_atomic, write_json
 from cuebench.places import RemotePath
 from cuebench.responses.shard_form import check_columns
 from cuebench.responses.table import Reduce
@@ -225,8 +225,10 @@ def batches(stimuli: Sequence[Stimulus], size: int) -> Iterator[tuple[int, Seque
 
 def _to_arrow(values: Array) -> pa.Array:
     if values.ndim == 1:
-        return pa.array(values.tolist() if values.dtype.kind in "UO" else values)
-    flat = pa.array(np.ascontiguousarray(values).reshape(-1))
+        if values.dtype.kind == "O":
+            return pa.array(values.tolist())
+        return arrow_array(values.tolist() if values.dtype.kind == "U" else values)
+    flat = arrow_array(np.ascontiguousarray(values).reshape(-1))
     # The width is kept for an empty batch too, so that shards always concatenate.
     return pa.FixedSizeListArray.from_arrays(flat, int(np.prod(values.shape[1:])))
 

@@ -19,7 +19,6 @@ from cuebench.files import write_atomic
 DPI = 300
 """Dots per inch of a PNG."""
 _COUNTED = re.compile(r'"((?:view|param|concat|layer|selector)_)(\d+)')
-_OF_PANEL = re.compile(r"_?(layer_\d+_)*marks$")
 _DEFINED = re.compile(r"\b(clip|gradient)[_]?(\d+)\b")
 
 
@@ -192,16 +191,17 @@ def drawn(spec: Mapping[str, Any]) -> dict[str, Counter[str]]:
     """
     panels: dict[str, Counter[str]] = {}
 
-    def walk(node: Mapping[str, Any]) -> None:
-        items = node.get("items") or []
+    def walk(node: Mapping[str, Any], panel: str) -> None:
+        items, name = node.get("items") or [], str(node.get("name") or "")
+        if node.get("role") == "scope" and not name.endswith("pathgroup"):  # the lines of one layer
+            panel = name.removesuffix("_group")
         if node.get("role") == "mark" and node["marktype"] != "group":
-            panel = _OF_PANEL.sub("", str(node.get("name") or ""))
             panels.setdefault(panel, Counter())[node["marktype"]] += len(items)
         for item in items if node["marktype"] == "group" else ():
             for inner in item.get("items") or []:
-                walk(inner)
+                walk(inner, panel)
 
-    walk(_called("vegalite_to_scenegraph", spec)["scenegraph"])
+    walk(_called("vegalite_to_scenegraph", spec)["scenegraph"], "")
     return panels
 
 

@@ -7,21 +7,20 @@ from typing import Annotated
 
 import typer
 
+from cuebench.cli.run import ReportTo, show_result
+
 OBSERVERS = ("ideal:shape", "ideal:texture", "ideal:mixture?shape=0.7", "ideal:random", "lite:efficientnet_lite0")
 
 
 def command(
     out: Annotated[Path, typer.Option(help="Run folder.")] = Path("runs/demo"),
     seed: Annotated[int, typer.Option(help="All randomness.")] = 0,
-    report_to: Annotated[
-        str | None, typer.Option("--report", metavar="[FILE]", help="Make a report too; default OUT/report.html.")
-    ] = None,
+    report_to: ReportTo = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No bar, no table.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Events on stderr, result on stdout, as JSON.")] = False,
 ) -> int:
     """Measure observers of known bias and a network on drawn stimuli."""
     from cuebench.cli._display import Display
-    from cuebench.cli.run import show_result
     from cuebench.files import make_folder
     from cuebench.runs.evaluate import evaluate
     from cuebench.stimuli.makers.base import make

@@ -30,6 +30,11 @@ Keep = Annotated[
     list[str] | None, typer.Option(help="masks: keep the predicted masks of 100 images; masks:500, masks:all.")
 ]
 
+ReportTo = Annotated[
+    str | None, typer.Option("--report", metavar="[FILE]", help="Make a report too; default OUT/report.html.")
+]
+"""The flag of every verb that measures."""
+
 
 def command(
     observer: Annotated[list[str], typer.Option("--observer", "-o", help="SOURCE:NAME; repeat for more.")],
@@ -45,9 +50,7 @@ def command(
     workers: Annotated[int | None, typer.Option(help="Decoding processes; default one for each core.")] = None,
     cache: Annotated[Path | None, typer.Option(help="Folder that keeps decoded pixels for other models.")] = None,
     cache_size: Annotated[float, typer.Option(help="GiB that --cache may take.")] = 50.0,
-    compile_networks: Annotated[
-        bool, typer.Option("--compile", help="Compile networks whose answers will take some minutes.")
-    ] = False,
+    compile_networks: Annotated[bool, typer.Option("--compile", help="Compile networks that take minutes.")] = False,
     cues: Annotated[str, typer.Option(help="Where cues in the stream are made: cpu, or device (a GPU).")] = "cpu",
     limit: Annotated[
         int, typer.Option(help="Approximate number of stimuli; versions of one image stay together. 0: all.")
@@ -66,9 +69,7 @@ def command(
     engine: Annotated[str, typer.Option(help="local, ray (starts a cluster here), or ray://HOST:PORT.")] = "local",
     responses: Annotated[str, typer.Option(help="Folder or address (s3://…) of the answers; default: in --out.")] = "",
     shard: Annotated[str, typer.Option(help="i/n: answer the i-th of n parts; the last process scores.")] = "",
-    report_to: Annotated[
-        str | None, typer.Option("--report", metavar="[FILE]", help="Make a report too; default OUT/report.html.")
-    ] = None,
+    report_to: ReportTo = None,
     triplets: Annotated[str, typer.Option(hidden=True)] = "",
     features: Annotated[str, typer.Option(hidden=True)] = "",
     baselines: Annotated[str, typer.Option(hidden=True)] = "",

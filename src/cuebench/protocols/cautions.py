@@ -13,7 +13,7 @@ FEW = 50
 """Fewer trials than this behind a headline are named."""
 SHARE = 0.5
 """A smaller decided fraction than this is named."""
-_NO_CLASS = re.compile(r"answers are no class")
+_NO_CLASS = re.compile(r"answers are no class|undecided \(|does the model see the pictures")
 
 
 def cautions(rows: Sequence[Score], metric: str) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cuebench.analyses.families import read_families
+from cuebench.analyses.texture_judgements import read_judgements
 from cuebench.labels import label_map, label_space
 from cuebench.observers.base import LoadOptions
 from cuebench.observers.chat.prompts import read_prompt
@@ -46,12 +47,18 @@ def written(tmp_path):
         (0, ["subject-01"], {"person"}),
         (1, ["anna", "bert", "people"], {"person", "people"}),
         (2, ["example2"], {"model"}),
+        (3, ["anna", "bert", "people"], {"person", "people"}),
     ],
 )
 def test_recorded_answers(written, number, names, kinds):
     observers = load(f"recorded:{written('Answers of people', number)}", LoadOptions(targets=("cat", "dog", "car")))
     assert [o.name for o in observers] == names
     assert {o.kind for o in observers} == kinds
+
+
+def test_judgements_of_textures(written):
+    judgements = read_judgements(written("What people see in photographs"))
+    assert [(j.subject, j.words) for j in judgements] == [("anna", ("grid",)), ("bert", ("grid", "woven"))]
 
 
 def test_answers_in_words_and_a_prompt(written, tmp_path):

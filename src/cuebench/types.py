@@ -10,12 +10,12 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Any, Literal
 
-Capability = Literal["logits", "features", "masks", "decisions"]
+Capability = Literal["logits", "features", "masks", "decisions", "choices"]
 REMOVED = "-"
 """In ``Stimulus.shape`` or ``texture``: this cue was taken out of the picture (a suppression)."""
 ObserverKind = Literal["model", "person", "people", "ideal"]
 IntervalKind = Literal[
-    "images", "shape_sources", "texture_sources", "two_way", "subjects", "classes", "seeds", "shuffles", ""
+    "images", "shape_sources", "texture_sources", "two_way", "subjects", "data_sets", "classes", "seeds", "shuffles", ""
 ]
 
 
@@ -225,8 +225,8 @@ class Score:
         return cls(**row)
 
 
-Direction = Literal["shape", "texture", "correct"]
-"""What a larger value means: answers more by shape, more by texture, or more often correctly."""
+Direction = Literal["shape", "texture", "correct", "human"]
+"""What a larger value means: answers more by shape, more by texture, more often correctly, or more like people."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ class Headline(Axis):
     conditions : tuple of str
         Where to read it, best first: the first condition in which any observer has a value is used for all of them.
     direction : str
-        What a larger value means: ``shape``, ``texture`` or ``correct``.
+        What a larger value means: ``shape``, ``texture``, ``correct`` or ``human``.
     human : float or None
         The value of people, where it is known; ``human_source`` says from where.
     plane : pair of Axis, optional

@@ -420,6 +420,8 @@ class Adapter:
         The extra that it needs, empty for the core.
     packages : tuple of str
         Import names that must be present.
+    install : str
+        Command that installs them, where they are in no extra of cuebench.
     version : int
         Rises when the same weights would answer differently; part of the cache key.
     examples : tuple of str
@@ -432,6 +434,7 @@ class Adapter:
     form: str
     extra: str = ""
     packages: tuple[str, ...] = ()
+    install: str = ""
     version: int = 1
     examples: tuple[str, ...] = ()
     options: Mapping[str, Option] = field(default_factory=dict)

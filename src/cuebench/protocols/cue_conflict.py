@@ -29,7 +29,7 @@ from cuebench.metrics.cue_conflict import (
 )
 from cuebench.metrics.error_consistency import mean_over_pairs
 from cuebench.observers.preprocess import Preprocess
-from cuebench.observers.recorded_files import stimulus_key
+from cuebench.observers.recorded_files import names_of, stimulus_key
 from cuebench.options import Option
 from cuebench.protocols._confusions import confusion_table
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
@@ -91,7 +91,7 @@ def _read_resized(read: Callable[[Path], StimulusSet], data_root: Path) -> Stimu
 
 def stimuli_from_recordings(names: Sequence[str]) -> StimulusSet:
     """Build the set from recorded names: ``0001_s5n_dnn_0_airplane_00_airplane1-bicycle2.png``, or its last part."""
-    stems = sorted({stimulus_key(n).rpartition("/")[2] for n in names})
+    stems = sorted({stimulus_key(n).rpartition("/")[2] for n in names_of("cue-conflict", names)})
     parsed = {stem: folder_reader.parse(stem) for stem in stems}
     problems = [f"{stem!r} is not <shape>i-<texture>j" for stem, stimulus in parsed.items() if stimulus is None]
     if problems or not stems:

@@ -161,8 +161,8 @@ def read_responses(work: Work, shards: Shards, memory: Memory, condense: Reduce 
     columns, excluded = _columns(shards, manifest, work.shard_size, memory, condense)
     labels = labels_of(job)
     # How words were read is known from the answers alone, whichever observer gave them.
-    words = columns.get("read_by", np.zeros(0, np.str_)).tolist()
-    in_words = said(words, columns["decisions"].tolist() if "decisions" in columns else []) if words else ()
+    read_by, decisions = (columns.get(name, np.empty(0)).tolist() for name in ("read_by", "decisions"))
+    in_words = said(read_by, decisions) if read_by else ()
     responses = Responses(
         observer=job.observer,
         kind=job.kind,  # type: ignore[arg-type]

@@ -8,7 +8,6 @@ cannot be loaded, is a failure row with its reason; the rest goes on.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -37,6 +36,7 @@ from cuebench.responses.job import Job, JobRecord, Question, failure_of
 from cuebench.responses.store import Key, ShardFolder
 from cuebench.runs.expense import expense_notices
 from cuebench.runs.loading import OBJECT, Loaded, LoadedObservers, load_observers, tell_failures
+from cuebench.runs.people import data_root_of, people_for
 from cuebench.runs.record import RunOptions, parse_settings
 from cuebench.stimuli.cue_files import read_labels
 from cuebench.stimuli.manifest import duplicates, to_bytes
@@ -61,6 +61,7 @@ class Experiment:
     seed: int
     stimuli: StimulusSet | None = None
     problem: UserError | None = None
+    shown_to_others: frozenset[str] = frozenset()  # ids, for the people whom the protocol brings along
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
@@ -119,9 +120,7 @@ def read_experiments(
     if not names:
         raise UserError("no protocol was named", f"known: {', '.join(protocols)}")
     values = parse_settings(list(dict.fromkeys(names)), settings or {})
-    root = data_root or os.environ.get("CUEBENCH_DATA")
-    # A model of the user's may change the working folder when it is loaded.
-    root = Path(root).expanduser().absolute() if root else None
+    root = data_root_of(data_root)
     experiments = []
     for name, option_values in values.items():
         protocol: Protocol = protocols.get(name)
@@ -220,16 +219,10 @@ def plan_run(
     loaded = _load(wanted, experiments, folder, options, tell)
     plan = Plan(device=loaded.device)
     for experiment in experiments:
-        name = experiment.protocol.name
-        for entry in loaded.observers:
-            if entry.baseline_of and entry.baseline >= experiment.baselines:
-                continue
-            try:
-                _add_jobs(plan, experiment, entry, loaded, folder, options)
-            except NotApplicable as error:
-                plan.skipped.append(failure_of(entry.observer.name, error, name))
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - a broken model is a row of the result
-                plan.failures.append(failure_of(entry.observer.name, error, name))
+        _add_experiment(plan, experiment, loaded.observers, loaded, folder, options)
+        shown = frozenset(s.id for job in plan.jobs if job.protocol == experiment.protocol.name for s in job.stimuli)
+        people = people_for(experiment.protocol, data_root, loaded, shown, plan.notices)
+        _add_experiment(plan, replace(experiment, shown_to_others=shown), people, loaded, folder, options)
     _sort_out_skipped(plan)
     plan.notices += expense_notices(plan.jobs, options)
     if not plan.jobs and plan.failures:
@@ -240,6 +233,27 @@ def plan_run(
         tell(Event("notice", notice))
     plan.failures = [*loaded.failures, *plan.failures]
     return plan
+
+
+def _add_experiment(
+    plan: Plan,
+    experiment: Experiment,
+    observers: Sequence[Loaded],
+    loaded: LoadedObservers,
+    folder: Path,
+    options: RunOptions,
+) -> None:
+    """Add the jobs of some observers on one protocol; who does not fit is skipped or has failed."""
+    name = experiment.protocol.name
+    for entry in observers:
+        if entry.baseline_of and entry.baseline >= experiment.baselines:
+            continue
+        try:
+            _add_jobs(plan, experiment, entry, loaded, folder, options)
+        except NotApplicable as error:
+            plan.skipped.append(failure_of(entry.observer.name, error, name))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a broken model is a row of the result
+            plan.failures.append(failure_of(entry.observer.name, error, name))
 
 
 def _load(
@@ -346,12 +360,7 @@ def questions(protocol: Protocol, observer: ObserverBase, stimuli: StimulusSet) 
     UserError
         Its classes do not cover those of the stimuli.
     """
-    needs = next((needs for needs in protocol.needs if set(needs) <= observer.capabilities), None)
-    if needs is None:
-        wanted = " or ".join(" and ".join(alternative) for alternative in protocol.needs)
-        offered = ", ".join(sorted(observer.capabilities)) or "nothing"
-        layers = suggested_layers(observer) if protocol.needs == (("features",),) else ""
-        raise NotApplicable(f"{observer.name} gives {offered}; protocol {protocol.name!r} needs {wanted}{layers}")
+    needs = _needed(protocol, observer)
     try:
         observer.check_shown(stimuli.stimuli)
     except UserError as error:  # a recording of another experiment
@@ -375,6 +384,17 @@ def questions(protocol: Protocol, observer: ObserverBase, stimuli: StimulusSet) 
         hash(question.geometry)  # a preprocessing that makes no sense fails here, not in the middle of the run
         asked.append(question)
     return asked
+
+
+def _needed(protocol: Protocol, observer: ObserverBase) -> tuple[Capability, ...]:
+    """Return the kinds of answer that an observer is asked for: the best that the protocol can use."""
+    for needs in protocol.needs:
+        if set(needs) <= observer.capabilities:
+            return needs
+    wanted = " or ".join(" and ".join(alternative) for alternative in protocol.needs)
+    offered = ", ".join(sorted(observer.capabilities)) or "nothing"
+    layers = suggested_layers(observer) if protocol.needs[0] == ("features",) else ""
+    raise NotApplicable(f"{observer.name} gives {offered}; protocol {protocol.name!r} needs {wanted}{layers}")
 
 
 def _prepared_images(view: View, observer: ObserverBase, needs: Sequence[Capability]) -> tuple[Preprocess | None, str]:
@@ -425,6 +445,7 @@ def _stimuli_for(experiment: Experiment, observer: ObserverBase, loaded: LoadedO
     """
     derive = experiment.protocol.stimuli_from_recordings
     if derive is not None and observer.stimulus_names():
+        _needed(experiment.protocol, observer)  # names of another experiment would be refused as mistakes
         return _as_in_run(experiment, derive(observer.stimulus_names()))
     if experiment.stimuli is not None:
         return experiment.stimuli
@@ -442,6 +463,10 @@ def _as_in_run(experiment: Experiment, recording: StimulusSet) -> StimulusSet:
     image, and people and models could not be compared.
     """
     shown = experiment.stimuli
+    if experiment.shown_to_others:
+        kept = [s for s in recording if s.id in experiment.shown_to_others]
+        why = f"only the {len(kept):,} of {len(recording):,} stimuli that the other observers are shown"
+        return recording.only(kept, why if len(kept) < len(recording) else "")
     if shown is None:
         return experiment.limited(recording)
     classes = {c for s in recording for c in (s.label, s.shape, s.texture) if c}
@@ -461,6 +486,8 @@ def _key(question: Question, entry: Loaded, protocol: Protocol, options: RunOpti
         targets = question.stimuli.targets
         content = Path(targets).read_bytes() if Path(targets).suffix else targets.encode()
         needs = (*needs, f"summary of {protocol.name}/{protocol.version} {hashlib.sha256(content).hexdigest()[:16]}")
+    if protocol.stored:  # of which images depends on the whole set
+        needs = (*needs, f"{protocol.stored} of {question.stimuli.fingerprint[:16]}")
     space, preprocess = entry.observer.labels, question.preprocess
     return Key(
         weights=entry.fingerprint,

@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cuebench._version import __version__
 from cuebench.errors import UserError
@@ -306,6 +306,19 @@ def note_scored(out: Path, record: RunRecord) -> None:
     """Write into ``run.json`` how it was scored, and what failed; all else stays as the run left it."""
     fields = asdict(record)
     _write_body(out, {**_body(out), **{name: fields[name] for name in ("scored", "files", "failures", "notices")}})
+
+
+class WrittenWith(NamedTuple):
+    """Version of cuebench and the environment that a run was made in."""
+
+    cuebench: str
+    environment: Mapping[str, Any]
+
+
+def written_with(out: Path) -> WrittenWith:
+    """Return what a run was made with, for its provenance; empty where an earlier format does not say it."""
+    body = _body(out)
+    return WrittenWith(str(body.get("cuebench", "")), body.get("environment") or {})
 
 
 def environment() -> dict[str, Any]:

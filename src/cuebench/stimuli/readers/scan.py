@@ -42,13 +42,13 @@ class ImageFacts(NamedTuple):
     height: int
 
 
-def find_images(folder: Path, depth: int) -> Listing:
-    """List image files exactly ``depth`` folders below ``folder``; everything else there is a problem."""
+def find_images(folder: Path, depth: int | None) -> Listing:
+    """List image files exactly ``depth`` folders below ``folder`` (None: at any depth); all else there is a problem."""
     images, problems = in_a_process(_find, (str(folder), depth))
     return Listing([Path(image) for image in images], problems)
 
 
-def _find(task: tuple[str, int]) -> tuple[list[str], list[str]]:
+def _find(task: tuple[str, int | None]) -> tuple[list[str], list[str]]:
     folder, depth = task
     images, problems = [], []
     for place, relative in _walk(folder):
@@ -57,7 +57,7 @@ def _find(task: tuple[str, int]) -> tuple[list[str], list[str]]:
             problems.append(f"{relative}: an unfinished download; run `cuebench fetch` again")
         elif suffix.lower() not in IMAGE_SUFFIXES:
             problems.append(f"{relative}: not an image file")
-        elif deep != depth:
+        elif depth is not None and deep != depth:
             problems.append(f"{relative}: lies {deep} folders deep, expected {depth}")
         elif problem := file_problem(os.path.join(place, os.path.basename(relative))):
             problems.append(f"{relative}: {problem}")

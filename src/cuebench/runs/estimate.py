@@ -356,9 +356,18 @@ class _Probe:
             observers=tuple(found),
             nodes=tuple(on_nodes(n, start_seconds, collecting, score or 0.0, shards, price) for n in nodes),
             dominated_by=longest,
-            advice=advice(longest, self.options, self.workers, on_gpu),
+            advice=self._advice(longest, on_gpu),
             failures=tuple(self.failures),
         )
+
+    def _advice(self, longest: str, on_gpu: bool) -> str:
+        """Say what would help; nothing on this machine helps where answers come from elsewhere."""
+        slowest = max(self.found, key=lambda job: self.found[job].seconds, default=None)
+        if longest == "forward" and slowest is not None and slowest.observer.charges:
+            return (
+                f"more requests at once: &concurrency={4 * slowest.observer.concurrency}, as far as the endpoint allows"
+            )
+        return advice(longest, self.options, self.workers, on_gpu)
 
     def _share_of_cores(self) -> float:
         cores = available_cores()

@@ -13,6 +13,7 @@ from cuebench.errors import UserError
 from cuebench.labels import label_map
 from cuebench.observers.base import LoadOptions
 from cuebench.observers.load import load
+from cuebench.protocols.cautions import cautions
 
 CLASSES = label_map("in16").names
 GOLDEN = {
@@ -103,6 +104,8 @@ def test_undecided_answers_are_counted_in_the_scores(answers: Path, data_root: P
     assert (row.value, row.n, row.n_excluded) == (1.0, 3, 1)
     assert "1 undecided without a readable answer of 4" in row.note
     assert "answers in words: 3 by letter; 1 of 4 undecided (1 refused)" in row.note
+    headline = [r for r in scores.rows if r.condition == "4-way"]
+    assert "model: 1 of 4 undecided (1 refused)" in cautions(headline, "shape_bias")  # said under the printed table
 
 
 def test_spelling_mistakes_stay_undecided(tmp_path: Path) -> None:

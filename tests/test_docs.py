@@ -378,6 +378,24 @@ def _recorded_run() -> dict[str, Any]:
     return {}
 
 
+def _compared_run() -> dict[str, Any]:
+    import numpy as np
+
+    from cuebench import evaluate
+
+    rng = np.random.default_rng(0)
+    rows = ["observer,stimulus,decision"]
+    pairs = [(s, t) for s in ("cat", "car", "boat") for t in ("dog", "clock", "oven")]
+    for name, share in (("one", 0.7), ("two", 0.3)):
+        for shape, texture in pairs:
+            for i in (1, 2, 3):
+                decision = shape if rng.random() < share else texture
+                rows.append(f"{name},{shape}{i}-{texture}{1 + i % 2},{decision}")
+    Path("models.csv").write_text("\n".join(rows), "utf-8")
+    evaluate("recorded:models.csv", "cue_conflict", out="runs/first", resamples=100)
+    return {}
+
+
 def _texture_run() -> dict[str, Any]:
     from cuebench import evaluate
 
@@ -392,6 +410,7 @@ SET_UP: dict[str, Callable[[], dict[str, Any]]] = {
     "stimuli.md": _stimuli,
     "metrics.md": _recorded_run,
     "texture_association.md": _texture_run,
+    "comparing.md": _compared_run,
 }
 """Page whose blocks are run → what makes the files that they read and returns the names that they use."""
 

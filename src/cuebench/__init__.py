@@ -21,6 +21,7 @@ _PUBLIC = {
     "allow_code": "cuebench.registry",
     "load": "cuebench.runs.scores",
     "merge": "cuebench.runs.merge",
+    "report": "cuebench.reports.html.report",
     "score": "cuebench.runs.score",
     "wrap": "cuebench.observers.wrap",
     "Preprocess": "cuebench.observers.preprocess",
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from cuebench.observers.preprocess import Preprocess
     from cuebench.observers.wrap import wrap
     from cuebench.registry import allow_code
+    from cuebench.reports.html.report import report
     from cuebench.runs.estimate import estimate_cost
     from cuebench.runs.evaluate import evaluate
     from cuebench.runs.merge import merge
@@ -68,6 +70,7 @@ __all__ = [
     "evaluate",
     "load",
     "merge",
+    "report",
     "score",
     "texture_of",
     "wrap",

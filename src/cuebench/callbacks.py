@@ -197,7 +197,7 @@ class BiasOverTraining:
         return list({(r.metric, r.condition): r for r in [*first, *one_row_each(coarse)]}.values())
 
     def figure(self) -> Any:
-        """Return the figure of the numbers so far; ``.save("bias.svg")`` or ``.png`` writes it."""
+        """Return the figure of the numbers so far; ``.save("bias.svg")`` writes it, as do .pdf, .png and .html."""
         from cuebench.registry import figures
 
         return figures.get("bias_over_training")(self.history)

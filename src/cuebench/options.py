@@ -222,7 +222,7 @@ def check_types(values: Mapping[str, Any], declared: type[Any], what: str = "") 
         For values of another type, all at once: ``batch_size="32"`` is not the number 32.
     """
     converted, problems = {}, []
-    for name, kind in typing.get_type_hints(declared).items():
+    for name, kind in _type_hints(declared).items():
         if name in values:
             try:
                 converted[name] = _typed(values[name], kind)
@@ -233,6 +233,16 @@ def check_types(values: Mapping[str, Any], declared: type[Any], what: str = "") 
     if problems:
         raise all_problems(what or "options", problems)
     return converted
+
+
+def _type_hints(declared: Any) -> dict[str, Any]:
+    """Return the types of the fields of a dataclass: found out once, as thousands of rows are checked."""
+    if declared not in _HINTS:
+        _HINTS[declared] = typing.get_type_hints(declared)
+    return _HINTS[declared]
+
+
+_HINTS: dict[Any, dict[str, Any]] = {}
 
 
 class _WrongType(Exception):
@@ -277,7 +287,7 @@ def _typed(value: Any, kind: Any) -> Any:
     if is_dataclass(kind):
         if not isinstance(value, Mapping):
             raise _WrongType(value, "a mapping, such as {name: value}")
-        hints = typing.get_type_hints(kind)
+        hints = _type_hints(kind)
         return {name: _inside(v, hints.get(name, Any), name) for name, v in value.items()}
     return _plain(value, kind)
 

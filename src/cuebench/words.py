@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
-Kind = Literal["column", "interval", "condition", "instead of a number", "note", "observer", "answer"]
+Kind = Literal["column", "interval", "condition", "instead of a number", "note", "observer", "answer", "prompt"]
 
 
 class Word(NamedTuple):
@@ -47,6 +47,29 @@ _COLUMNS = {
     "n_excluded": "how many trials are outside the denominator; the note says why",
     "note": "what a reader must know: excluded trials, incomplete stimuli, undefined values, remarks of the observer",
 }
+_TRIALS = {
+    "stimulus": "trials: the picture that was answered",
+    "image": "trials: the image that the picture was made from; several conditions may show it",
+    "label": "trials: the class of an ordinary image",
+    "shape_source": "trials: the object that the shape was taken from (cat3); pictures that share one are not "
+    "independent",
+    "texture_source": "trials: the picture that the texture was taken from (dog2); pictures that share one are not "
+    "independent",
+    "person": "trials: who answered, for recorded people",
+    "session": "trials: the session of the recording in which the answer was given",
+    "decision": "trials: the class that was answered; empty for an answer outside all classes",
+    "outcome": "trials: which cue the answer names: shape, texture, both (the two are of one class), other (another "
+    "class) or undecided (no class)",
+    "correct": "trials: whether the answer is the right class; in cue conflict, the class of the shape",
+    "rank": "trials: place of the right class among all classes of the model; 1: answered first",
+    "rt": "trials: response time in seconds",
+    "difference": "compare: value of the first observer minus that of the second, on the images that both saw",
+    "p_holm": "compare: p-value of a difference, corrected by Holm's method for all pairs of the protocol",
+    "tied": "compare: observers that share a letter cannot be told apart",
+    "needed_images": "compare: further images of the same sources with which the observed difference would be found in "
+    "four of five studies, if it is the true one",
+    "needed_times": "compare: how many times as many images, shapes and textures would do the same",
+}
 _INTERVALS = {
     "images": "95 % interval over images: the same experiment with other images from the same sources",
     "shape_sources": "95 % interval over shape sources: other objects, the same textures",
@@ -72,8 +95,10 @@ _CONDITIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         "the answer is chosen among this many classes. With fewer classes than the model has (16-way) its "
         "probabilities are averaged over the members of each class; with all classes of the model (1000-way) the "
         "first answer counts",
-        _CONFLICT,
+        (*_CONFLICT, "pure_shape"),
     ),
+    ("silhouettes", "filled silhouettes, black on white: the global shape", ("pure_shape",)),
+    ("edges", "edges of the photographs: the local shape", ("pure_shape",)),
     ("partial", "the earlier name of a decision among the classes of the stimuli: 16-way", _CONFLICT),
     ("full", "the earlier name of a decision among all classes of the model: 1000-way", _CONFLICT),
     ("class=*", "only stimuli of this class", ()),
@@ -97,9 +122,10 @@ _CONDITIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("diamond", "texture cue: a grid of diamonds was shuffled", _DECOMPOSITION),
     ("tex_eed", "texture cue: the image minus its edge-enhancing diffusion", _DECOMPOSITION),
     ("tex_eed_pat", "texture cue: tex_eed with shuffled patches", _DECOMPOSITION),
+    ("edge_blur", "texture cue of Dai et al.: edges blurred, texture kept", _DECOMPOSITION),
     *(
         (f"{cue}/*", "pictures of this cue, only this class", _DECOMPOSITION[1:])
-        for cue in ("original", "eed", "voronoi", "voronoi[0-9]*", "patch", "diamond", "tex_eed", "tex_eed_pat")
+        for cue in ("original", "eed", "voronoi", "voronoi[0-9]*", "patch", "diamond", "tex_eed*", "edge_blur")
     ),
     ("*+*", "computed from the pictures of both cues: the shape cue and the texture cue", _DECOMPOSITION),
     ("*+*", "one picture with both suppressions", _SUPPRESSION),
@@ -117,6 +143,8 @@ _CONDITIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("level=*", "contrast that is left", _CORRUPTION),
     ("sigma=*", "standard deviation of the filter in pixels", _CORRUPTION),
     ("width=*", "width of the noise", _CORRUPTION),
+    ("factor=*", "factor of the saturation: 0 grey, 1 unchanged", _CORRUPTION),
+    ("probability=*", "probability that a pixel is replaced", _CORRUPTION),
     ("all", "all suppressions of shape and of texture together", _SUPPRESSION),
     ("suppress=*", "mean over the suppressions that remove this cue: shape, texture or colour", _SUPPRESSION),
     ("grid=*", "number of patches along a side", _SUPPRESSION),
@@ -127,11 +155,20 @@ _CONDITIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("experiment1", "cue-conflict objects whose background fades out", _TRIPLETS),
     ("experiment2", "cue-conflict objects of different sizes", _TRIPLETS),
     ("experiment3", "novel objects of different sizes", _TRIPLETS),
-    ("alpha=*", "how far the background has faded: 0 as in the image, 1 gone", _TRIPLETS),
+    ("alpha=*", "how far the background has faded: 0 as in the image, 1 gone", (*_TRIPLETS, "textured_silhouettes")),
+    ("novel", "novel objects", _TRIPLETS),
+    ("match=*", "the two matches share the shape or this (size, colour) with the anchor, and nothing else", _TRIPLETS),
+    ("choices", "recorded choices between the two matches of triplets", _TRIPLETS),
     ("size=*", "size of the object as a share of the image", _TRIPLETS),
     ("aligned", "all objects at the centre", _TRIPLETS),
     ("unaligned", "objects at random places", _TRIPLETS),
     ("layer=*", "features of this layer of the network", _TRIPLETS),
+    (
+        "layer=*",
+        "mean over textures of the strongest association of each, with classes read from this layer: the class whose "
+        "clean photographs have the nearest mean feature. output: the answers themselves",
+        _TEXTURE,
+    ),
     ("similarity=*", "similarity of features other than the cosine: dot (product) or euclid (distance)", _TRIPLETS),
     ("random_initialisation", "mean over random initialisations of the same architecture", _TRIPLETS),
     ("pair/texture=*/class=*", "association of one texture with one class", _TEXTURE),
@@ -180,6 +217,10 @@ _NOTES = {
     "limited to*": "--limit restricted the stimuli",
     "decided": "a trial is decided where the answer is the class of the shape or the class of the texture",
     "undecided": "the answer is neither the class of the shape nor the class of the texture",
+    "undecided without a readable answer": "a model that answers in words named no class: it refused, named several "
+    "or wrote something else; its text is stored (docs/chat_models.md)",
+    "answers in words*": "what the answers of a model were read by: letter, name, match (a text encoder) or judge "
+    "(another model); and why the others are undecided",
     "aligned": "shape and texture are of the same class: such images never count",
     "conflict": "a trial is in conflict where shape and texture are of different classes",
     "resampled": "drawn anew with replacement, 10,000 times unless --resamples says otherwise; an interval holds 95 % "
@@ -208,21 +249,29 @@ _OBSERVERS = {
     "people": "all people of a recording, their answers pooled",
     "ideal": "an observer that answers from the truth, so that its bias is known",
 }
+_PROMPTS = {
+    "vqa": "the prompt that asks which of the lettered options describes the image",
+    "vqa_shape": "the prompt that asks which option describes the shape of the object",
+    "vqa_texture": "the prompt that asks which option describes the texture",
+    "caption": "the prompt that asks for one sentence and shows no options; it is read by the names of the classes",
+}
 _ANSWERS = {
     "logits": "a number for each class",
     "features": "a vector for each image",
     "masks": "a class for each pixel",
     "decisions": "one class for each image",
+    "choices": "which of two matches was chosen, for each triplet",
 }
 
 WORDS: tuple[Word, ...] = (
-    *(Word(word, "column", meaning) for word, meaning in _COLUMNS.items()),
+    *(Word(word, "column", meaning) for word, meaning in {**_COLUMNS, **_TRIALS}.items()),
     *(Word(word, "interval", meaning) for word, meaning in _INTERVALS.items()),
     *(Word(pattern, "condition", meaning, protocols) for pattern, meaning, protocols in _CONDITIONS),
     *(Word(word, "instead of a number", meaning) for word, meaning in _REASONS.items()),
     *(Word(word, "note", meaning) for word, meaning in _NOTES.items()),
     *(Word(word, "observer", meaning) for word, meaning in _OBSERVERS.items()),
     *(Word(word, "answer", meaning) for word, meaning in _ANSWERS.items()),
+    *(Word(word, "prompt", meaning) for word, meaning in _PROMPTS.items()),
 )
 """Every printed word that is not the name of a part."""
 

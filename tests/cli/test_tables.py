@@ -9,7 +9,7 @@ from rich.console import Console
 
 from cuebench.cli._tables import print_scores, value_with_interval
 from cuebench.protocols.base import PARTIAL
-from cuebench.protocols.headline import headline_column
+from cuebench.protocols.headline import headline_column, one_row_each
 from cuebench.registry import protocols
 from cuebench.types import Score
 from planted_scores import MIXTURES, planted_scores
@@ -72,9 +72,9 @@ def test_conditions_that_differ_in_a_number_are_one_table(capsys: pytest.Capture
     printed = lines(capsys, *rows)
     start = printed.index("triplets v2 · experiment1/alpha: triplet_shape_bias")
     assert printed[start + 1] == "observer 0.0 0.2 0.4 0.6 0.8 1.0"
-    values = {r.condition: f"{r.value:.3f}" for r in rows if r.observer == MIXTURES[1]}
-    curve = [values[f"experiment1/alpha={a}"] for a in ("0.0", "0.2", "0.4", "0.6", "0.8", "1.0")]
-    assert f"{MIXTURES[1]} {' '.join(curve)}" in printed[start:]
+    own = {r.condition: r for r in one_row_each(rows) if r.observer == MIXTURES[1]}
+    curve = [value_with_interval(own[f"experiment1/alpha={a}"]) for a in ("0.0", "0.2", "0.4", "0.6", "0.8", "1.0")]
+    assert f"{MIXTURES[1]} {' '.join(curve)}" in printed[start:], "there is room for intervals"
     (more,) = [line for line in printed if "more conditions" in line]
     titles = [line for line in printed if line.startswith("triplets v2 · ")]
     assert len(titles) == 6

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from PIL import Image
 
 from cuebench.stimuli.makers.base import make
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for ``planted_runs``: importlib mode adds no folder to the path
 WNIDS = ("n02123045", "n02391049", "n02690373", "n04254680")
 NOISE = np.random.default_rng(0)
 
@@ -81,6 +83,15 @@ def pure_cues(root: Path) -> Path:
     return root
 
 
+def pure_shapes(root: Path) -> Path:
+    """Write silhouettes and edge images of three classes."""
+    for folder in ("cue_conflict/silhouettes", "model_vs_human/stimuli/edge"):
+        for name in ("cat", "car", "clock"):
+            for i in range(1, 11):
+                noise(root / folder / name / f"{name}{i}.png", 8, 8)
+    return root
+
+
 def human_alignment(root: Path) -> Path:
     """Write line drawings, conflict images and two contrasts of three classes, and the answers of two people."""
     home = root / "model_vs_human" / "stimuli"
@@ -110,14 +121,30 @@ def conflicts(root: Path) -> Path:
     return root
 
 
+def silhouettes(root: Path) -> Path:
+    """Write cue-conflict images of four classes with a silhouette for each shape."""
+    home, names = root / "cue_conflict", ("cat", "dog", "car", "clock")
+    for k, shape in enumerate(names):
+        for i in (1, 2, 3):
+            for texture in names:
+                noise(home / "stimuli" / shape / f"{shape}{i}-{texture}{i}.png", 24, 24)
+            mask = np.full((24, 24), 255, np.uint8)
+            mask[4 + k : 20, 3 + i : 18] = 0
+            (home / "silhouettes" / shape).mkdir(parents=True, exist_ok=True)
+            Image.fromarray(mask).save(home / "silhouettes" / shape / f"{shape}{i}.png")
+    return root
+
+
 ROOTS: dict[str, Callable[[Path], Path]] = {
     "photographs": photographs,
     "textures_and_photographs": textures_and_photographs,
     "decomposition": decomposition,
     "segmentation": segmentation,
     "pure_cues": pure_cues,
+    "pure_shapes": pure_shapes,
     "human_alignment": human_alignment,
     "conflicts": conflicts,
+    "silhouettes": silhouettes,
 }
 
 

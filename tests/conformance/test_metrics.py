@@ -47,6 +47,7 @@ PLANTED = {
     "quality_original": [((3, 4), 0.75)],
     "quality_shape": [((0, 0), math.nan)],
     "quality_texture": [((1, 4), 0.25)],
+    "recognition": [((["cat", "na", "dog"], ["cat", "cat", "dog"]), 2 / 3)],
     "relative_accuracy": [(([True, False], [True, True]), 0.5), (([0.4, 0.2], [0.6]), 0.5)],
     "relative_robustness": [(([0.8, 0.4], 0.8), 0.75), (([], 0.8), math.nan)],
     "robustness_cd": [((0.5, 0.75, 1.0), 0.625)],

@@ -16,9 +16,12 @@ from cuebench.metrics.cue_conflict import decided_fraction, outcomes, shape_bias
 from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option
 from cuebench.protocols.base import Protocol, Result, View
+from cuebench.protocols.trials import TrialRows, TrialTable
 from cuebench.registry import protocols
+from cuebench.statistics.clustered import Sums
 from cuebench.statistics.estimates import ratio_estimates
 from cuebench.statistics.intervals import Clusters
+from cuebench.statistics.ratios import Terms
 from cuebench.stimuli.sources import novel_object
 from cuebench.testing import CheckFailed, check_protocol
 from cuebench.types import Axis, Citation, Headline, Interval, Reference, Stimulus, StimulusSet
@@ -31,6 +34,8 @@ DATA = {
     "cue_decomposition": "decomposition",
     "cue_decomposition_segmentation": "segmentation",
     "refined_bias": "pure_cues",
+    "pure_shape": "pure_shapes",
+    "textured_silhouettes": "silhouettes",
     "human_alignment": "human_alignment",
 }
 """Protocol → the small data root that it is checked with; a protocol that is not here draws or makes its stimuli."""
@@ -282,6 +287,14 @@ BROKEN = {
     "own formula": ({"score": own_formula}, "expected shape_bias to come from the function of the metric 'shape_bias'"),
     "undeclared answers": ({"score": reads_logits}, "KeyError: 'logits'; it was given the columns decisions"),
     "no result": ({"score": lambda r, o: []}, "expected score to return a Result"),
+    "strange trials": ({"trials": TrialTable(lambda r, o: [TrialRows("8-way", np.arange(1), {"mood": ["glad"]})])},
+                       "trials have the columns mood"),
+    "trials of nobody": ({"trials": TrialTable(lambda r, o: [TrialRows("8-way", np.array([99]), {"n": [1]})])},
+                         "answers that are not there"),
+    "trials of other lengths": ({"trials": TrialTable(lambda r, o: [TrialRows("8-way", np.arange(2), {"n": [1]})])},
+                                "2 trials with columns of"),
+    "sums of something else": ({"contributions": lambda r, asked: Sums.of_ratio(
+        Terms(np.zeros(len(r)), np.ones(len(r))), r.truth("id"))}, "give 0.0, the headline is 1.0"),
 }  # fmt: skip
 
 

@@ -15,7 +15,6 @@ from cuebench.statistics.estimates import mean_of_subjects, ratio_estimates
 from cuebench.statistics.intervals import (
     KINDS,
     Clusters,
-    difference_interval,
     percentile,
     ratio_intervals,
     resampled_sums,
@@ -167,38 +166,6 @@ def test_certain_observer_has_a_point_interval():
     ones = np.ones(50, bool)
     found = ratio_intervals([Terms(ones, ones)], Clusters(np.arange(50), ones, ones), "images")[0]
     assert (found.low, found.high, found.note) == (1, 1, "")
-
-
-def test_paired_difference_uses_the_same_resamples():
-    terms, clusters = made()
-    for kind in KINDS:
-        same = difference_interval(terms, terms, clusters, kind, resamples=300)
-        assert (same.low, same.high) == (0, 0)
-    with pytest.raises(UserError, match="paired difference of 160 and 10 trials"):
-        difference_interval(terms, Terms(terms[0][:10], terms[1][:10]), clusters, "images")
-
-
-def test_paired_difference_is_narrower_where_observers_agree():
-    rng = np.random.default_rng(6)
-    hard = rng.random(600)
-    ones = np.ones(600, bool)
-    a, b = (Terms(hard + rng.normal(scale=0.05, size=600) < 0.5, ones) for _ in range(2))
-    clusters = Clusters(np.arange(600), ones, ones)
-    paired = difference_interval(a, b, clusters, "images")
-    alone = ratio_intervals([a], clusters, "images")[0]
-    # Independent samples would have √2 times the single width.
-    assert paired.high - paired.low < 0.7 * (alone.high - alone.low)
-
-
-def test_paired_difference_of_a_proportion_has_the_textbook_error():
-    rng = np.random.default_rng(7)
-    a, b = rng.random(800) < 0.6, rng.random(800) < 0.4
-    ones = np.ones(800, bool)
-    found = difference_interval(Terms(a, ones), Terms(b, ones), Clusters(np.arange(800), ones, ones), "images")
-    d = a.astype(int) - b.astype(int)
-    half = 1.96 * d.std() / math.sqrt(800)
-    assert found.low == pytest.approx(d.mean() - half, abs=0.004)
-    assert found.high == pytest.approx(d.mean() + half, abs=0.004)
 
 
 def test_mean_of_subjects_weighs_everyone_the_same():

@@ -116,6 +116,28 @@ def test_many_images_without_sources_are_exchanged_in_groups():
     assert paired(first, second).p > 0.01
 
 
+def test_the_difference_of_proportions_has_the_textbook_error():
+    rng = np.random.default_rng(11)
+    a, b = rng.random(800) < 0.6, rng.random(800) < 0.4
+    d = paired(*(Sums.of_ratio(Terms(x, np.ones(800)), np.arange(800)) for x in (a, b)))
+    each = a.astype(int) - b.astype(int)
+    half = 1.963 * each.std(ddof=1) / math.sqrt(800)
+    assert (d.interval.low, d.interval.high) == pytest.approx((each.mean() - half, each.mean() + half), abs=1e-5)
+
+
+def test_p_of_two_accuracies_is_that_of_mcnemar():
+    """Images without sources, right or wrong: the exact test of the discordant pairs is another implementation."""
+    from scipy.stats import binomtest
+
+    rng = np.random.default_rng(12)
+    for n, shift in ((60, 0.1), (200, 0.08), (400, 0.02)):
+        hard = rng.random(n)
+        a, b = (hard + rng.normal(0, 0.2, n) < c for c in (0.6 + shift, 0.6))
+        expected = binomtest(int((a & ~b).sum()), int((a != b).sum())).pvalue
+        found = paired(*(Sums.of_ratio(Terms(x, np.ones(n)), np.arange(n)) for x in (a, b)))
+        assert found.p == pytest.approx(expected, abs=0.02)
+
+
 def test_what_is_needed_is_enough():
     """Without sources, so many more images give the power that was asked for."""
     rng = np.random.default_rng(9)

@@ -20,8 +20,8 @@ from typing import Any
 FOLDER = Path(__file__).parent
 GROUPS = {
     "Measure": ("demo", "run", "score", "merge", "texture-of"),
-    "Results": ("report", "trials", "compare", "correlate", "figure", "published"),
-    "Stimuli": ("make", "fetch", "cue", "data", "import"),
+    "Results": ("report", "trials", "compare", "correlate", "validity", "steer", "figure", "published"),
+    "Stimuli": ("make", "curate", "fetch", "cue", "data", "import"),
     "Reference": ("list", "explain", "doctor"),
 }
 """Heading of ``cuebench --help`` → its verbs."""
@@ -29,6 +29,9 @@ ALIASES = {"comparison": ("compare",), "check-data": ("data", "check"), "balance
 """Earlier names of verbs: they still work and are not listed."""
 ALLOW_CODE = "--allow-code"
 """The flag that every verb has: ``--allow-code FILE.py``, again for more."""
+
+VALUE_OPTIONAL = frozenset({"--report"})
+"""Flags that can stand alone or have a value: ``--report``, ``--report FILE``. Alone, their value is empty."""
 
 
 def verbs() -> list[str]:
@@ -57,7 +60,7 @@ def invoke(arguments: list[str]) -> int:
             if not is_utf8(word):
                 raise UserError(f"the argument {word!r} is not UTF-8", "rename the file or folder")
         with clean_output():
-            _call(_with_current_names(_without_allowed(arguments)))
+            _call(_with_values(_with_current_names(_without_allowed(arguments))))
     except UserError as error:
         _print_error(error, as_json="--json" in arguments)
         return 2
@@ -99,6 +102,13 @@ def _with_current_names(arguments: Sequence[str]) -> list[str]:
     if position is None or arguments[position] not in ALIASES:
         return [*arguments]  # not list(): in this package `list` is the verb
     return [*arguments[:position], *ALIASES[arguments[position]], *arguments[position + 1 :]]
+
+
+def _with_values(arguments: Sequence[str]) -> list[str]:
+    """Give flags whose value can be left out an empty one, which the parser of the command line does not know."""
+    following = [*arguments[1:], "-"]
+    alone = (word in VALUE_OPTIONAL and after.startswith("-") for word, after in zip(arguments, following))
+    return [f"{word}=" if is_alone else word for word, is_alone in zip(arguments, alone)]
 
 
 def _call(arguments: list[str]) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from cuebench.cli._fit import Column, print_columns
+from cuebench.cli._fit import Column, fits, print_columns
 from cuebench.errors import UserError
 from cuebench.protocols.base import PARTIAL
 from cuebench.protocols.cautions import cautions
@@ -165,7 +165,10 @@ def _print_others(console: Console, protocol: str, rows: Sequence[Score], headli
     alone = [c for c in conditions if c != headline and c not in together]
     # A series with the headline among its members is the first thing to see after the headline itself.
     order = sorted(series, key=lambda name: (headline not in series[name].values(), name.count("/")))
-    tables = [*order, *sorted(alone, key=lambda c: c.count("/"))]
+    declared = declared_headline(protocol)
+    axes = {c for axis in (declared.plane or ()) for c in axis.conditions} if declared is not None else set()
+    first = [c for c in alone if c in axes]
+    tables = [*first, *order, *sorted((c for c in alone if c not in first), key=lambda c: c.count("/"))]
     shown = tables[: MOST - (headline is not None)]
     for name in shown:
         if name in series:
@@ -208,11 +211,13 @@ def _print_series(console: Console, name: str, members: Mapping[str, str], rows:
     metric = headline.metric if headline is not None and headline.metric in metrics else metrics[0]
     by_place = {(s.observer, s.condition): s for s in own if s.metric == metric}
     observers = list(dict.fromkeys(observer for observer, _ in by_place))
-    columns = [Column("observer", observers, needed=True, number=False)]
-    for value, condition in sorted(members.items(), key=lambda item: float(item[0])):
-        cells = [by_place.get((observer, condition)) for observer in observers]
-        texts = ["–" if c is None or not math.isfinite(c.value) else f"{c.value:.3f}" for c in cells]
-        columns.append(Column(value, texts))
+    for shown in (value_with_interval, lambda row: value_with_interval(row).partition(" ")[0]):
+        columns = [Column("observer", observers, needed=True, number=False)]
+        for value, condition in sorted(members.items(), key=lambda item: float(item[0])):
+            cells = [by_place.get((observer, condition)) for observer in observers]
+            columns.append(Column(value, ["–" if cell is None else shown(cell) for cell in cells]))
+        if fits(console, columns):  # with intervals where there is room for all of them
+            break
     title = f"{own[0].protocol} v{own[0].protocol_version} · {name}: {metric}"
     left_out = print_columns(console, columns, title=title)
     if left_out:

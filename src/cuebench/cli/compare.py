@@ -89,7 +89,8 @@ def _print(comparison: Comparison, *, every: bool) -> None:
 def _print_protocol(console: Console, column: Column, found: Paired, *, every: bool) -> None:
     """Print the observers of a protocol in order, with their tie groups, then the pairs."""
     from cuebench.cli import _fit
-    from cuebench.cli._tables import larger_means, value_with_interval
+    from cuebench.cli._tables import larger_means, print_cautions, value_with_interval
+    from cuebench.protocols.cautions import cautions
 
     rows = sorted(column.rows.values(), key=lambda row: -row.value)
     kinds = list(dict.fromkeys(row.ci_kind for row in rows if row.ci_kind))
@@ -104,6 +105,7 @@ def _print_protocol(console: Console, column: Column, found: Paired, *, every: b
     _fit.print_columns(console, columns, title=f"{column.protocol} · {column.condition}")
     interval = f"; [95 % interval]: {', '.join(kinds)}" if kinds else ""
     console.print(f"{column.protocol}: {larger_means(column.protocol)}{interval}", style="dim")
+    print_cautions(console, cautions(rows, column.metric))
     if found.pairs:
         _print_pairs(console, found.pairs, every=every)
     for note in found.notes:

@@ -15,8 +15,8 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
 ) -> int:
     """Join runs of several machines into a new one, and score it."""
-    from cuebench.cli.run import report
+    from cuebench.cli.run import show_result
     from cuebench.runs.merge import merge
 
     scores = merge(runs, out)
-    return report(scores.rows, scores.out, scores.failures, quiet=quiet, as_json=as_json)
+    return show_result(scores, quiet=quiet, as_json=as_json)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cuebench.cli._json import print_json
+from cuebench.errors import UserError
 
 if TYPE_CHECKING:
     from cuebench.runs.scores import Scores
@@ -20,6 +21,7 @@ class Format(StrEnum):
     """How the scores are written."""
 
     table = "table"
+    html = "html"
     markdown = "markdown"
     latex = "latex"
     csv = "csv"
@@ -27,6 +29,8 @@ class Format(StrEnum):
 
 
 SUFFIXES = {
+    ".html": Format.html,
+    ".htm": Format.html,
     ".txt": Format.table,
     ".md": Format.markdown,
     ".tex": Format.latex,
@@ -39,28 +43,40 @@ WIDTH = 120
 
 
 def command(
-    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="A run folder; several for one HTML report.")],
     format_: Annotated[
         Format | None, typer.Option("--format", "-f", help="Default: by the ending of FILE, else table.")
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file instead of the screen.")] = None,
+    title: Annotated[str, typer.Option(help="Heading of an HTML report.")] = "",
+    images: Annotated[int, typer.Option(help="Pictures in the gallery of an HTML report; 0: none.")] = 100,
+    figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Figures in an HTML report.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
 ) -> None:
-    """Print the scores of a run, headlines first, or export them.
+    """Print the scores of a run, export them, or make a page to send.
 
     Every number is one row with its widest interval; scores.parquet in the run folder has all intervals.
+    The page (--out report.html) is one file that needs no network: findings in sentences, figures, tables, stimuli with
+    all answers, methods and provenance.
     """
     import cuebench
     from cuebench.cli._tables import print_scores
-    from cuebench.errors import UserError
     from cuebench.files import write_atomic
     from cuebench.protocols.headline import measured, one_row_each
 
-    scores = cuebench.load(run)
-    by_ending = SUFFIXES.get(out.suffix) if out else None
+    by_ending = SUFFIXES.get(out.suffix.lower()) if out else None
     if out is not None and not (format_ or by_ending):
         raise UserError(f"the format of {out} is not known", f"end it in {', '.join(SUFFIXES)}, or give --format")
     chosen = format_ or by_ending or (Format.json if as_json else Format.table)
+    if chosen is Format.html:
+        _write_page(runs, out, title=title, images=images, figures=figures, as_json=as_json)
+        return
+    if len(runs) > 1:
+        raise UserError(
+            f"several runs make one report as HTML only; got {len(runs)} runs",
+            "cuebench report RUN… --out report.html, or side by side in the terminal: cuebench compare RUN…",
+        )
+    scores = cuebench.load(runs[0])
     if out is not None:
         write_atomic(out.expanduser(), _text(scores, chosen).encode())
         number = len(one_row_each(measured(scores)))
@@ -71,6 +87,22 @@ def command(
         print_scores(scores)
     else:
         print(_text(scores, chosen), end="")
+
+
+def _write_page(runs: list[Path], out: Path | None, *, title: str, images: int, figures: bool, as_json: bool) -> None:
+    """Write the report as HTML and say what is in it."""
+    from cuebench.reports.html.report import report
+
+    if out is None:
+        raise UserError("a report as HTML is a file", "say where: --out report.html")
+    made = report(runs, out, title=title, images=images, figures=figures)
+    if as_json:
+        facts = {name: value for name, value in made._asdict().items() if name not in ("path", "size")}
+        print_json({"file": str(made.path), "bytes": made.size, **facts})
+        return
+    print(f"{made.path}: {made.size / 1e6:.1f} MB, {made.images} pictures, {made.figures} figures")
+    for warning in made.warnings:
+        print(f"  read with care: {warning}")
 
 
 def _text(scores: Scores, chosen: Format) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +15,7 @@ from cuebench.errors import UserError
 from cuebench.options import split
 
 if TYPE_CHECKING:
-    from cuebench.types import Score
+    from cuebench.runs.scores import Scores
 
 PASSED_ON = (
     *("data_root", "out", "device", "precision", "batch_size", "shard_size", "workers", "cache", "cache_size", "limit"),
@@ -23,6 +24,16 @@ PASSED_ON = (
 """Flags that are arguments of ``evaluate`` as they are."""
 FORMER = {"triplets": "draw", "features": "layers", "baselines": "baselines"}
 """Earlier flags → the option of the protocol triplets that each has become."""
+KEPT_IMAGES = "100"
+"""Images whose masks are kept where nobody says how many."""
+Keep = Annotated[
+    list[str] | None, typer.Option(help="masks: keep the predicted masks of 100 images; masks:500, masks:all.")
+]
+
+ReportTo = Annotated[
+    str | None, typer.Option("--report", metavar="[FILE]", help="Make a report too; default OUT/report.html.")
+]
+"""The flag of every verb that measures."""
 
 
 def command(
@@ -39,9 +50,7 @@ def command(
     workers: Annotated[int | None, typer.Option(help="Decoding processes; default one for each core.")] = None,
     cache: Annotated[Path | None, typer.Option(help="Folder that keeps decoded pixels for other models.")] = None,
     cache_size: Annotated[float, typer.Option(help="GiB that --cache may take.")] = 50.0,
-    compile_networks: Annotated[
-        bool, typer.Option("--compile", help="Compile networks whose answers will take some minutes.")
-    ] = False,
+    compile_networks: Annotated[bool, typer.Option("--compile", help="Compile networks that take minutes.")] = False,
     cues: Annotated[str, typer.Option(help="Where cues in the stream are made: cpu, or device (a GPU).")] = "cpu",
     limit: Annotated[
         int, typer.Option(help="Approximate number of stimuli; versions of one image stay together. 0: all.")
@@ -53,12 +62,14 @@ def command(
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete what this run folder holds, then begin.")] = False,
     offline: Annotated[bool, typer.Option("--offline", help="Never use the network.")] = False,
     settings: Annotated[list[str] | None, typer.Option("--set", help="PROTOCOL.OPTION=VALUE; repeat for more.")] = None,
+    keep: Keep = None,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what it would take: time, memory, disk.")] = False,
     nodes: Annotated[str, typer.Option(help="With --plan: numbers of machines, such as 1,4,16.")] = "1",
     price: Annotated[float | None, typer.Option(help="With --plan: price of a machine for an hour.")] = None,
     engine: Annotated[str, typer.Option(help="local, ray (starts a cluster here), or ray://HOST:PORT.")] = "local",
     responses: Annotated[str, typer.Option(help="Folder or address (s3://…) of the answers; default: in --out.")] = "",
     shard: Annotated[str, typer.Option(help="i/n: answer the i-th of n parts; the last process scores.")] = "",
+    report_to: ReportTo = None,
     triplets: Annotated[str, typer.Option(hidden=True)] = "",
     features: Annotated[str, typer.Option(hidden=True)] = "",
     baselines: Annotated[str, typer.Option(hidden=True)] = "",
@@ -72,12 +83,10 @@ def command(
     from cuebench.runs.evaluate import evaluate
     from cuebench.runs.share import parse_shard
 
-    for flag, option in FORMER.items():
-        if value := given[flag]:
-            hint = f"write: --set triplets.{option}={value}"
-            raise UserError(f"--{flag} is an option of the protocol triplets", hint)
+    refuse_former(given)
     arguments = {name: given[name] for name in PASSED_ON}
     arguments |= {"compile": compile_networks, "cues_on": cues, "settings": split(settings or [])}
+    arguments["settings"] |= kept(keep or [], protocol)
     if plan:
         return show_plan(observer, protocol, nodes=nodes, price=price, quiet=quiet, as_json=as_json, **arguments)
     with Display(quiet=quiet, as_json=as_json) as display:
@@ -85,16 +94,58 @@ def command(
         scores = evaluate(observer, protocol, **arguments, **places, on_event=display)
     if shard and not scores.rows:
         return 1 if scores.failures else 0  # what is missing has been said
-    return report(scores.rows, scores.out, scores.failures, quiet=quiet, as_json=as_json)
+    return show_result(scores, quiet=quiet, as_json=as_json, report_to=report_to)
 
 
-def report(rows: Sequence[Score], out: Path, failures: list[str], *, quiet: bool, as_json: bool) -> int:
-    """Print the result of a run as people or machines want it; return the exit status."""
+def refuse_former(given: Mapping[str, Any]) -> None:
+    """Raise for an earlier flag, with the option that it has become."""
+    for flag, option in FORMER.items():
+        if value := given[flag]:
+            hint = f"write: --set triplets.{option}={value}"
+            raise UserError(f"--{flag} is an option of the protocol triplets", hint)
+
+
+def kept(words: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """Return the settings that ``--keep`` stands for: ``keep_masks`` of every protocol of the run that has masks."""
+    from cuebench.registry import protocols
+
+    settings: dict[str, str] = {}
+    for word in words:
+        what, _, number = word.partition(":")
+        if what != "masks":
+            raise UserError(f"--keep {word}: unknown", "known: masks, masks:NUMBER, masks:all")
+        with_masks = [name for name in names if "keep_masks" in protocols.get(name).options]
+        if not with_masks:
+            raise UserError(f"--keep {word}: no protocol of this run has masks", "e.g. cue_decomposition_segmentation")
+        settings |= {f"{name}.keep_masks": number or KEPT_IMAGES for name in with_masks}
+    return settings
+
+
+def show_result(scores: Scores, *, quiet: bool, as_json: bool, report_to: str | None = None) -> int:
+    """Print the result of a run as people or machines want it, and make its report; return the exit status.
+
+    Parameters
+    ----------
+    scores : Scores
+        Of the run.
+    quiet, as_json : bool
+        As of the verbs.
+    report_to : str or None
+        File of the report; empty: ``report.html`` in the run folder; None: no report, only the command is named.
+    """
     from cuebench.cli._tables import print_scores
 
+    out, page = scores.out, None
+    if report_to is not None:
+        from cuebench.reports.html.report import report
+
+        page = report(scores, report_to or out / "report.html").path
     if as_json:
-        print_json({"out": str(out), "failures": failures, "scores": [asdict(r) for r in rows]})
+        made = {} if page is None else {"report": str(page)}
+        rows = [asdict(row) for row in scores.rows]
+        print_json({"out": str(out), **made, "failures": scores.failures, "scores": rows})
     elif not quiet:
-        print_scores(rows)
+        print_scores(scores.rows)
         print(f"\nscores: {out / 'scores.json'} (also .parquet) · record: {out / 'run.json'}")
-    return 1 if failures else 0
+        print(f"report: {page or shlex.join(['cuebench', 'report', str(out), '--out', 'report.html'])}")
+    return 1 if scores.failures else 0

@@ -26,7 +26,7 @@ def command(
 ) -> int:
     """Score a run again from its stored answers, without the model."""
     from cuebench.cli._display import Display
-    from cuebench.cli.run import report
+    from cuebench.cli.run import show_result
     from cuebench.runs.score import score
 
     with Display(quiet=quiet, as_json=as_json) as display:
@@ -39,4 +39,4 @@ def command(
             workers=workers,
             on_event=display,
         )
-    return report(scores.rows, scores.out, scores.failures, quiet=quiet, as_json=as_json)
+    return show_result(scores, quiet=quiet, as_json=as_json)

@@ -22,7 +22,7 @@ from cuebench.reading import decoded, file_kind_problem, is_regular, parse_csv, 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Format = Literal["raw data", "predictions"]
+Format = Literal["raw data", "predictions", "triplet choices"]
 
 RAW = ("subj", "session", "trial", "rt", "object_response", "category", "condition", "imagename")
 RAW_NEEDED = ("subj", "rt", "object_response", "imagename")
@@ -31,8 +31,16 @@ DATA_SET = "data_set"
 STIMULUS = ("stimulus", "image", "imagename", "id")
 SUBJECT = ("observer", "subject", "subj")
 PEOPLE = ("subject", "subj")
-DECISION = ("decision", "decisions", "response", "prediction")
+WORDS = "response"
+"""The one decision column that may hold what a model wrote instead of a class (`observers.chat.recorded`)."""
+DECISION = ("decision", "decisions", WORDS, "prediction", "pred_label")
 LISTS = ("logits", "probabilities", "probs")
+TRIPLET = ("anchor", "shape_match", "choice")
+"""Columns of recorded choices between the matches of triplets, beside one of `OTHER_MATCH`."""
+OTHER_MATCH = {"texture_match": "choices", "size_match": "novel/match=size", "colour_match": "novel/match=colour"}
+"""Column of the match that does not share the shape → condition of the trials where the file names none."""
+CHOICE_SHAPE, CHOICE_TEXTURE = "shape", "texture"
+"""How a choice is stored: the shape match, or the other one."""
 RESERVED = {*RAW, DATA_SET, *STIMULUS, *SUBJECT, *DECISION, *LISTS}
 NO_ANSWER = "na"
 """How 'no answer' is stored: a trial that counts as undecided and is never dropped."""
@@ -50,7 +58,8 @@ _TRIAL = re.compile(r"^\d+_[^_]+_[^_]+_[^_]+_[^_]+_\d+_(.+)$")
 _SMALLEST = float(np.finfo(np.float32).tiny)
 _FORMATS = (
     "expected the raw-data columns " + ",".join(RAW) + ", or a stimulus column "
-    f"({'/'.join(STIMULUS)}) with logit_0…, prob_0…, a list column logits, one column for each class, or decision"
+    f"({'/'.join(STIMULUS)}) with logit_0…, prob_0…, a list column logits, one column for each class, or decision; "
+    "or choices between matches: anchor, shape_match, texture_match, choice"
 )
 
 
@@ -62,6 +71,7 @@ class Recording:
     the label names where the file has one column for each class. ``people``: the file names subjects and has no column
     of response times, which would tell people from the models of the public raw data. ``data_sets`` names the data sets
     of model-vs-human that raw data belong to, where that is known; ``names`` are then those of `Trial.name`.
+    ``in_words``: the decisions may be what a model wrote.
     """
 
     file: Path
@@ -74,7 +84,9 @@ class Recording:
     classes: tuple[str, ...]
     digest: str
     people: bool = False
+    in_words: bool = False
     sessions: Strings | None = None
+    choices: Strings | None = None
     data_sets: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -156,6 +168,8 @@ def read_recording(file: Path, labels: LabelSpace | None, values: str = "", *, w
     """
     table, digest = read_table(file)
     columns = set(table.column_names)
+    if set(TRIPLET) <= columns:
+        return _choices(file, table, digest)
     is_raw = _is_raw(columns)
     stimulus = _first(columns, STIMULUS)
     if not stimulus:
@@ -177,9 +191,66 @@ def read_recording(file: Path, labels: LabelSpace | None, values: str = "", *, w
         classes=classes,
         digest=digest,
         people="rt" not in columns and subject in PEOPLE,
+        in_words=decision == WORDS,
         sessions=_sessions(file, table) if "session" in columns else None,
         data_sets=tuple(dict.fromkeys(trial.data_set for trial in trials)),
     )
+
+
+def _choices(file: Path, table: pa.Table, digest: str) -> Recording:
+    """Read choices between the two matches of triplets; each trial is named by its condition and its three images."""
+    columns = set(table.column_names)
+    others = [column for column in OTHER_MATCH if column in columns]
+    if len(others) != 1:
+        what = "no column of the other match" if not others else f"both {' and '.join(others)}"
+        raise UserError(f"{file}: {what}", f"one of {', '.join(OTHER_MATCH)}")
+    images = [_images(file, table, column) for column in ("anchor", "shape_match", others[0])]
+    default = OTHER_MATCH[others[0]]
+    named = [default] * table.num_rows
+    if "condition" in columns:
+        conditions = _decisions(file, table, "condition").tolist()
+        named = [condition if condition != NO_ANSWER else default for condition in conditions]
+    answers = _decisions(file, table, "choice")
+    chosen, problems = [], []
+    for row, answer in enumerate(answers):
+        name = stimulus_key(str(answer)).rpartition("/")[2]
+        meaning = {
+            NO_ANSWER: NO_ANSWER,
+            images[2][row]: CHOICE_TEXTURE,
+            images[1][row]: CHOICE_SHAPE,
+            others[0].removesuffix("_match"): CHOICE_TEXTURE,
+            CHOICE_TEXTURE: CHOICE_TEXTURE,
+            CHOICE_SHAPE: CHOICE_SHAPE,
+        }.get(name)
+        problems += [f"{where(file, row)}: choice {str(answer)!r} is neither match"] if meaning is None else []
+        chosen.append(meaning or NO_ANSWER)
+    if problems:
+        raise all_problems(
+            f"choices of {file}", problems, "write shape, texture, the name of a match, or leave it empty"
+        )
+    subject = _first(columns, SUBJECT)
+    return Recording(
+        file=file,
+        format="triplet choices",
+        names=np.array(["|".join(trial) for trial in zip(named, *images)]),
+        subjects=_named(file, table, subject) if subject else np.full(table.num_rows, file.stem),
+        rt=_numbers(file, table, "rt") if "rt" in columns else np.full(table.num_rows, np.nan),
+        decisions=None,
+        logits=None,
+        classes=(),
+        digest=digest,
+        people="rt" not in columns and subject in PEOPLE,
+        choices=np.array(chosen),
+    )
+
+
+def _images(file: Path, table: pa.Table, column: str) -> list[str]:
+    """Return the names of images without folders and endings."""
+    names = [stimulus_key(str(name)).rpartition("/")[2] for name in _named(file, table, column)]
+    bad = next((i for i, name in enumerate(names) if "|" in name), None)
+    if bad is not None:
+        raise UserError(f"{where(file, bad)}: column {column} is {names[bad]!r}", "a name without |")
+    return names
 
 
 def read_table(file: Path) -> tuple[pa.Table, str]:

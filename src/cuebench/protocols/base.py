@@ -201,6 +201,8 @@ class Protocol:
         ``reduce(stimuli, label space) -> Reduce``: what is stored instead of the answers themselves, where those are
         too large to keep (a mask of every image) and the scores need only a summary (its confusion matrix). It sees
         stimuli without their truth, which a stored summary must not depend on.
+    stored : str
+        What else decides the stored summary, in words: the answers that are kept with it. Part of the cache's key.
     options : mapping of str to Option
         What ``--set NAME.OPTION=VALUE`` can change.
     configure : callable, optional
@@ -237,6 +239,7 @@ class Protocol:
     reference: tuple[Reference, ...] = ()
     answers_in: str = ""
     reduce: Callable[[StimulusSet, LabelSpace | None], Reduce] | None = None
+    stored: str = ""
     options: Mapping[str, Option] = field(default_factory=dict)
     configure: Callable[[Protocol, Mapping[str, Any]], Protocol] | None = None
     standalone: Callable[[], StimulusSet] | None = None

@@ -246,12 +246,12 @@ def _named_apart(runs: Mapping[str, Sequence[Score]]) -> tuple[list[Score], Orig
     return rows, origin
 
 
-def _single_people(answers: Mapping[str, StoredAnswers | None], origin: Origin) -> set[tuple[str, str]]:
+def _single_people(answers: Mapping[str, StoredAnswers | str], origin: Origin) -> set[tuple[str, str]]:
     """Return (protocol, observer) of single people whose answers are also pooled."""
     kinds = {
         (folder, job.protocol, job.observer): job.kind
         for folder, stored in answers.items()
-        if stored is not None
+        if isinstance(stored, StoredAnswers)
         for job in stored.record.jobs
     }
     of = {(p, o): kinds.get((folder, p, own), "") for (p, o), (folder, own) in origin.items()}

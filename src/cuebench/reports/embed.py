@@ -74,12 +74,14 @@ def chart(picture: Picture, width: Width = "page", *, drawn: bool = True) -> str
 
 def script() -> str:
     """Return Vega and what draws the charts, for the end of a page."""
+    return "\n".join(f"<script>{text}</script>" for text in scripts())
+
+
+def scripts() -> tuple[str, str]:
+    """Return the contents of both scripts, for a page whose security policy lists the hash of each."""
     constants = {"CONFIG": theme.config(), "DARK": theme.DARK, "NARROW": _NARROW}
     defined = "".join(f"const {name}={_inside_script(json.dumps(value))};\n" for name, value in constants.items())
-    return (
-        f"<script>{_inside_script(vega.bundle(), is_json=False)}</script>\n"
-        f"<script>(function(){{\n{defined}{_DRAW}}})();</script>"
-    )
+    return _inside_script(vega.bundle(), is_json=False), f"(function(){{\n{defined}{_DRAW}}})();"
 
 
 def page(pictures: Sequence[Picture], *, title: str = "", width: Width = "page") -> str:
@@ -121,7 +123,9 @@ async function draw(figure) {
   const target = figure.querySelector("div");
   const holder = document.createElement("div");
   const actions = {export: true, source: false, compiled: false, editor: false};
-  await vegaEmbed(holder, themed(spec), {renderer: "svg", actions, tooltip: {theme: isDark() ? "dark" : "light"}});
+  // ast: expressions are interpreted, not compiled, so that a page may forbid eval.
+  const options = {renderer: "svg", ast: true, actions, tooltip: {theme: isDark() ? "dark" : "light"}};
+  await vegaEmbed(holder, themed(spec), options);
   target.replaceChildren(holder);
   figure.dataset.drawn = "vega";
 }

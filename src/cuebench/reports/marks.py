@@ -14,7 +14,7 @@ from cuebench.arrays import Pixels
 from cuebench.reports import theme
 from cuebench.reports.observers import Series
 from cuebench.reports.text import harmless, shorten, wrapped
-from cuebench.reports.vega import alt, data
+from cuebench.reports.vega import CHOSEN, alt, data, selectable
 from cuebench.stimuli.png import png_bytes
 
 _LINE = 8.0
@@ -138,6 +138,7 @@ def curves(
     points = table(sorted(shifted, key=lambda row: (row["name"], row["x"])))
     scale = alt.Scale(domain=[low - 0.3 * step, high + 0.3 * step], nice=False, zero=False)
     base = alt.Chart(points).encode(
+        opacity=highlighted(),
         x=alt.X("x:Q", scale=scale, axis=x),
         y=alt.Y("value:Q", scale=alt.Scale(domain=[0, 1], clamp=True), axis=y),
         color=series.colour(legend=legend),
@@ -145,15 +146,15 @@ def curves(
     layers = [line_at(chance, y)] if chance is not None else []
     solid = base.transform_filter(f"!datum['{dashed}']") if dashed else base
     if len(series.names) <= MOST_WHISKERS:
-        layers.append(solid.mark_rule(opacity=0.55).encode(y=alt.Y("low:Q", axis=y), y2="high:Q"))
+        layers.append(solid.mark_rule().encode(opacity=highlighted(0.55), y=alt.Y("low:Q", axis=y), y2="high:Q"))
     many = len(series.names) > MOST_WHISKERS
     layers.append(solid.mark_line(strokeWidth=0.7 if many else 1.2))
     if dashed:
-        layers.append(
-            base.transform_filter(f"datum['{dashed}']").mark_line(strokeDash=[3, 2], opacity=0.7, strokeWidth=0.8)
-        )
+        layers.append(base.transform_filter(f"datum['{dashed}']").mark_line(strokeDash=[3, 2], strokeWidth=0.8))
     tips = tooltip("name", "condition", value=".3f", low=".3f", high=".3f", n=",")
-    layers.append(solid.mark_point(size=14 if many else 24).encode(shape=series.mark(legend=legend), tooltip=tips))
+    layers.append(
+        selectable(solid).mark_point(size=14 if many else 24).encode(shape=series.mark(legend=legend), tooltip=tips)
+    )
     named = {"title": heading(title, width)} if title else {}
     return alt.layer(*layers).properties(width=width, height=height, **named)
 
@@ -167,6 +168,14 @@ def panels(charts: Sequence[Any], columns: int) -> Any:
 def columns_for(room: float, panels: int) -> int:
     """Return how many panels stand beside each other: two in a column, three on a page."""
     return max(1, min(panels, 2 if room < 300 else 3))
+
+
+def highlighted(opacity: float = 1.0) -> Any:
+    """Return an opacity that fades all other series while a reader points at one; on paper all are shown.
+
+    One layer of the plot must be `vega.selectable`.
+    """
+    return alt.condition({"param": CHOSEN, "empty": True}, alt.value(opacity), alt.value(0.08))
 
 
 def whiskers(series: Series, what: str) -> str:

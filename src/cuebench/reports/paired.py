@@ -29,6 +29,8 @@ from cuebench.types import IntervalKind
 LEVEL = 0.95
 FAR = 30.0
 """From this many times as many images and sources on, a difference is called too small instead."""
+MANY = 1e6
+"""The same, for images that share no sources."""
 HARDLY = 4.0
 """Images of the same sources hardly help where it takes so many times as many of them as of new sources."""
 SOURCES: Mapping[IntervalKind, str] = {"shape_sources": "shapes", "texture_sources": "textures", "classes": "classes"}
@@ -90,6 +92,8 @@ class Pair:
     def advice(self) -> tuple[int, float]:
         """Further images of the same sources that would do; else how many times as many sources and images; 0: none."""
         more = self.needed
+        if not set(SOURCES) & set(self.difference.variances.clusters):
+            return (_round(more.images) if more.images < MANY else 0), 0.0
         if more.times > FAR:
             return 0, 0.0
         # Images of the same sources, unless that takes many times as many as images of new sources.
@@ -141,7 +145,7 @@ class Paired:
 
 
 def compare_pairs(
-    runs: Mapping[str, StoredAnswers | None],
+    runs: Mapping[str, StoredAnswers | str],
     column: Column,
     observers: Mapping[str, tuple[str, str]],
     *,
@@ -151,8 +155,8 @@ def compare_pairs(
 
     Parameters
     ----------
-    runs : mapping of str to StoredAnswers
-        Run folder → its answers; None where they are not there.
+    runs : mapping of str to StoredAnswers or str
+        Run folder → its answers, or why there are none (`answers_of`).
     column : Column
         The headline: protocol, condition, and the row of every observer.
     observers : mapping of str to pair of str
@@ -178,12 +182,12 @@ def compare_pairs(
 
 
 def _sums_of(
-    runs: Mapping[str, StoredAnswers | None], run: str, observer: str, column: Column, protocol: Protocol
+    runs: Mapping[str, StoredAnswers | str], run: str, observer: str, column: Column, protocol: Protocol
 ) -> tuple[Sums | None, str]:
     """Return the headline of an observer as a function of sums, or why there is none."""
     answers = runs[run]
-    if answers is None:
-        return None, f"{run} holds scores without answers"
+    if isinstance(answers, str):
+        return None, answers
     table = partial(read_table, answers.folder, column.protocol)
     asked = Asked(column.condition, answers.options(column.protocol), table)
     assert protocol.contributions is not None
@@ -233,9 +237,18 @@ def _all_pairs(sums: Mapping[str, Sums], column: Column, notes: list[str], seed:
     return Paired(tuple(pairs), groups, tuple(notes))
 
 
-def answers_of(runs: Iterable[str]) -> dict[str, StoredAnswers | None]:
-    """Return run folder → its answers; None for a folder of scores without a record."""
-    return {run: StoredAnswers(run) if (Path(run) / "run.json").is_file() else None for run in runs}
+def answers_of(runs: Iterable[str]) -> dict[str, StoredAnswers | str]:
+    """Return run folder → its answers; or why they cannot be had: scores alone, a protocol that is not installed."""
+    found: dict[str, StoredAnswers | str] = {}
+    for run in runs:
+        if not (Path(run) / "run.json").is_file():
+            found[run] = f"{run} holds scores without answers"
+            continue
+        try:
+            found[run] = StoredAnswers(run)
+        except UserError as error:
+            found[run] = error.message
+    return found
 
 
 def _round(number: float) -> int:

@@ -23,14 +23,17 @@ ENDINGS = (".pdf", ".png", ".svg", ".html", ".json", ".csv")
 TABLE = ".data.csv"
 """Ending of the table that lies beside a saved picture."""
 _NARROWEST = 60.0
+_SLACK = 4.0
+"""Points by which a picture may be narrower than it should; nobody sees them, and it is drawn once less."""
 
 
 class Fit(NamedTuple):
-    """A picture of one width: its specification, its drawing, and how many points too wide it is."""
+    """A picture of one width: its specification, its drawing, by how much it is too wide, and what is not plots."""
 
     spec: dict[str, Any]
     svg: str
     excess: float
+    margin: float
 
 
 class Saved(NamedTuple):
@@ -104,17 +107,19 @@ class Picture:
         if name in self._fits:
             return self._fits[name]
         width = WIDTHS[name]
+        other = next(iter(self._fits.values()), None)
         tried: list[tuple[float, float]] = []
         best: Fit | None = None
-        room = width
+        # What labels and legends take from the room is about the same for both widths.
+        room = width - (other.margin if other and other.margin < width / 2 else 0.1 * width)
         for _ in range(6):
             spec = self.unfitted(room, width)
             drawn = vega.svg(spec)
             excess = vega.width_of_svg(drawn) - width
             if best is None or abs(excess) < abs(best.excess):
-                best = Fit(spec, drawn, excess)
+                best = Fit(spec, drawn, excess, width + excess - room)
             tried.append((room, excess))
-            if abs(excess) <= 1 or room <= _NARROWEST or (len(tried) > 1 and tried[-2][1] == excess):
+            if -_SLACK <= excess <= 1 or room <= _NARROWEST or (len(tried) > 1 and tried[-2][1] == excess):
                 break
             room = max(room - excess / _slope(tried), _NARROWEST)
         assert best is not None

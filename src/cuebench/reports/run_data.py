@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cuebench.errors import UserError, did_you_mean
 from cuebench.options import Option
@@ -14,6 +16,7 @@ from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_scores, read_table
 from cuebench.types import Score
 
+Made = TypeVar("Made")
 Run = str | Path | Sequence[str | Path]
 """A run folder, or several."""
 PROTOCOL = "texture_association"
@@ -28,13 +31,41 @@ def folders(run: Run) -> list[Path]:
     return [Path(r).expanduser() for r in ([run] if isinstance(run, str | Path) else run)]
 
 
+_KEPT: ContextVar[dict[Any, Any] | None] = ContextVar("kept", default=None)
+
+
+@contextmanager
+def reading_once() -> Iterator[None]:
+    """Read the scores and records of runs once for all figures that are drawn inside: a report draws many."""
+    token = _KEPT.set({})
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+
+
+def _once(name: str, run: Run, make: Callable[[], Made]) -> Made:
+    kept = _KEPT.get()
+    if kept is None:
+        return make()
+    key = name, tuple(folders(run))
+    if key not in kept:
+        kept[key] = make()
+    made: Made = kept[key]
+    return made
+
+
 def observers_of(run: Run) -> Observers:
     """Return everybody who took part, with names, colours and marks that are the same in all figures of the run."""
-    return Observers.of(folders(run), all_scores(run))
+    return _once("observers", run, lambda: Observers.of(folders(run), all_scores(run)))
 
 
 def all_scores(run: Run) -> list[Score]:
     """Return the scores of a run; of several runs, no observer may have the same protocol twice."""
+    return _once("scores", run, lambda: _all_scores(run))
+
+
+def _all_scores(run: Run) -> list[Score]:
     rows: list[Score] = []
     owner: dict[tuple[str, str], Path] = {}
     for folder in folders(run):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cuebench.errors import MissingExtra, UserError
 from cuebench.files import write_atomic
@@ -18,7 +19,6 @@ from cuebench.files import write_atomic
 DPI = 300
 """Dots per inch of a PNG."""
 _COUNTED = re.compile(r'"((?:view|param|concat|layer|selector)_)(\d+)')
-_OF_PANEL = re.compile(r"_?(layer_\d+_)*marks$")
 _DEFINED = re.compile(r"\b(clip|gradient)[_]?(\d+)\b")
 
 
@@ -41,7 +41,22 @@ alt: Any = _Lazy("altair")
 _convert: Any = _Lazy("vl_convert")
 
 
-_TABLES: ContextVar[dict[str, list[dict[str, Any]]] | None] = ContextVar("tables", default=None)
+CHOSEN = "chosen"
+"""Name of what a reader of the interactive form points at: a value of the field ``name``."""
+_POINTED_AT = {"type": "point", "fields": ["name"], "on": "pointerover", "clear": "pointerout"}
+
+
+_SELECTABLE = "selectable"
+
+
+class _Making(NamedTuple):
+    """What is collected while a specification is made: tables by name, and views whose marks can be pointed at."""
+
+    tables: dict[str, Any]
+    views: list[str]
+
+
+_MAKING: ContextVar[_Making | None] = ContextVar("making", default=None)
 
 
 def data(rows: list[dict[str, Any]]) -> Any:
@@ -49,12 +64,22 @@ def data(rows: list[dict[str, Any]]) -> Any:
 
     While a specification is made, the chart holds only their name: Altair copies a chart at every step of its making.
     """
-    tables = _TABLES.get()
-    if tables is None:
+    making = _MAKING.get()
+    if making is None:
         return alt.Data(values=rows)
+    tables = making.tables
     name = next((name for name, known in tables.items() if known == rows), f"table{len(tables) + 1}")
     tables[name] = rows
     return alt.NamedData(name=name)
+
+
+def selectable(chart: Any) -> Any:
+    """Return a layer whose marks can be pointed at: `CHOSEN` then holds the name of that mark."""
+    making = _MAKING.get()
+    if making is None:
+        return chart.add_params(alt.selection_point(name=CHOSEN, fields=["name"], on="pointerover", clear="pointerout"))
+    making.views.append(f"{_SELECTABLE}{len(making.views) + 1}")
+    return chart.properties(name=making.views[-1])
 
 
 def as_spec(build: Callable[[], Any], config: Mapping[str, Any], *, validate: bool = False) -> dict[str, Any]:
@@ -71,21 +96,35 @@ def as_spec(build: Callable[[], Any], config: Mapping[str, Any], *, validate: bo
     validate : bool
         Compare all of it with the schema of Vega-Lite.
     """
-    datasets: dict[str, Any] = {}
-    token = _TABLES.set(datasets)
+    making = _Making({}, [])
+    token = _MAKING.set(making)
     try:
         with alt.theme.enable("none"):
             spec: dict[str, Any] = build().to_dict(validate=validate)
     finally:
-        _TABLES.reset(token)
-    spec = _hoisted(spec, datasets)
+        _MAKING.reset(token)
+    spec = _hoisted(spec, making.tables)
+    if views := sorted(_names(spec)):
+        spec["params"] = [*spec.get("params", ()), {"name": CHOSEN, "select": _POINTED_AT, "views": views}]
     order: dict[str, str] = {}
 
     def renamed(match: re.Match[str]) -> str:
         return '"' + order.setdefault(match[1] + match[2], f"{match[1]}{len(order) + 1}")
 
     spec = json.loads(_COUNTED.sub(renamed, json.dumps(spec, ensure_ascii=False)))
-    return {**spec, "config": dict(config), **({"datasets": datasets} if datasets else {})}
+    return {**spec, "config": dict(config), **({"datasets": making.tables} if making.tables else {})}
+
+
+def _names(part: Any) -> Iterator[str]:
+    """Yield the names of the views whose marks can be pointed at, as Altair has completed them."""
+    if isinstance(part, dict):
+        if str(part.get("name", "")).startswith(_SELECTABLE):
+            yield part["name"]
+        for value in part.values():
+            yield from _names(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from _names(value)
 
 
 def _hoisted(part: Any, datasets: dict[str, Any]) -> Any:
@@ -109,11 +148,12 @@ def svg(spec: Mapping[str, Any]) -> str:
     """Return a specification drawn as SVG; nothing is fetched from anywhere."""
     text: str = _called("vegalite_to_svg", spec)
     names: dict[str, str] = {}
+    own = hashlib.sha256(json.dumps(spec, sort_keys=True).encode("utf-8", "backslashreplace")).hexdigest()[:8]
 
     def renamed(match: re.Match[str]) -> str:
-        return names.setdefault(match[0], f"{match[1]}{len(names) + 1}")
+        return names.setdefault(match[0], f"{match[1]}-{own}-{len(names) + 1}")
 
-    # Clip paths and gradients are counted through in a process; only ids and references may change.
+    # Clip paths and gradients are counted through in a process; several drawings in one page must not share a name.
     text = re.sub(r'(?<=id=")[^"]*(?=")|(?<=url\(#)[^)]*(?=\))', lambda m: _DEFINED.sub(renamed, m[0]), text)
     return text
 
@@ -151,16 +191,17 @@ def drawn(spec: Mapping[str, Any]) -> dict[str, Counter[str]]:
     """
     panels: dict[str, Counter[str]] = {}
 
-    def walk(node: Mapping[str, Any]) -> None:
-        items = node.get("items") or []
+    def walk(node: Mapping[str, Any], panel: str) -> None:
+        items, name = node.get("items") or [], str(node.get("name") or "")
+        if node.get("role") == "scope" and not name.endswith("pathgroup"):  # the lines of one layer
+            panel = name.removesuffix("_group")
         if node.get("role") == "mark" and node["marktype"] != "group":
-            panel = _OF_PANEL.sub("", str(node.get("name") or ""))
             panels.setdefault(panel, Counter())[node["marktype"]] += len(items)
         for item in items if node["marktype"] == "group" else ():
             for inner in item.get("items") or []:
-                walk(inner)
+                walk(inner, panel)
 
-    walk(_called("vegalite_to_scenegraph", spec)["scenegraph"])
+    walk(_called("vegalite_to_scenegraph", spec)["scenegraph"], "")
     return panels
 
 

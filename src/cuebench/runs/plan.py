@@ -30,9 +30,11 @@ from cuebench.observers.torch.features import suggested_layers
 from cuebench.protocols.base import Protocol, View
 from cuebench.registry import BUILT_IN, datasets, makers, protocols
 from cuebench.responses.device import Device
+from cuebench.responses.engines import LOCAL
 from cuebench.responses.events import Event, OnEvent
 from cuebench.responses.job import Job, JobRecord, Question, failure_of
 from cuebench.responses.store import Key, ShardFolder
+from cuebench.runs.expense import expense_notices
 from cuebench.runs.loading import OBJECT, Loaded, LoadedObservers, load_observers, tell_failures
 from cuebench.runs.people import data_root_of, people_for
 from cuebench.runs.record import RunOptions, parse_settings
@@ -214,7 +216,7 @@ def plan_run(
         Where no observer is left to be measured, with every reason.
     """
     experiments = read_experiments(names, data_root, limit=options.limit, seed=options.seed, settings=options.settings)
-    loaded = _load(wanted, experiments, options, tell)
+    loaded = _load(wanted, experiments, folder, options, tell)
     plan = Plan(device=loaded.device)
     for experiment in experiments:
         _add_experiment(plan, experiment, loaded.observers, loaded, folder, options)
@@ -222,6 +224,7 @@ def plan_run(
         people = people_for(experiment.protocol, data_root, loaded, shown, plan.notices)
         _add_experiment(plan, replace(experiment, shown_to_others=shown), people, loaded, folder, options)
     _sort_out_skipped(plan)
+    plan.notices += expense_notices(plan.jobs, options)
     if not plan.jobs and plan.failures:
         reasons = [f.reason for f in plan.failures] + [f"{f.observer}: {f.reason}" for f in loaded.failures]
         raise UserError("\n".join(dict.fromkeys(reasons)), str(plan.failures[0].details.get("hint", "")))
@@ -254,7 +257,11 @@ def _add_experiment(
 
 
 def _load(
-    wanted: Sequence[str | Observer], experiments: Sequence[Experiment], options: RunOptions, tell: OnEvent
+    wanted: Sequence[str | Observer],
+    experiments: Sequence[Experiment],
+    folder: Path,
+    options: RunOptions,
+    tell: OnEvent,
 ) -> LoadedObservers:
     """Load the observers; where none can be loaded there is nothing to go on with."""
     if not wanted:
@@ -265,6 +272,7 @@ def _load(
         offline=options.offline,
         seed=options.seed,
         targets=tuple(dict.fromkeys(name for experiment in experiments for name in experiment.classes)),
+        journal=str(folder / "journal"),
     )
     loaded = load_observers(wanted, load_options, max(e.baselines for e in experiments), tell)
     if not loaded.observers and loaded.failures:
@@ -301,6 +309,8 @@ def _add_jobs(
         entry = replace(entry, observer=prepared, others=tuple(others))
     stimuli = _stimuli_for(experiment, entry.observer, loaded)
     asked = questions(protocol, entry.observer, stimuli)
+    if entry.observer.charges and options.engine != LOCAL:
+        raise UserError(f"{entry.observer.name} is asked by one process", "leave --engine out: it would only wait")
     manifest = f"{protocol.name}-{stimuli.fingerprint[:12]}.parquet"
     if manifest not in plan.manifests:
         repeated = duplicates([s.id for s in stimuli])
@@ -350,12 +360,7 @@ def questions(protocol: Protocol, observer: ObserverBase, stimuli: StimulusSet) 
     UserError
         Its classes do not cover those of the stimuli.
     """
-    needs = next((needs for needs in protocol.needs if set(needs) <= observer.capabilities), None)
-    if needs is None:
-        wanted = " or ".join(" and ".join(alternative) for alternative in protocol.needs)
-        offered = ", ".join(sorted(observer.capabilities)) or "nothing"
-        layers = suggested_layers(observer) if protocol.needs == (("features",),) else ""
-        raise NotApplicable(f"{observer.name} gives {offered}; protocol {protocol.name!r} needs {wanted}{layers}")
+    needs = _needed(protocol, observer)
     try:
         observer.check_shown(stimuli.stimuli)
     except UserError as error:  # a recording of another experiment
@@ -379,6 +384,17 @@ def questions(protocol: Protocol, observer: ObserverBase, stimuli: StimulusSet) 
         hash(question.geometry)  # a preprocessing that makes no sense fails here, not in the middle of the run
         asked.append(question)
     return asked
+
+
+def _needed(protocol: Protocol, observer: ObserverBase) -> tuple[Capability, ...]:
+    """Return the kinds of answer that an observer is asked for: the best that the protocol can use."""
+    for needs in protocol.needs:
+        if set(needs) <= observer.capabilities:
+            return needs
+    wanted = " or ".join(" and ".join(alternative) for alternative in protocol.needs)
+    offered = ", ".join(sorted(observer.capabilities)) or "nothing"
+    layers = suggested_layers(observer) if protocol.needs[0] == ("features",) else ""
+    raise NotApplicable(f"{observer.name} gives {offered}; protocol {protocol.name!r} needs {wanted}{layers}")
 
 
 def _prepared_images(view: View, observer: ObserverBase, needs: Sequence[Capability]) -> tuple[Preprocess | None, str]:
@@ -429,6 +445,7 @@ def _stimuli_for(experiment: Experiment, observer: ObserverBase, loaded: LoadedO
     """
     derive = experiment.protocol.stimuli_from_recordings
     if derive is not None and observer.stimulus_names():
+        _needed(experiment.protocol, observer)  # names of another experiment would be refused as mistakes
         return _as_in_run(experiment, derive(observer.stimulus_names()))
     if experiment.stimuli is not None:
         return experiment.stimuli
@@ -469,6 +486,8 @@ def _key(question: Question, entry: Loaded, protocol: Protocol, options: RunOpti
         targets = question.stimuli.targets
         content = Path(targets).read_bytes() if Path(targets).suffix else targets.encode()
         needs = (*needs, f"summary of {protocol.name}/{protocol.version} {hashlib.sha256(content).hexdigest()[:16]}")
+    if protocol.stored:  # of which images depends on the whole set
+        needs = (*needs, f"{protocol.stored} of {question.stimuli.fingerprint[:16]}")
     space, preprocess = entry.observer.labels, question.preprocess
     return Key(
         weights=entry.fingerprint,

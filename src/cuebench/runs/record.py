@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import os
 import platform
 import sys
@@ -24,7 +23,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cuebench._version import __version__
 from cuebench.errors import UserError
@@ -33,6 +32,7 @@ from cuebench.options import check_types, parse
 from cuebench.places import RemotePath, place
 from cuebench.processes import warn
 from cuebench.protocols.headline import remember_headline
+from cuebench.reading import parse_json
 from cuebench.registry import BUILT_IN, protocols
 from cuebench.responses.engines import address_of
 from cuebench.responses.job import JobRecord
@@ -269,8 +269,8 @@ def _body(out: Path) -> dict[str, Any]:
     if not path.is_file():
         raise UserError(f"{out} is not a run folder: it has no run.json", "make one with: cuebench run … --out DIR")
     try:
-        body = json.loads(path.read_text("utf-8"))
-    except (ValueError, RecursionError) as error:
+        body = parse_json(path.read_text("utf-8"), path.name)
+    except (ValueError, UserError) as error:
         raise DamagedRecord(f"{path} is damaged: {error}", _RUN_AGAIN) from None
     written = body.get("format") if isinstance(body, dict) else None
     if isinstance(written, int) and written > FORMAT:
@@ -306,6 +306,19 @@ def note_scored(out: Path, record: RunRecord) -> None:
     """Write into ``run.json`` how it was scored, and what failed; all else stays as the run left it."""
     fields = asdict(record)
     _write_body(out, {**_body(out), **{name: fields[name] for name in ("scored", "files", "failures", "notices")}})
+
+
+class WrittenWith(NamedTuple):
+    """Version of cuebench and the environment that a run was made in."""
+
+    cuebench: str
+    environment: Mapping[str, Any]
+
+
+def written_with(out: Path) -> WrittenWith:
+    """Return what a run was made with, for its provenance; empty where an earlier format does not say it."""
+    body = _body(out)
+    return WrittenWith(str(body.get("cuebench", "")), body.get("environment") or {})
 
 
 def environment() -> dict[str, Any]:

@@ -115,37 +115,6 @@ def ratio_intervals(
     return [percentile(d, kind, level) for d in draws] if isinstance(draws, list) else [draws] * len(terms)
 
 
-def difference_interval(
-    first: Terms,
-    second: Terms,
-    clusters: Clusters,
-    kind: IntervalKind,
-    *,
-    seed: int = 0,
-    resamples: int = 10_000,
-    level: float = 0.95,
-) -> Interval:
-    """Return the interval of the difference of two observers' ratios, first minus second, on the same resamples.
-
-    Both observers answered the same trials in the same order, so what makes a stimulus easy for both cancels.
-
-    Parameters
-    ----------
-    first, second : Terms
-        Of the two observers; row i is the same stimulus.
-    clusters, kind, seed, resamples, level
-        As in ``ratio_intervals``.
-    """
-    if len(first.numerator) != len(second.numerator):
-        raise UserError(f"paired difference of {len(first.numerator)} and {len(second.numerator)} trials")
-
-    def difference(sums: Floats) -> list[Floats]:
-        return [_divide(sums[:, 0], sums[:, 1]) - _divide(sums[:, 2], sums[:, 3])]
-
-    draws = _drawn(difference, np.column_stack([*first, *second]), clusters, kind, seed, resamples)
-    return percentile(draws[0], kind, level) if isinstance(draws, list) else draws
-
-
 def percentile(draws: Floats, kind: IntervalKind, level: float = 0.95) -> Interval:
     """Return the central ``level`` of the draws; undefined draws (NaN) are left out and counted in the note."""
     defined = draws[~np.isnan(draws)]

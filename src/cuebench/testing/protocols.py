@@ -27,8 +27,9 @@ from cuebench.stimuli.makers.base import make
 from cuebench.testing.base import CheckFailed, require, run_checks
 from cuebench.testing.planted import IDEAL, planted_responses, without_answers
 from cuebench.testing.recorder import Recorder
+from cuebench.testing.single_answers import check_contributions, check_rows
 from cuebench.testing.stimuli import check_stimuli
-from cuebench.types import Axis, Direction, Score, StimulusSet
+from cuebench.types import Axis, Capability, Direction, Score, StimulusSet
 from cuebench.words import Word, read_condition
 
 RESAMPLES = 200
@@ -228,7 +229,7 @@ def _check_description(case: _Case) -> None:
     views = [view.name for view in protocol.views]
     require(len(set(views)) == len(views), f"{name}: expected views of different names, got {', '.join(views)}")
     require(protocol.needs, f"{name} does not say what kinds of answers it needs")
-    unknown = {kind for a in protocol.needs for kind in a} - {"logits", "features", "masks", "decisions"}
+    unknown = {kind for a in protocol.needs for kind in a} - set(get_args(Capability))
     require(not unknown, f"{name} needs {', '.join(sorted(unknown))}, which no observer gives")
     _check_metrics_declared(protocol, name)
 
@@ -476,6 +477,14 @@ def _check_explained(case: _Case) -> None:
         )
 
 
+def _check_single_answers(case: _Case) -> None:
+    """Rows of trials are well formed, and sums over images give the headline back."""
+    headline = case.protocol.headline.metric
+    values = {r.observer: r.value for r in case.rows if (r.metric, r.condition) == (headline, case.condition)}
+    check_rows(case.protocol, case.responses[0], case.options)
+    check_contributions(case.protocol, case.responses, case.options, case.result, case.condition, values)
+
+
 PROTOCOL_CHECKS: Mapping[str, Callable[[_Case], None]] = {
     "description": _check_description,
     "missing_data": _check_missing_data,
@@ -489,5 +498,6 @@ PROTOCOL_CHECKS: Mapping[str, Callable[[_Case], None]] = {
     "counts": _check_counts,
     "repeats": _check_repeats,
     "explained": _check_explained,
+    "single_answers": _check_single_answers,
 }
 """Name → check, as run by `check_protocol`."""

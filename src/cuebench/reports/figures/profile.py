@@ -10,7 +10,7 @@ from cuebench.errors import UserError
 from cuebench.options import Option
 from cuebench.protocols.headline import headline_column, headline_of
 from cuebench.reports.figures.base import Figure
-from cuebench.reports.marks import MOST_WHISKERS, heading, table, tooltip, whiskers
+from cuebench.reports.marks import MOST_WHISKERS, heading, highlighted, table, tooltip, whiskers
 from cuebench.reports.observers import Series
 from cuebench.reports.picture import Picture
 from cuebench.reports.run_data import PEOPLE, Run, all_scores, observers_of, shown_observers
@@ -18,7 +18,7 @@ from cuebench.reports.scatter import span
 from cuebench.reports.text import words
 from cuebench.reports.theme import PAPER, PEOPLE_MARK
 from cuebench.reports.theme import PEOPLE as PEOPLE_COLOUR
-from cuebench.reports.vega import alt
+from cuebench.reports.vega import alt, selectable
 
 _LARGER = {"shape": "more shape →", "texture": "more texture →", "correct": "more correct →"}
 _LEVELS = 5
@@ -81,13 +81,16 @@ def _strip(protocol: str, records: Sequence[dict[str, Any]], series: Series, roo
     up = alt.Y("level:Q", axis=None, scale=alt.Scale(domain=[levels - 0.3, -0.7], nice=False, zero=False))
     legend = series.legend(room)
     base = alt.Chart(table(r for r in rows if r["kind"] != "published")).encode(
-        y=up, color=series.colour(legend=legend)
+        y=up, color=series.colour(legend=legend), opacity=highlighted()
     )
     tips = tooltip("name", "condition", value=".3f", low=".3f", high=".3f", n=",")
-    points = base.mark_point(stroke=PAPER, strokeWidth=0.4, size=22 if many else 30).encode(
-        x=alt.X("value:Q", axis=axis, scale=scale), shape=series.mark(legend=legend), tooltip=tips
+    points = (
+        selectable(base)
+        .mark_point(stroke=PAPER, strokeWidth=0.4, size=22 if many else 30)
+        .encode(x=alt.X("value:Q", axis=axis, scale=scale), shape=series.mark(legend=legend), tooltip=tips)
     )
-    spans = [] if many else [base.mark_rule(opacity=0.6).encode(x=alt.X("low:Q", axis=axis, scale=scale), x2="high:Q")]
+    span_of = {"x": alt.X("low:Q", axis=axis, scale=scale), "x2": "high:Q", "opacity": highlighted(0.6)}
+    spans = [] if many else [base.mark_rule().encode(**span_of)]
     published = [r for r in rows if r["kind"] == "published"]
     human = (
         alt.Chart(table([{**r, "level": (levels - 1) / 2} for r in published]))

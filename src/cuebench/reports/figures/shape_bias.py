@@ -13,13 +13,13 @@ from typing import Any
 from cuebench.errors import UserError
 from cuebench.protocols.headline import headline_column
 from cuebench.reports.figures.base import Figure
-from cuebench.reports.marks import MOST_WHISKERS, table, tooltip, whiskers
+from cuebench.reports.marks import MOST_WHISKERS, highlighted, table, tooltip, whiskers
 from cuebench.reports.observers import Series
 from cuebench.reports.picture import Picture
 from cuebench.reports.run_data import PEOPLE, Run, all_scores, observers_of, rows, scores, shown_observers
 from cuebench.reports.text import words
 from cuebench.reports.theme import FAINT, PAPER
-from cuebench.reports.vega import alt
+from cuebench.reports.vega import alt, selectable
 
 PROTOCOL = "cue_conflict"
 ALL = "all classes"
@@ -95,7 +95,7 @@ def _chart(records: Sequence[dict[str, Any]], series: Series, room: float) -> An
     legend = series.legend(room)
     aside = min(74.0, 0.2 * room)
     bias = alt.Scale(domain=[0, 1], reverse=True)
-    base = alt.Chart(data).encode(color=series.colour(legend=legend))
+    base = alt.Chart(data).encode(color=series.colour(legend=legend), opacity=highlighted())
     total = base.transform_filter(f"datum.class == '{ALL}'")
     texture = alt.Axis(
         title="share of texture decisions →", orient="bottom", labelExpr="format(1 - datum.value, '.1f')", tickCount=6
@@ -106,8 +106,8 @@ def _chart(records: Sequence[dict[str, Any]], series: Series, room: float) -> An
         y=rows_of_plot, shape=series.mark(legend=legend), size=alt.Size("size:Q", scale=None), tooltip=tips
     )
     layers = [
-        total.mark_rule(strokeWidth=1.1, opacity=0.75).encode(x=alt.X("value:Q", scale=bias, axis=shape)),
-        points.encode(x=alt.X("value:Q", scale=bias, axis=texture)),
+        total.mark_rule(strokeWidth=1.1).encode(opacity=highlighted(0.75), x=alt.X("value:Q", scale=bias, axis=shape)),
+        selectable(points).encode(x=alt.X("value:Q", scale=bias, axis=texture)),
     ]
     if len(series.names) <= MOST_WHISKERS:
         span = total.mark_rule().encode(x=alt.X("low:Q", scale=bias, axis=None), x2="high:Q", y=rows_of_plot)

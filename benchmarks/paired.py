@@ -1,0 +1,122 @@
+"""How often paired intervals hold the truth, and how often p is small, in simulated studies of two observers.
+
+    python -m benchmarks paired                                   200 studies for each setting
+    python -m benchmarks.paired --studies 2000 --responses DIR    the pairs of shapes and textures in recorded names
+
+Shapes and textures have random effects on the log odds of a shape decision: shared ones, and each observer's own. The
+truth is the difference of the mean rates over new sources. The design is 1,200 random pairs of 160 shapes and 48
+textures, or the conflict pairs that the CSV files of the public raw data name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from cuebench.protocols.cue_conflict import stimuli_from_recordings
+from cuebench.statistics.clustered import Sums, two_way_clustered
+from cuebench.statistics.intervals import Clusters
+from cuebench.statistics.paired import paired
+from cuebench.statistics.ratios import Terms
+
+Array = np.ndarray
+
+
+class Setting(NamedTuple):
+    """Log odds and decided fraction of both observers; spread of shared and own effects of shapes and textures."""
+
+    logit: tuple[float, float]
+    decided: tuple[float, float]
+    shared: tuple[float, float] = (1.0, 1.0)
+    own: tuple[float, float] = (0.5, 0.5)
+    images: int = 0
+
+
+SETTINGS = (
+    Setting((-1.2, -1.2), (0.65, 0.65)),
+    Setting((-1.2, -1.2), (0.8, 0.3)),
+    Setting((-1.2, -1.2), (0.65, 0.65), (0, 0), (0, 0)),
+    Setting((-1.2, -1.2), (0.65, 0.65), (0, 1), (0, 1)),
+    Setting((3, 3), (0.9, 0.5)),
+    Setting((-1.2, -1.2), (0.65, 0.65), images=240),
+    Setting((-1.2, -0.7), (0.65, 0.65)),
+    Setting((-1.2, -0.7), (0.65, 0.5), images=240),
+)
+
+
+def design(responses: Path | None, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Return the shape source and the texture source of each image, as numbers."""
+    if responses is None:
+        cells = rng.choice(160 * 48, 1200, replace=False)
+        return cells // 48, cells % 48
+    names = {row["imagename"] for file in responses.glob("*.csv") for row in csv.DictReader(file.open(newline=""))}
+    stimuli = [s for s in stimuli_from_recordings(sorted(names)) if s.shape != s.texture]
+    shape, texture = (
+        np.unique([getattr(s, f) for s in stimuli], return_inverse=True)[1] for f in ("shape_source", "texture_source")
+    )
+    return shape, texture
+
+
+def rate(logit: float, spread: float) -> float:
+    """Return the mean rate over new sources."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+    return float(np.sum(weights / (1 + np.exp(-logit - spread * nodes))) / weights.sum())
+
+
+def simulate(
+    setting: Setting, shape: Array, texture: Array, studies: int, rng: np.random.Generator
+) -> dict[str, float]:
+    """Return how often each kind of interval holds the difference, two_way that of one observer, and p ≤ .05."""
+    if setting.images:
+        chosen = np.sort(rng.choice(len(shape), setting.images, replace=False))
+        shape, texture = shape[chosen], texture[chosen]
+    spread = float(np.sqrt(sum(s**2 + o**2 for s, o in zip(setting.shared, setting.own))))
+    rates = [rate(logit, spread) for logit in setting.logit]
+    truth = rates[0] - rates[1]
+    images = np.arange(len(shape))
+    places = (shape, texture)
+    hits: dict[str, float] = {}
+    for _ in range(studies):
+        shared = [rng.normal(0, sd, place.max() + 1) for sd, place in zip(setting.shared, places)]
+        answers = []
+        for logit, share in zip(setting.logit, setting.decided):
+            effects = [
+                (common + rng.normal(0, sd, len(common)))[place]
+                for common, sd, place in zip(shared, setting.own, places)
+            ]
+            decided = rng.random(len(images)) < share
+            by_shape = rng.random(len(images)) < 1 / (1 + np.exp(-logit - sum(effects)))
+            answers.append(Terms(by_shape & decided, decided))
+        sources = {"shape_sources": shape, "texture_sources": texture}
+        found = paired(*(Sums.of_ratio(terms, images, sources) for terms in answers), flips=999)  # type: ignore[arg-type]
+        alone = two_way_clustered(answers[0], Clusters(images, shape, texture))
+        held = {i.kind: i.low <= truth <= i.high for i in found.intervals}
+        held |= {"one observer": alone.low <= rates[0] <= alone.high, "p ≤ .05": found.p <= 0.05}
+        for name, hit in held.items():
+            hits[name] = hits.get(name, 0) + hit / studies
+    return {"difference": truth, **hits}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print a line for each setting."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--studies", type=int, default=200)
+    parser.add_argument("--responses", type=Path, help="folder of raw data whose image names are the design")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args(arguments or [])
+    rng = np.random.default_rng(given.seed)
+    shape, texture = design(given.responses, rng)
+    print(f"{len(shape):,} images of {len(np.unique(shape))} shapes and {len(np.unique(texture))} textures")
+    for setting in SETTINGS:
+        found = simulate(setting, shape, texture, given.studies, rng)
+        print(setting, " · ".join(f"{name} {value:.3f}" for name, value in found.items()), flush=True)
+
+
+if __name__ == "__main__":
+    import sys
+
+    main(sys.argv[1:])

@@ -1,0 +1,254 @@
+"""Write the report of one or several runs: one HTML file that needs nothing else, and asks nobody for anything."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cuebench._version import __version__
+from cuebench.errors import MissingExtra, UserError, printable
+from cuebench.files import write_atomic
+from cuebench.reports import theme
+from cuebench.reports.comparison import LARGER
+from cuebench.reports.html.banners import banners
+from cuebench.reports.html.charts import drawing
+from cuebench.reports.html.findings import findings
+from cuebench.reports.html.gallery import OUTCOMES, Gallery, make_gallery
+from cuebench.reports.html.material import Material, headline, read_runs
+from cuebench.reports.html.methods import methods
+from cuebench.reports.html.pairs import all_pairs
+from cuebench.reports.html.people import people_section
+from cuebench.reports.html.sections import section
+from cuebench.reports.html.tables import Table, of_score, words
+from cuebench.reports.html.text import counted, listed
+from cuebench.reports.html.trust import trust
+from cuebench.runs.scores import Scores
+
+MANY = 3
+"""Columns of the overview from which on bars stand below their numbers."""
+IMAGES = 100
+"""Pictures of the gallery, unless another number is asked for."""
+_ASSETS = Path(__file__).parent / "assets"
+
+
+class ReportFile(NamedTuple):
+    """What was written."""
+
+    path: Path
+    size: int
+    images: int
+    figures: int
+    warnings: tuple[str, ...]
+
+
+def report(
+    runs: str | Path | Scores | Sequence[str | Path | Scores],
+    out: str | Path,
+    *,
+    title: str = "",
+    images: int = IMAGES,
+    figures: bool = True,
+) -> ReportFile:
+    """Write the report of one or several runs as one HTML file.
+
+    Parameters
+    ----------
+    runs : path, Scores or a sequence of them
+        Run folders, or what `cuebench.load` and `cuebench.evaluate` return.
+    out : path
+        The file to write, usually ``report.html``.
+    title : str
+        Heading; default: ``Shape or texture?``.
+    images : int
+        Pictures in the gallery, at most; 0: no gallery. They are read from the data root, and left out where the files
+        are gone.
+    figures : bool
+        Draw the figures that fit the protocols.
+
+    Returns
+    -------
+    ReportFile
+        Path, size in bytes, number of pictures and figures, and the warnings that the report begins with.
+
+    Examples
+    --------
+    >>> cuebench.report("runs/first", "first.html")                # doctest: +SKIP
+    >>> cuebench.report(cuebench.load("runs/first"), "first.html")  # doctest: +SKIP
+    """
+    if images < 0:
+        raise UserError(f"images must be 0 (no gallery) or more; got {images}")
+    template = _template()
+    material = read_runs(runs)
+    with drawing(material, wanted=figures) as begun:
+        gallery = make_gallery(material, images)
+        page = _page(material, gallery)
+        charts = begun.charts()
+    scripts = [(_ASSETS / "report.js").read_text("utf-8"), *charts.scripts]
+    data = template.render(
+        page, title=title or "Shape or texture?", charts=charts, scripts=scripts, policy=_policy(scripts)
+    ).encode("utf-8", "backslashreplace")
+    target = Path(out).expanduser()
+    write_atomic(target, data)
+    warnings = tuple(banner.text for banner in page["banners"])
+    return ReportFile(target, len(data), len(gallery.pictures), charts.number, warnings)
+
+
+def _template() -> Any:
+    try:
+        import jinja2
+    except ImportError:
+        raise MissingExtra("a report as HTML", "report", "jinja2") from None
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_ASSETS),
+        autoescape=True,
+        trim_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        # A name from a file may hold marks that reverse what is read, or halves of characters.
+        finalize=lambda value: printable(value) if type(value) is str else value,
+    )
+    return environment.get_template("report.html.jinja")
+
+
+def _page(material: Material, gallery: Gallery) -> dict[str, Any]:
+    """Return everything that the template shows, but for the figures and the scripts."""
+    sections = [section(material, name) for name in material.protocols]
+    outcomes = {a.outcome for p in gallery.pictures for a in p.answers.values()}
+    answering = {o for p in gallery.pictures for o in p.answers}
+    pairs = all_pairs(material)
+    data = {
+        "observers": [printable(o) for o in material.observers],
+        "numbers": {s.name: s.numbers for s in sections},
+        "gallery": gallery.data(material.observers),
+        "outcomes": OUTCOMES,
+    }
+    return {
+        "about": _about(material),
+        "lede": _lede(material),
+        "version": __version__,
+        "css": _colours() + (_ASSETS / "report.css").read_text("utf-8"),
+        "banners": banners(material),
+        "findings": findings(material, {name: found.sentence for name, found in pairs.items()}),
+        "pairs": pairs,
+        "overview": _overview(material),
+        "directions": _directions(material),
+        "sections": sections,
+        "gallery": gallery,
+        "gallery_protocols": list(dict.fromkeys(p.protocol for p in gallery.pictures)),
+        "gallery_observers": [o for o in material.observers if o in answering],
+        "gallery_outcomes": [(key, words) for key, words in OUTCOMES.items() if key in outcomes],
+        "observers": material.observers,
+        "people": people_section(material),
+        "trust": trust(material),
+        "methods": methods(material),
+        "data": json_for_script(data),
+    }
+
+
+# --------------------------------------------------------------------------------------------------- safety
+
+
+def json_for_script(data: Any) -> str:
+    """Return JSON that can stand inside a ``script`` element: nothing in it can end the element or begin a comment.
+
+    >>> json_for_script("</script>")
+    '"\\\\u003c/script\\\\u003e"'
+    """
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    """Return the content security policy: these scripts and no other, nothing from anywhere else."""
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _colours() -> str:
+    """Return the colours that the page shares with the figures as variables, light and, on screens, dark."""
+    meanings = {
+        "paper": theme.PAPER,
+        "ink": theme.INK,
+        "soft": theme.SOFT,
+        "line": theme.FAINT,
+        "neutral": theme.NEUTRAL,
+        "shape": theme.SHAPE,
+        "texture": theme.TEXTURE,
+        "people": theme.PEOPLE,
+    }
+    light = "color-scheme:light;" + "".join(f"--{name}:{colour};" for name, colour in {**meanings, **_LIGHT}.items())
+    shown = {**{name: theme.DARK.get(colour, colour) for name, colour in meanings.items()}, **_DARK}
+    dark = "color-scheme:dark;" + "".join(f"--{name}:{colour};" for name, colour in shown.items())
+    return (
+        f':root{{{light}}}\n@media screen{{:root[data-theme="dark"]{{{dark}}}}}\n'
+        f'@media screen and (prefers-color-scheme: dark){{:root:not([data-theme="light"]){{{dark}}}}}\n'
+    )
+
+
+# Colours of the page alone; those of words on paper and panel have a contrast of at least 4.5.
+_LIGHT = {
+    **{"panel": "#f5f6f8", "link": "#0a58a5", "right": "#00795a", "wrong": "#a3335c"},
+    **{"shape-text": "#00609a", "texture-text": "#a84800", "shadow": "0 1px 2px rgb(0 0 0 / 8%)"},
+    **{"caution": "#fff5db", "caution-line": "#c98a00", "problem": "#fdeaea", "problem-line": "#c22f2f"},
+}
+_DARK = {
+    **{"panel": "#1f2329", "link": "#83bdf5", "right": "#45c39c", "wrong": "#ee86ac"},
+    **{"shape-text": "#7cc6f0", "texture-text": "#f5a86c", "shadow": "none"},
+    **{"caution": "#332a12", "caution-line": "#d7a52f", "problem": "#3a1c1e", "problem-line": "#ef7070"},
+}
+
+
+# --------------------------------------------------------------------------------------------------- the beginning
+
+
+def _about(material: Material) -> str:
+    names = listed([run.folder.resolve().name for run in material.runs], 3)
+    return f"{counted(len(material.runs), 'run')}: {names}" if len(material.runs) > 1 else f"Run {names}"
+
+
+def _lede(material: Material) -> str:
+    finished = sorted(run.scores.record.finished for run in material.runs if run.scores.record.finished)
+    when = f", measured {_day(finished[-1])}" if finished else ""
+    return (
+        f"{counted(len(material.observers), 'observer')} in {counted(len(material.protocols), 'protocol')}{when}. "
+        "Numbers stand with 95 % intervals, with what they were divided by and with what was left out."
+    )
+
+
+def _day(stamp: str) -> str:
+    try:
+        moment = datetime.fromisoformat(stamp).astimezone(UTC)
+    except ValueError:
+        return stamp
+    return f"{moment.day} {moment:%B %Y}"
+
+
+def _overview(material: Material) -> Table:
+    """Return the headlines: observers down, protocols across."""
+    columns = {name: column for name in material.protocols if (column := material.headline(name))}
+    rows = [
+        [words(o), *(of_score(column.rows.get(o), bar=True) for column in columns.values())]
+        for o in material.observers
+        if any(o in column.rows for column in columns.values())
+    ]
+    names = ["observer", *(name.replace("_", " ") for name in columns)]
+    return Table("overview", "Headlines of all protocols", names, rows, stacked=len(columns) > MANY)
+
+
+def _directions(material: Material) -> str:
+    """Say what a larger headline means, for all protocols at once."""
+    by_direction: dict[str, list[str]] = {}
+    for name in material.protocols:
+        if axis := headline(name):
+            by_direction.setdefault(LARGER[axis.direction], []).append(name)
+    return " ".join(f"A larger value means {what} in {listed(names)}." for what, names in by_direction.items())

@@ -1,4 +1,4 @@
-"""Ask what a benchmark measures: recognition by class, difficulty, label space."""
+"""Ask what a benchmark measures: classes, difficulty, label space."""
 
 from __future__ import annotations
 

@@ -34,7 +34,8 @@ from cuebench.responses.job import Pieces, Question
 from cuebench.responses.pictures import BatchPictures, DecodePool
 from cuebench.responses.store import batches
 from cuebench.responses.table import Responses
-from cuebench.runs.plan import Experiment, check_labels, questions, read_experiments
+from cuebench.runs.experiments import Experiment, read_experiments
+from cuebench.runs.plan import check_labels, questions
 from cuebench.types import Score, Stimulus
 
 CONDITIONS = ("experiment3/size=0.6/aligned", "experiment3/size=0.6/unaligned")

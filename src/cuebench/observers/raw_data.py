@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from cuebench.errors import UserError, all_problems
 from cuebench.observers.model_vs_human import DATA_SETS, PERSON, data_set_of_file, uncovered
-from cuebench.observers.recorded_files import RAW, RAW_NEEDED, read_table, trials_of, where
+from cuebench.observers.recorded_files import RAW, RAW_NEEDED, read_table
+from cuebench.observers.recorded_rows import trials_of, where
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,7 +16,8 @@ import numpy as np
 from cuebench.arrays import Counts, Floats, Strings
 from cuebench.errors import UserError, all_problems, printable
 from cuebench.labels import LabelSpace
-from cuebench.observers.model_vs_human import DATA_SETS, Trial, data_set_of_file, parse_name, trial_of
+from cuebench.observers.model_vs_human import DATA_SETS
+from cuebench.observers.recorded_rows import DATA_SET, NO_ANSWERS, checked_texts, named_column, trials_of, where
 from cuebench.reading import decoded, file_kind_problem, is_regular, parse_csv, parse_parquet, read_bytes
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ Format = Literal["raw data", "predictions", "triplet choices"]
 
 RAW = ("subj", "session", "trial", "rt", "object_response", "category", "condition", "imagename")
 RAW_NEEDED = ("subj", "rt", "object_response", "imagename")
-DATA_SET = "data_set"
-"""Column of a tidy file of raw data that names the data set of each trial."""
 STIMULUS = ("stimulus", "image", "imagename", "id")
 SUBJECT = ("observer", "subject", "subj")
 PEOPLE = ("subject", "subj")
@@ -49,7 +48,6 @@ LARGEST = 16 << 30
 """Most bytes of a recorded file."""
 BLOCK = 64 << 20
 """Most bytes of a row of a CSV."""
-_NO_ANSWERS = {"", "na", "n/a", "nan", "none", "null"}
 _NUMBERED = re.compile(r"^(logit|prob)(?:s|ability|abilities)?_(\d+)$")
 _IMAGE = {"png", "jpg", "jpeg", "webp", "bmp", "tif", "tiff", "gif", "ppm"}
 # The names of the public raw data: trial_experiment_subject_condition_category_number_IMAGE.
@@ -97,11 +95,6 @@ class Recording:
         return where(self.file, row)
 
 
-def where(file: Path, row: int) -> str:
-    """Return ``FILE line 7`` for a CSV (the header is line 1) and ``FILE row 6`` for Parquet."""
-    return f"{file} line {row + 2}" if file.suffix.lower() == ".csv" else f"{file} row {row + 1}"
-
-
 @lru_cache(maxsize=65_536)
 def stimulus_key(name: str) -> str:
     """Return what identifies the image of a recorded name: no extension, no trial prefix, folders kept.
@@ -116,18 +109,6 @@ def stimulus_key(name: str) -> str:
     path = stem if dot and suffix.lower() in _IMAGE else path
     trial = _TRIAL.match(path.rpartition("/")[2])
     return trial.group(1) if trial else path.removeprefix("./")
-
-
-def names_of(data_set: str, names: Sequence[str]) -> Sequence[str]:
-    """Return the names of one data set; all of them where they are names of something else.
-
-    >>> names_of("edge", ["edge/cat/cat1", "sketch/cat/cat-1"])
-    ['edge/cat/cat1']
-    """
-    trials = {name: parse_name(name) for name in names}
-    if not any(trials.values()):
-        return names
-    return [name for name, trial in trials.items() if trial is not None and trial.data_set == data_set]
 
 
 def files_of(path: Path) -> list[Path]:
@@ -183,8 +164,8 @@ def read_recording(file: Path, labels: LabelSpace | None, values: str = "", *, w
     return Recording(
         file=file,
         format="raw data" if is_raw else "predictions",
-        names=np.array([trial.name for trial in trials]) if trials else _named(file, table, stimulus),
-        subjects=_named(file, table, subject) if subject else np.full(table.num_rows, file.stem),
+        names=np.array([trial.name for trial in trials]) if trials else named_column(file, table, stimulus),
+        subjects=named_column(file, table, subject) if subject else np.full(table.num_rows, file.stem),
         rt=_numbers(file, table, "rt") if "rt" in columns else np.full(table.num_rows, np.nan),
         decisions=_decisions(file, table, decision) if decision else None,
         logits=logits,
@@ -233,7 +214,7 @@ def _choices(file: Path, table: pa.Table, digest: str) -> Recording:
         file=file,
         format="triplet choices",
         names=np.array(["|".join(trial) for trial in zip(named, *images)]),
-        subjects=_named(file, table, subject) if subject else np.full(table.num_rows, file.stem),
+        subjects=named_column(file, table, subject) if subject else np.full(table.num_rows, file.stem),
         rt=_numbers(file, table, "rt") if "rt" in columns else np.full(table.num_rows, np.nan),
         decisions=None,
         logits=None,
@@ -246,7 +227,7 @@ def _choices(file: Path, table: pa.Table, digest: str) -> Recording:
 
 def _images(file: Path, table: pa.Table, column: str) -> list[str]:
     """Return the names of images without folders and endings."""
-    names = [stimulus_key(str(name)).rpartition("/")[2] for name in _named(file, table, column)]
+    names = [stimulus_key(str(name)).rpartition("/")[2] for name in named_column(file, table, column)]
     bad = next((i for i, name in enumerate(names) if "|" in name), None)
     if bad is not None:
         raise UserError(f"{where(file, bad)}: column {column} is {names[bad]!r}", "a name without |")
@@ -271,37 +252,6 @@ def read_table(file: Path) -> tuple[pa.Table, str]:
     if missing:
         raise UserError(f"{file}: missing column{'s' * (len(missing) > 1)} {', '.join(missing)}", _FORMATS)
     return table, hashlib.sha256(data).hexdigest()
-
-
-def trials_of(file: Path, table: pa.Table) -> list[Trial]:
-    """Return what each row of raw data shows, where they belong to data sets of model-vs-human; else nothing.
-
-    The column ``data_set`` says which, or the name of the file's folder, or the beginning of the file's name.
-
-    Raises
-    ------
-    UserError
-        With the lines whose data set, condition or category there is not.
-    """
-    known = data_set_of_file(file)
-    if not known and DATA_SET not in table.column_names:
-        return []
-    images = _named(file, table, "imagename").tolist()
-    sets = [known] * len(images) if DATA_SET not in table.column_names else _named(file, table, DATA_SET).tolist()
-    conditions, categories = (_texts(table, column) for column in ("condition", "category"))
-    trials = [trial_of(*parts) for parts in zip(sets, images, conditions, categories)]
-    problems = [f"{where(file, row)}: {problem}" for row, problem in enumerate(trials) if isinstance(problem, str)]
-    if problems:
-        raise all_problems(f"{file}", problems, "correct these rows, or leave them out")
-    return [trial for trial in trials if isinstance(trial, Trial)]
-
-
-def _texts(table: pa.Table, column: str) -> list[str]:
-    """Return a column as texts; empty ones where there is no such column or value."""
-    if column not in table.column_names:
-        return [""] * table.num_rows
-    values = [str("" if v is None else v).strip() for v in table[column].to_pylist()]
-    return ["" if v.lower() in _NO_ANSWERS else v for v in values]
 
 
 def _table(file: Path, data: bytes) -> pa.Table:
@@ -515,35 +465,19 @@ def _number(value: Any) -> float | None:
     text = str("" if value is None else value).strip()
     try:
         # Python reads 1_000 as a number; in a table it is a spelling mistake.
-        return np.nan if text.lower() in _NO_ANSWERS else float(text if "_" not in text else "no number")
+        return np.nan if text.lower() in NO_ANSWERS else float(text if "_" not in text else "no number")
     except ValueError:
         return None
 
 
-def _named(file: Path, table: pa.Table, column: str) -> Strings:
-    values = [str("" if v is None else v).strip() for v in table[column].to_pylist()]
-    empty = [i for i, v in enumerate(values) if not v]
-    if empty:
-        raise UserError(f"{where(file, empty[0])}: column {column} is empty", "every row needs one")
-    return _strings(file, column, values)
-
-
 def _sessions(file: Path, table: pa.Table) -> Strings:
     """Return the session of each trial as text; it may be empty."""
-    return _strings(file, "session", [str("" if v is None else v).strip() for v in table["session"].to_pylist()])
-
-
-def _strings(file: Path, column: str, values: list[str]) -> Strings:
-    """Return texts as an array, which would drop null characters at their end."""
-    null = next((i for i, value in enumerate(values) if "\0" in value), None)
-    if null is not None:
-        raise UserError(f"{where(file, null)}: column {column} holds a null character", "remove it")
-    return np.array(values)
+    return checked_texts(file, "session", [str("" if v is None else v).strip() for v in table["session"].to_pylist()])
 
 
 def _decisions(file: Path, table: pa.Table, column: str) -> Strings:
     values = [str("" if v is None else v).strip() for v in table[column].to_pylist()]
-    return _strings(file, column, [NO_ANSWER if v.lower() in _NO_ANSWERS else v for v in values])
+    return checked_texts(file, column, [NO_ANSWER if v.lower() in NO_ANSWERS else v for v in values])
 
 
 def _first(have: set[str], names: Sequence[str]) -> str:

@@ -29,7 +29,8 @@ from cuebench.metrics.cue_conflict import (
 )
 from cuebench.metrics.error_consistency import mean_over_pairs
 from cuebench.observers.preprocess import Preprocess
-from cuebench.observers.recorded_files import names_of, stimulus_key
+from cuebench.observers.recorded_files import stimulus_key
+from cuebench.observers.recorded_rows import names_of
 from cuebench.options import Option
 from cuebench.protocols._confusions import confusion_table
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined

@@ -209,9 +209,8 @@ class _Case:
         """Return the headline of an observer that gives the answers of one of the people."""
         people = [r for r in self.responses if r.kind == "person"]
         require(people, f"{self.name}: a headline of direction 'human' needs people, and so decisions, to compare with")
-        twin = replace(people[0], observer=MIXTURE, kind="ideal")
-        rows = score_rows(self.protocol, self.scored([twin, *people]))
-        return self.headline(MIXTURE, rows).value
+        rows = self.scored([replace(people[0], observer=MIXTURE, kind="ideal"), *people])
+        return self.headline(MIXTURE, score_rows(self.protocol, rows)).value
 
 
 # ------------------------------------------------------------------------------------------------ what it declares
@@ -381,9 +380,7 @@ def _check_bias(case: _Case) -> None:
         return
     if headline.direction == "human":
         twin = case.twin_of_a_person()
-        require(
-            twin > random, f"{where}: expected one who answers like a person above {RANDOM}; got {twin:.3f}, {shown}"
-        )
+        require(twin > random, f"{where}: expected the twin of a person above {RANDOM}; got {twin:.3f}, {shown}")
         return
     above, below = (SHAPE, TEXTURE) if headline.direction == "shape" else (TEXTURE, SHAPE)
     require(

@@ -116,7 +116,7 @@ def _chart(
             title=name,
         )  # fmt: skip
         if name == ONE:  # data sets beside each other are no curve
-            plot.layer = [layer for layer in plot.layer if layer.mark.type != "line"]
+            plot.layer = [layer for layer in plot.layer if getattr(layer.mark, "type", layer.mark) != "line"]
         charts.append(_with_people(plot, here, len(series.names), axis, y))
     return panels(charts, columns)
 

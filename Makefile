@@ -9,7 +9,7 @@ STAMP  := $(VENV)/.installed-$(shell cat pyproject.toml constraints.txt $(PLUGIN
 # uv does not read pip's settings: hand on the folder of local wheels if pip has one.
 LINKS  := $(shell $(PYTHON) -m pip config get global.find-links 2>/dev/null)
 
-.PHONY: install browser demo test lint types unit faults fuzz bench clean
+.PHONY: install browser demo test test-all lint types unit slow faults fuzz bench clean
 
 install: $(STAMP)
 
@@ -38,13 +38,19 @@ types: install
 	$(BIN)/mypy
 
 unit: install browser
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist loadgroup -m "not slow"
+
+slow: install browser
+	$(BIN)/pytest -n 2 --dist loadgroup -m slow
 
 test: lint types unit
 
+# What CI runs: the tests that take more than a few seconds each as well.
+test-all: test slow
+
 # All faults, not the seeded few of `make test`: more than a thousand kills, every bit of a shard; some ten minutes.
 faults: install
-	CUEBENCH_FAULTS=all $(BIN)/pytest -n 2 --timeout 1800 tests/faults -s
+	CUEBENCH_FAULTS=all $(BIN)/pytest -n 2 --timeout 1800 tests/faults tests/observers/chat -s
 
 # Attacks every reader of foreign files, SECONDS of CPU time each, JOBS at a time; atheris guides a second round where it
 # is installed (pip install atheris). What was done adds up in tests/fuzz/tally.csv.

@@ -6,11 +6,15 @@ python -m benchmarks._engine_parts PART SETTINGS.json RESULT.json
 from __future__ import annotations
 
 import inspect
+import itertools
 import json
+import os
+import re
 import resource
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from contextlib import ExitStack
@@ -34,8 +38,8 @@ SETTLED = 0.2
 ENOUGH = 8
 """Events after that without which there is no steady rate."""
 FORWARD_SECONDS = 1.5
-DECODED = 4096
-"""Stimuli that are decoded for the ceiling."""
+DECODED = 2048
+"""Stimuli that each process decodes for the ceiling: seconds, as the engine's own runs take."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,21 @@ def _spent(who: int = resource.RUSAGE_SELF) -> float:
 
 
 # -------------------------------------------------------------------------------------------------- forward
+
+
+def _spent_by_threads() -> dict[str, float]:
+    """Return the CPU seconds of this process so far, by what its threads do; empty where Linux' /proc is missing."""
+    spent: dict[str, float] = {}
+    threads = {thread.native_id: thread.name for thread in threading.enumerate()}
+    for task in Path("/proc/self/task").glob("*"):
+        try:
+            fields = (task / "stat").read_text().rpartition(")")[2].split()
+        except OSError:  # it has just ended
+            continue
+        name = re.sub(r"[-_]?[0-9]+", "", threads.get(int(task.name), "of libraries"))
+        ticks = int(fields[11]) + int(fields[12])
+        spent[name] = spent.get(name, 0.0) + ticks / os.sysconf("SC_CLK_TCK")
+    return spent
 
 
 def _network(name: str, channels_last: bool, device: str) -> Any:
@@ -152,10 +171,14 @@ def _set_and_geometry(root: str, name: str) -> tuple[Any, Any, float]:
 def decode(s: Settings) -> dict[str, Any]:
     """What processes decode that do nothing else."""
     stimuli, geometry, seconds = _set_and_geometry(s.data, s.model)
-    some = stimuli.stimuli[:DECODED]
-    found = {str(k): decode_rate("cuebench", stimuli.root, some, geometry, k) for k in s.workers}
-    pillow, _ = decode_rate("pillow", stimuli.root, some, geometry, max(s.workers))
-    rates = {k: rate for k, (rate, _) in found.items()}
+
+    def rate(kind: str, processes: int) -> tuple[float, float]:
+        some = list(itertools.islice(itertools.cycle(stimuli.stimuli), DECODED * processes))
+        return decode_rate(kind, stimuli.root, some, geometry, processes)
+
+    found = {str(k): rate("cuebench", k) for k in s.workers}
+    pillow, _ = rate("pillow", max(s.workers))
+    rates = {k: per_second for k, (per_second, _) in found.items()}
     spent = min(spent for _, spent in found.values())
     return {"rates": rates, "pillow": pillow, "CPU ms": 1000 * spent, "reading and hashing": len(stimuli) / seconds}
 
@@ -238,6 +261,7 @@ def run_engine(s: Settings, observers: list[Any], root: str, workers: int, **mor
     marks: list[tuple[float, int]] = []
     at: dict[str, float] = {}
     spent: dict[str, float] = {}
+    threads: list[dict[str, float]] = []
     children = _spent(resource.RUSAGE_CHILDREN)
 
     def listen(event: Any) -> None:
@@ -245,8 +269,11 @@ def run_engine(s: Settings, observers: list[Any], root: str, workers: int, **mor
         at.setdefault(event.kind, now)
         if event.kind == "start":
             spent["start"] = _spent()
+            threads.append(_spent_by_threads())
         if event.kind == "batch":
             spent["last"] = _spent()
+            if len(marks) % 16 == 0 or event.done == event.total:  # it takes milliseconds
+                threads[1:] = [_spent_by_threads()]
             marks.append((now, event.done))
 
     with tempfile.TemporaryDirectory(dir=s.scratch) as out:
@@ -282,7 +309,10 @@ def run_engine(s: Settings, observers: list[Any], root: str, workers: int, **mor
         rates = _rates(at["start"], marks, last, used)
         size = sum(entry.st_size for entry in shards)
     gpu = torch.cuda.max_memory_allocated() / 2**20 if s.device == "cuda" else 0
-    return {**rates, "stages": stages, "shards": len(shards), "bytes": size, "GPU MiB": gpu}
+    by_thread = {
+        name: 1000 * (seconds - threads[0].get(name, 0.0)) / rates["answers"] for name, seconds in threads[-1].items()
+    }
+    return {**rates, "stages": stages, "shards": len(shards), "bytes": size, "GPU MiB": gpu, "main process": by_thread}
 
 
 def _specs(name: str, count: int) -> list[str]:

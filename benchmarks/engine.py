@@ -70,18 +70,23 @@ def _descendants(root: int) -> list[int]:
     return found
 
 
-def _megabytes(process: int) -> float:
-    """Return the memory of a process in MiB; what it shares with others is divided among them where Linux tells."""
+_KINDS = {"Pss": "all", "Pss_Anon": "own", "Pss_File": "files", "Pss_Shmem": "pixels"}
+"""Line of Linux' smaps_rollup → our word."""
+
+
+def _megabytes(process: int) -> dict[str, float]:
+    """Return the memory of a process in MiB, by kind; what it shares with others is divided among them."""
     try:
         lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-        return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+        split = [line.split() for line in lines if line.startswith("Pss")]
+        return {_KINDS[s[0][:-1]]: int(s[1]) / 1024 for s in split if s[0][:-1] in _KINDS}
     except (OSError, ValueError, IndexError):
         pass
     try:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
-        return sum(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) / 1024
+        return {"all": sum(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) / 1024}
     except (OSError, ValueError, IndexError):
-        return 0.0
+        return {}
 
 
 def _run_part(part: str, settings: Mapping[str, Any], folder: Path, *, memory: bool = False) -> dict[str, Any]:
@@ -91,13 +96,22 @@ def _run_part(part: str, settings: Mapping[str, Any], folder: Path, *, memory: b
     result.unlink(missing_ok=True)
     command = [sys.executable, "-c", _CODE, part, str(given), str(result)]
     start, peak, alone = time.monotonic(), 0.0, 0.0
+    parts: dict[str, float] = {}
     with (folder / f"{part}.log").open("w+") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
         try:
             while process.poll() is None and time.monotonic() - start < PATIENCE:
                 if memory:
                     each = [_megabytes(p) for p in _descendants(process.pid)]
-                    peak, alone = max(peak, sum(each)), max(alone, each[0])
+                    total = sum(memory_of.get("all", 0.0) for memory_of in each)
+                    alone = max(alone, each[0].get("all", 0.0))
+                    if total > peak:
+                        main, workers = each[0], each[1:]
+                        parts = {f"main, {kind}": main.get(kind, 0.0) for kind in _KINDS.values()}
+                        parts |= {
+                            f"workers, {kind}": sum(w.get(kind, 0.0) for w in workers) for kind in _KINDS.values()
+                        }
+                        peak = total
                 time.sleep(0.2)
         finally:  # also where this process is interrupted
             stopped = process.poll() is None
@@ -113,7 +127,8 @@ def _run_part(part: str, settings: Mapping[str, Any], folder: Path, *, memory: b
     found: dict[str, Any] = json.loads(result.read_text())
     if "error" in found:
         print(tail, file=sys.stderr)
-    return {**found, "part seconds": time.monotonic() - start, **({"MiB": peak, "main MiB": alone} if memory else {})}
+    watched = {"MiB": peak, "main MiB": alone, "MiB at the peak": parts} if memory else {}
+    return {**found, "part seconds": time.monotonic() - start, **watched}
 
 
 # ------------------------------------------------------------------------------------------------------ tables
@@ -134,6 +149,9 @@ def _rows(results: Mapping[str, Mapping[str, Any]]) -> None:
             steady = f"{r['steady']:,.0f} /s steady; " if r["steady"] else ""
             spent = f"{r['seconds']:.1f} s, {r['CPU ms']:.2f} ms of CPU each"
             _row(name, r["rate"], f"{steady}{spent}{f'; seconds: {stages}' if stages else ''}")
+            if r.get("main process"):
+                threads = ", ".join(f"{thread} {ms:.3f}" for thread, ms in r["main process"].items() if ms >= 0.001)
+                print(f"{'':46}ms of CPU in the main process: {threads}")
 
 
 def show_forward(r: Mapping[str, Any]) -> None:
@@ -180,6 +198,7 @@ def show_scale(r: Mapping[str, Any]) -> None:
         stages = ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in found["stages"].items())
         memory = f"{found['MiB']:9,.0f} MiB ({found['main MiB']:,.0f} in the main process)"
         print(f"  {int(size):>9,} stimuli {memory}, {found['rate']:,.0f} /s; seconds: {stages}")
+        print(f"{'':12}{', '.join(f'{what} {number:,.0f}' for what, number in found['MiB at the peak'].items())}")
     line = f"{r['offset']:.1f} s + {1000 * r['slope']:.3f} ms for each stimulus"
     print(f"  collecting takes {line}; farthest from that line: {r['off']:.1%}")
 

@@ -44,7 +44,7 @@ def planted_scores(protocol: str) -> tuple[Score, ...]:
     part = protocols.get(protocol)
     stimuli = part.read(data_root(protocol))
     responses = answers(protocol, stimuli)
-    if protocol in ("cue_conflict", "refined_bias"):  # the protocols that people took part in
+    if protocol in ("cue_conflict", "refined_bias", "pure_shape", "human_alignment"):  # people took part in these
         people = [answers(protocol, stimuli, MIXTURES[3:4], needs=("decisions",), seed=k, name=f"person-{k}",
                           kind="person") for k in (1, 2)]  # fmt: skip
         responses += [person for (person,) in people]
@@ -76,7 +76,14 @@ def data_root(protocol: str) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(rng.integers(0, 200, (*size, 3), dtype=np.uint8)).save(path)
 
-    if protocol in ("cue_conflict", "triplets"):
+    if protocol == "human_alignment":
+        for k, name in enumerate(CLASSES):
+            for i in range(1, 9):
+                conflict = f"{name}{i}-{CLASSES[(k + i) % 4]}{i % 2 + 1}.png"
+                trial = f"{k}{i}_cop_dnn_{('c100', 'c30', 'c10', 'c01')[i % 4]}_{name}_10_n0{k}_{i}.png"
+                for path in (f"edge/{name}/{name}{i}.png", f"cue-conflict/{name}/{conflict}", f"contrast/dnn/{trial}"):
+                    picture(root / "model_vs_human" / "stimuli" / path)
+    elif protocol in ("cue_conflict", "triplets", "textured_silhouettes"):
         for shape in CLASSES:
             for texture in CLASSES:
                 for i in (1, 2):
@@ -87,6 +94,11 @@ def data_root(protocol: str) -> Path:
                 path = root / "cue_conflict" / "silhouettes" / shape / f"{shape}{i}.png"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 Image.fromarray(plane).save(path)
+    elif protocol == "pure_shape":
+        for place in ("silhouettes", "edges"):
+            for name in CLASSES:
+                for i in (1, 2):
+                    picture(root / "cue_conflict" / place / name / f"{name}{i}.png")
     elif protocol == "refined_bias":
         for cue, names in (("shape", ("balloon", "camera", "clock")), ("texture", ("tiger", "elephant", "zebra"))):
             for name in names:

@@ -46,6 +46,7 @@ print(json.dumps({"logged": logged, "history": len(watch.history), "epochs": tra
 """
 
 
+@pytest.mark.slow
 def test_a_real_lightning_training_logs_the_bias(tmp_path: Path) -> None:
     if importlib.util.find_spec("lightning") is None:
         pytest.skip("needs lightning (pip install 'cuebench[dev]')")

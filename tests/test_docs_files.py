@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from cuebench.analyses.families import read_families
+from cuebench.analyses.texture_judgements import read_judgements
 from cuebench.labels import label_map, label_space
 from cuebench.observers.base import LoadOptions
+from cuebench.observers.chat.prompts import read_prompt
 from cuebench.observers.load import load
 from cuebench.protocols.cue_decomposition.populations import populations
 from cuebench.stimuli.decomposition.classes import read_classes
@@ -45,12 +47,25 @@ def written(tmp_path):
         (0, ["subject-01"], {"person"}),
         (1, ["anna", "bert", "people"], {"person", "people"}),
         (2, ["example2"], {"model"}),
+        (3, ["anna", "bert", "people"], {"person", "people"}),
     ],
 )
 def test_recorded_answers(written, number, names, kinds):
     observers = load(f"recorded:{written('Answers of people', number)}", LoadOptions(targets=("cat", "dog", "car")))
     assert [o.name for o in observers] == names
     assert {o.kind for o in observers} == kinds
+
+
+def test_judgements_of_textures(written):
+    judgements = read_judgements(written("What people see in photographs"))
+    assert [(j.subject, j.words) for j in judgements] == [("anna", ("grid",)), ("bert", ("grid", "woven"))]
+
+
+def test_answers_in_words_and_a_prompt(written, tmp_path):
+    (observer,) = load(f"recorded:{written('Answers in words')}", LoadOptions(targets=("cat", "dog", "car")))
+    assert observer.columns["decisions"].tolist() == ["cat", "dog", "undecided"]
+    (tmp_path / "own.txt").write_text(re.findall(r"```text\n(.*?)```", TEXT, re.DOTALL)[0])
+    assert "A. cat\nB. dog" in read_prompt(str(tmp_path / "own.txt")).ask(["cat", "dog"])
 
 
 def test_label_space_and_map(written):

@@ -33,6 +33,12 @@ def unreadable(x): raise Sour("1 and 2")
 def closure(x): return lambda: x
 def process(x): return os.getpid()
 def die(status): os._exit(status)
+def length(data): return len(data), data
+def die_once(sign):
+    if not os.path.exists(sign):
+        open(sign, "w").close()
+        os._exit(3)
+    return sign
 def sleep(sign):
     open(sign, "w").close()
     time.sleep(100)
@@ -114,6 +120,31 @@ def test_a_task_that_kills_is_tried_twice_and_never_here(tasks: ModuleType) -> N
             pool.submit(tasks.die, 7).result(20)
         assert pool.submit(math.sqrt, 4.0).result(20) == 2
     assert len(messages) == 2
+
+
+def test_tasks_wait_in_the_pipe_of_a_worker_and_none_is_lost_with_it(tasks: ModuleType, tmp_path: Path) -> None:
+    messages: list[str] = []
+    with ProcessPool(1, tell=messages.append, ahead=1) as pool:
+        futures = [pool.submit(math.sqrt, float(x)) for x in range(10)]
+        deadly = pool.submit(tasks.die, 7)
+        futures += [pool.submit(math.sqrt, float(x)) for x in range(10, 20)]
+        once = pool.submit(tasks.die_once, str(tmp_path / "sign"))
+        wrong = pool.submit(math.sqrt, -1.0)
+        futures += [pool.submit(math.sqrt, float(x)) for x in range(20, 30)]
+        assert [f.result(20) for f in futures] == [math.sqrt(x) for x in range(30)]
+        with pytest.raises(WorkerDied, match="the same task killed two worker processes"):
+            deadly.result(20)
+        assert once.result(20) == str(tmp_path / "sign")
+        with pytest.raises(ValueError, match=r"domain|nonnegative"):
+            wrong.result(20)
+    assert len(messages) == 3  # the deaths of two tasks; the tasks behind them are not blamed
+
+
+def test_large_tasks_and_answers_do_not_block_each_other(tasks: ModuleType) -> None:
+    sizes = [1, 1 << 20, 10, 1 << 22, 1 << 22, 5, 1 << 16, 7]
+    with ProcessPool(1, ahead=1) as pool:
+        futures = [pool.submit(tasks.length, b"x" * size) for size in sizes]
+        assert [f.result(20) for f in futures] == [(size, b"x" * size) for size in sizes]
 
 
 @pytest.mark.parametrize("function", ["unpackable", "unreadable"])

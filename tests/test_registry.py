@@ -292,6 +292,7 @@ def test_list_shows_people_the_reason_too(broken_site: Path) -> None:
     assert "half an upgrade" in " ".join(shown.stdout.split())
 
 
+@pytest.mark.slow
 def test_doctor_names_a_broken_plug_in(broken_site: Path) -> None:
     done = cuebench("doctor", "--json", site=broken_site)
     lines = [json.dumps(f) for f in json.loads(done.stdout)]
@@ -299,6 +300,7 @@ def test_doctor_names_a_broken_plug_in(broken_site: Path) -> None:
         assert any(f"bad_{kind}" in line and "half an upgrade" in line for line in lines), kind
 
 
+@pytest.mark.slow
 def test_a_broken_plug_in_ends_nobodys_run(broken_site: Path, data_root: Path) -> None:
     out = broken_site / "run"
     done = cuebench(

@@ -34,7 +34,8 @@ from cuebench.responses.job import Pieces, Question
 from cuebench.responses.pictures import BatchPictures, DecodePool
 from cuebench.responses.store import batches
 from cuebench.responses.table import Responses
-from cuebench.runs.plan import Experiment, check_labels, questions, read_experiments
+from cuebench.runs.experiments import Experiment, read_experiments
+from cuebench.runs.plan import check_labels, questions
 from cuebench.types import Score, Stimulus
 
 CONDITIONS = ("experiment3/size=0.6/aligned", "experiment3/size=0.6/unaligned")
@@ -197,7 +198,7 @@ class BiasOverTraining:
         return list({(r.metric, r.condition): r for r in [*first, *one_row_each(coarse)]}.values())
 
     def figure(self) -> Any:
-        """Return the figure of the numbers so far; ``.save("bias.svg")`` or ``.png`` writes it."""
+        """Return the figure of the numbers so far; ``.save("bias.svg")`` writes it, as do .pdf, .png and .html."""
         from cuebench.registry import figures
 
         return figures.get("bias_over_training")(self.history)

@@ -13,7 +13,7 @@ import json
 import math
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,6 +22,7 @@ from cuebench.errors import UserError
 from cuebench.places import RemotePath
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -139,9 +140,9 @@ class FileFacts(NamedTuple):
     size: int
 
 
-def hash_file(path: Path) -> FileFacts:
+def hash_file(path: str | Path) -> FileFacts:
     """Return the sha256 and the size in bytes of a file, read in pieces."""
-    with path.open("rb") as file:
+    with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         return FileFacts(digest, file.tell())
 
@@ -158,6 +159,28 @@ class CheckedParquet(NamedTuple):
 
     file: pq.ParquetFile
     has_checksum: bool
+
+
+def arrow_array(values: Sequence[str] | npt.NDArray[Any]) -> pa.Array:
+    """Return texts or numbers as a column of Arrow, from their bytes: ``pa.array`` imports pandas where it is there.
+
+    That import takes a second, and would be part of every run.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind not in "iuf":
+            return pa.array(values)
+        kind = pa.from_numpy_dtype(values.dtype)
+        return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
+    text = "".join(values)
+    lengths = map(len, values) if text.isascii() else (len(value.encode()) for value in values)
+    ends = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(np.fromiter(lengths, np.int64, len(values)), out=ends[1:])
+    if ends[-1] > np.iinfo(np.int32).max:  # must be cut into pieces
+        return pa.array(values, pa.string())
+    return pa.StringArray.from_buffers(len(values), pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(text.encode()))
 
 
 def parquet_bytes(table: pa.Table, **options: Any) -> bytes:

@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -35,6 +36,9 @@ READY = b"cuebench worker ready\n"
 """First line of a worker; anything before it was printed while Python started."""
 PATIENCE = 5.0
 """Seconds that a worker gets to end: by itself, after a request, after a signal."""
+SMALL = 1 << 15
+"""Bytes of a request that is sent before the last one was answered: a pipe always holds so much (64 KiB on Linux, 16
+on macOS at first), so that neither side waits for the other to read."""
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -73,12 +77,23 @@ class ProcessPool:
         Descriptors of files that every worker shares with this process, under the same numbers.
     politeness : int
         By how much the workers step back (``nice``) where this process wants the same cores.
+    ahead : int
+        Small tasks that wait in the pipe of a worker while it is at work: it then never waits for a thread of this
+        process. For many short tasks; a long one would wait although another worker is idle.
     """
 
-    def __init__(self, workers: int, *, tell: Tell = warn, inherited: Sequence[int] = (), politeness: int = 0) -> None:
+    def __init__(
+        self,
+        workers: int,
+        *,
+        tell: Tell = warn,
+        inherited: Sequence[int] = (),
+        politeness: int = 0,
+        ahead: int = 0,
+    ) -> None:
         self._tasks: _Tasks = queue.SimpleQueue()
         start = partial(_Child, tuple(inherited), politeness)
-        self._workers = [_Worker(self._tasks, tell, start) for _ in range(workers)]
+        self._workers = [_Worker(self._tasks, tell, start, ahead) for _ in range(workers)]
 
     def submit(self, function: Callable[[Argument], Answer], argument: Argument) -> Future[Answer]:
         """Queue ``function(argument)``, a function of a module; its future raises whatever the function raised."""
@@ -104,11 +119,20 @@ class ProcessPool:
             worker.close(deadline)
 
 
+class _Sent(NamedTuple):
+    """A task that a worker was sent, and what the workers died of that were at it."""
+
+    task: _Task
+    request: bytes
+    causes: list[str]
+
+
 class _Worker:
     """One child process, its successors, and the thread that feeds them."""
 
-    def __init__(self, tasks: _Tasks, tell: Tell, start: Callable[[], _Child]) -> None:
+    def __init__(self, tasks: _Tasks, tell: Tell, start: Callable[[], _Child], ahead: int) -> None:
         self._tell, self._start = tell, start
+        self._ahead = ahead if os.name == "posix" else 0  # the pipes of Windows hold too little
         self._lock = threading.Lock()
         self._closing = False
         self._process = start()
@@ -116,26 +140,62 @@ class _Worker:
         self._thread.start()
 
     def _feed(self, tasks: _Tasks) -> None:
-        while (task := tasks.get()) is not None:
-            if task.future.set_running_or_notify_cancel():
-                _settle(task.future, self._ask, task)
+        sent: deque[_Sent] = deque()
+        more = True
+        while more or sent:
+            room = more and (not sent or (len(sent) <= self._ahead and len(sent[-1].request) <= SMALL))
+            if room and (not sent or not tasks.empty()):
+                try:
+                    task = tasks.get(block=not sent)
+                except queue.Empty:  # another worker was quicker
+                    pass
+                else:
+                    more = task is not None
+                    if task is not None and task.future.set_running_or_notify_cancel():
+                        self._send(task, sent)
+                    continue
+            if sent:
+                _settle(sent[0].task.future, self._answer, sent)
 
-    def _ask(self, task: _Task) -> Any:
-        """Return the answer of this worker or, if it dies, of its successor; raise what the task raised."""
-        request = pickle.dumps((task.function, task.argument), pickle.HIGHEST_PROTOCOL)
-        causes: list[str] = []
-        while len(causes) < 2:
-            try:
-                reply = self._process.ask(request)
-            except (OSError, EOFError, MemoryError) as error:
-                causes.append(self._replace(error))
-                continue
-            succeeded, answer = pickle.loads(reply)
-            if not succeeded:
-                raise answer
-            return answer
+    def _send(self, task: _Task, sent: deque[_Sent]) -> None:
+        try:
+            request = pickle.dumps((task.function, task.argument), pickle.HIGHEST_PROTOCOL)
+        except Exception as error:  # noqa: BLE001 - handed to the caller that waits
+            task.future.set_exception(error)
+            return
+        if sent and len(request) > SMALL:  # it must wait until nothing else is on its way
+            while sent:
+                _settle(sent[0].task.future, self._answer, sent)
+        sent.append(_Sent(task, request, []))
+        with suppress(OSError):  # the worker has died: found out where its answer is read
+            self._process.send(request)
+
+    def _answer(self, sent: deque[_Sent]) -> Any:
+        """Return the answer to the task that was sent first or, if its worker dies, of a successor; raise its error.
+
+        It leaves ``sent``, whatever comes. A successor is sent all the tasks that the worker has not answered.
+        """
+        first = sent[0]
+        try:
+            while len(first.causes) < 2:
+                try:
+                    reply = self._process.receive()
+                except (OSError, EOFError, MemoryError) as error:
+                    first.causes.append(self._replace(error))
+                    again = sent if len(first.causes) < 2 else list(sent)[1:]
+                    with suppress(OSError):
+                        for each in again:
+                            self._process.send(each.request)
+                    continue
+                succeeded, answer = pickle.loads(reply)
+                if not succeeded:
+                    raise answer
+                return answer
+        finally:
+            sent.popleft()
         raise WorkerDied(
-            f"the same task killed two worker processes: {'; '.join(causes)}. If the memory ran out, use fewer workers"
+            f"the same task killed two worker processes: {'; '.join(first.causes)}. "
+            "If the memory ran out, use fewer workers"
         )
 
     def _replace(self, error: BaseException) -> str:
@@ -197,12 +257,15 @@ class _Child(subprocess.Popen[bytes]):
                 os.setpriority(os.PRIO_PROCESS, self.pid, politeness)
         self._greeted = False
 
-    def ask(self, request: bytes) -> bytes:
-        """Send a request and wait for its answer."""
-        requests, answers = cast(IO[bytes], self.stdin), cast(IO[bytes], self.stdout)
+    def send(self, request: bytes) -> None:
+        """Send a request."""
+        write_frame(cast(IO[bytes], self.stdin), request)
+
+    def receive(self) -> bytes:
+        """Wait for the next answer; they come in the order of the requests."""
+        answers = cast(IO[bytes], self.stdout)
         if not self._greeted:
             self._greeted = any(line.endswith(READY) for line in answers)
-        write_frame(requests, request)
         return read_frame(answers)
 
     def stop(self, *measures: Callable[[], None]) -> None:

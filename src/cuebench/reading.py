@@ -29,15 +29,15 @@ MOST_UNPACKED = 16 << 30
 """Most bytes that a Parquet file may unpack to."""
 
 
-def file_kind_problem(path: Path, *, filled: bool = False) -> str:
+def file_kind_problem(path: str | Path, *, filled: bool = False) -> str:
     """Return why a path is no file that can be read: missing, a broken link, a folder, a pipe or a device; else "".
 
     ``filled``: a file without any bytes is a problem, too.
     """
     try:
-        facts = path.stat()
+        facts = os.stat(path)
     except FileNotFoundError:
-        return "a broken link" if path.is_symlink() else "no such file"
+        return "a broken link" if os.path.islink(path) else "no such file"
     except (OSError, ValueError) as error:
         return getattr(error, "strerror", None) or str(error)
     if stat.S_ISREG(facts.st_mode):

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, Literal
 
-Capability = Literal["logits", "features", "masks", "decisions"]
+Capability = Literal["logits", "features", "masks", "decisions", "choices"]
 REMOVED = "-"
 """In ``Stimulus.shape`` or ``texture``: this cue was taken out of the picture (a suppression)."""
 ObserverKind = Literal["model", "person", "people", "ideal"]
 IntervalKind = Literal[
-    "images", "shape_sources", "texture_sources", "two_way", "subjects", "classes", "seeds", "shuffles", ""
+    "images", "shape_sources", "texture_sources", "two_way", "subjects", "data_sets", "classes", "seeds", "shuffles", ""
 ]
 
 
@@ -62,14 +62,28 @@ class Stimulus:
         """All that we know of it: what the answer of an observer that looks at no pixels can depend on."""
         return repr(_values(self))
 
+    def of_file(self, sha256: str, width: int, height: int) -> Stimulus:
+        """Return the stimulus with these facts of its file; three times as fast as ``replace``."""
+        identity, path, _, _, _, *rest = _in_order(self)
+        return Stimulus(identity, path, sha256, width, height, *rest)
+
     @property
     def without_truth(self) -> Stimulus:
         """The same picture without its classes, sources and condition: what ``key`` covers, and no more."""
         return replace(self, label="", shape="", texture="", shape_source="", texture_source="", condition="")
 
 
+_in_order = attrgetter(*(f.name for f in fields(Stimulus)))
 _values = attrgetter(*sorted(f.name for f in fields(Stimulus)))
 _HASHED = sorted({f.name for f in fields(Stimulus)} - {"path", "mask"})
+
+
+def _form(names: Sequence[str]) -> tuple[str, Callable[[Stimulus], tuple[Any, ...]]]:
+    """Return a format of (name, value) pairs, as ``repr`` writes a list of them, and what fills it in."""
+    return "[" + ", ".join(f"({name!r}, %r)" for name in names) + "]", attrgetter(*names)
+
+
+_WITH_MASK, _WITHOUT_MASK = _form(_HASHED), _form([name for name in _HASHED if name != "mask_sha256"])
 
 
 @dataclass(frozen=True)
@@ -114,8 +128,8 @@ class StimulusSet:
         digest = hashlib.sha256()
         for s in self.stimuli:
             # Sets without masks keep the fingerprint they had before there were any.
-            row = [(n, getattr(s, n)) for n in _HASHED if s.mask_sha256 or n != "mask_sha256"]
-            digest.update(repr(row).encode())
+            form, values = _WITH_MASK if s.mask_sha256 else _WITHOUT_MASK
+            digest.update((form % values(s)).encode())
         return digest.hexdigest()
 
     def only(self, stimuli: Sequence[Stimulus], why: str = "") -> StimulusSet:
@@ -211,8 +225,8 @@ class Score:
         return cls(**row)
 
 
-Direction = Literal["shape", "texture", "correct"]
-"""What a larger value means: answers more by shape, more by texture, or more often correctly."""
+Direction = Literal["shape", "texture", "correct", "human"]
+"""What a larger value means: answers more by shape, more by texture, more often correctly, or more like people."""
 
 
 @dataclass(frozen=True)
@@ -234,7 +248,7 @@ class Headline(Axis):
     conditions : tuple of str
         Where to read it, best first: the first condition in which any observer has a value is used for all of them.
     direction : str
-        What a larger value means: ``shape``, ``texture`` or ``correct``.
+        What a larger value means: ``shape``, ``texture``, ``correct`` or ``human``.
     human : float or None
         The value of people, where it is known; ``human_source`` says from where.
     plane : pair of Axis, optional

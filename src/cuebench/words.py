@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
-Kind = Literal["column", "interval", "condition", "instead of a number", "note", "observer", "answer"]
+Kind = Literal["column", "interval", "condition", "instead of a number", "note", "observer", "answer", "prompt"]
 
 
 class Word(NamedTuple):
@@ -41,7 +41,8 @@ _COLUMNS = {
     "ci_low": "lower end of the 95 % interval",
     "ci_high": "upper end of the 95 % interval",
     "ci_kind": "what was resampled for the interval: images, shape_sources, texture_sources, two_way, subjects, "
-    "classes, seeds or shuffles; a number has one row in scores.parquet for each kind, and tables show the widest",
+    "data_sets, classes, seeds or shuffles; a number has one row in scores.parquet for each kind, and tables show the "
+    "widest",
     "n": "what the value was divided by: trials, images or people",
     "n_excluded": "how many trials are outside the denominator; the note says why",
     "note": "what a reader must know: excluded trials, incomplete stimuli, undefined values, remarks of the observer",
@@ -75,6 +76,7 @@ _INTERVALS = {
     "texture_sources": "95 % interval over texture sources: other textures, the same objects",
     "two_way": "95 % interval over shape sources and texture sources together: other objects and other textures",
     "subjects": "95 % interval over people: other people, the same images",
+    "data_sets": "95 % interval over data sets: other data sets of this kind, the same people and images",
     "classes": "95 % interval over classes: other classes of the same kind",
     "seeds": "95 % interval over random initialisations of the same architecture",
     "shuffles": "range over repetitions in which the classes were permuted: what arises without any association",
@@ -93,8 +95,10 @@ _CONDITIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         "the answer is chosen among this many classes. With fewer classes than the model has (16-way) its "
         "probabilities are averaged over the members of each class; with all classes of the model (1000-way) the "
         "first answer counts",
-        _CONFLICT,
+        (*_CONFLICT, "pure_shape"),
     ),
+    ("silhouettes", "filled silhouettes, black on white: the global shape", ("pure_shape",)),
+    ("edges", "edges of the photographs: the local shape", ("pure_shape",)),
     ("partial", "the earlier name of a decision among the classes of the stimuli: 16-way", _CONFLICT),
     ("full", "the earlier name of a decision among all classes of the model: 1000-way", _CONFLICT),
     ("class=*", "only stimuli of this class", ()),
@@ -118,9 +122,10 @@ _CONDITIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("diamond", "texture cue: a grid of diamonds was shuffled", _DECOMPOSITION),
     ("tex_eed", "texture cue: the image minus its edge-enhancing diffusion", _DECOMPOSITION),
     ("tex_eed_pat", "texture cue: tex_eed with shuffled patches", _DECOMPOSITION),
+    ("edge_blur", "texture cue of Dai et al.: edges blurred, texture kept", _DECOMPOSITION),
     *(
         (f"{cue}/*", "pictures of this cue, only this class", _DECOMPOSITION[1:])
-        for cue in ("original", "eed", "voronoi", "voronoi[0-9]*", "patch", "diamond", "tex_eed", "tex_eed_pat")
+        for cue in ("original", "eed", "voronoi", "voronoi[0-9]*", "patch", "diamond", "tex_eed*", "edge_blur")
     ),
     ("*+*", "computed from the pictures of both cues: the shape cue and the texture cue", _DECOMPOSITION),
     ("*+*", "one picture with both suppressions", _SUPPRESSION),
@@ -138,6 +143,8 @@ _CONDITIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("level=*", "contrast that is left", _CORRUPTION),
     ("sigma=*", "standard deviation of the filter in pixels", _CORRUPTION),
     ("width=*", "width of the noise", _CORRUPTION),
+    ("factor=*", "factor of the saturation: 0 grey, 1 unchanged", _CORRUPTION),
+    ("probability=*", "probability that a pixel is replaced", _CORRUPTION),
     ("all", "all suppressions of shape and of texture together", _SUPPRESSION),
     ("suppress=*", "mean over the suppressions that remove this cue: shape, texture or colour", _SUPPRESSION),
     ("grid=*", "number of patches along a side", _SUPPRESSION),
@@ -148,11 +155,20 @@ _CONDITIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("experiment1", "cue-conflict objects whose background fades out", _TRIPLETS),
     ("experiment2", "cue-conflict objects of different sizes", _TRIPLETS),
     ("experiment3", "novel objects of different sizes", _TRIPLETS),
-    ("alpha=*", "how far the background has faded: 0 as in the image, 1 gone", _TRIPLETS),
+    ("alpha=*", "how far the background has faded: 0 as in the image, 1 gone", (*_TRIPLETS, "textured_silhouettes")),
+    ("novel", "novel objects", _TRIPLETS),
+    ("match=*", "the two matches share the shape or this (size, colour) with the anchor, and nothing else", _TRIPLETS),
+    ("choices", "recorded choices between the two matches of triplets", _TRIPLETS),
     ("size=*", "size of the object as a share of the image", _TRIPLETS),
     ("aligned", "all objects at the centre", _TRIPLETS),
     ("unaligned", "objects at random places", _TRIPLETS),
     ("layer=*", "features of this layer of the network", _TRIPLETS),
+    (
+        "layer=*",
+        "mean over textures of the strongest association of each, with classes read from this layer: the class whose "
+        "clean photographs have the nearest mean feature. output: the answers themselves",
+        _TEXTURE,
+    ),
     ("similarity=*", "similarity of features other than the cosine: dot (product) or euclid (distance)", _TRIPLETS),
     ("random_initialisation", "mean over random initialisations of the same architecture", _TRIPLETS),
     ("pair/texture=*/class=*", "association of one texture with one class", _TEXTURE),
@@ -201,14 +217,22 @@ _NOTES = {
     "limited to*": "--limit restricted the stimuli",
     "decided": "a trial is decided where the answer is the class of the shape or the class of the texture",
     "undecided": "the answer is neither the class of the shape nor the class of the texture",
+    "undecided without a readable answer": "a model that answers in words named no class: it refused, named several "
+    "or wrote something else; its text is stored (docs/chat_models.md)",
+    "answers in words*": "what the answers of a model were read by: letter, name, match (a text encoder) or judge "
+    "(another model); and why the others are undecided",
     "aligned": "shape and texture are of the same class: such images never count",
     "conflict": "a trial is in conflict where shape and texture are of different classes",
     "resampled": "drawn anew with replacement, 10,000 times unless --resamples says otherwise; an interval holds 95 % "
     "of the results. What is drawn is in the column ci_kind",
     "unreadable": "files that could not be decoded; they are excluded and counted",
     "unanswered": "stimuli without any recorded answer",
+    "not seen by people": "images that no person of the run answered: they count for accuracy only",
+    "in conditions left out": "images of conditions outside the means of human_alignment: control conditions, and "
+    "those in which people are right in less than 20 % of the trials",
+    "left out of the means*": "the numbers of this condition are not part of any mean; the note says why",
     "headline": "the one number of a protocol, declared with its condition, its direction and the value of people",
-    "direction": "what a larger headline means: shape, texture or correct",
+    "direction": "what a larger headline means: shape, texture, correct or human (more like people)",
     "plane": "the shape axis and the texture axis of a protocol that measures both",
     "origin": "where a part comes from: cuebench, an installed distribution with its version, a file, or this session",
     "partial": "in published tables: REFINED-BIAS's name for a decision among the 16 classes (16-way). Earlier "
@@ -225,11 +249,18 @@ _OBSERVERS = {
     "people": "all people of a recording, their answers pooled",
     "ideal": "an observer that answers from the truth, so that its bias is known",
 }
+_PROMPTS = {
+    "vqa": "the prompt that asks which of the lettered options describes the image",
+    "vqa_shape": "the prompt that asks which option describes the shape of the object",
+    "vqa_texture": "the prompt that asks which option describes the texture",
+    "caption": "the prompt that asks for one sentence and shows no options; it is read by the names of the classes",
+}
 _ANSWERS = {
     "logits": "a number for each class",
     "features": "a vector for each image",
     "masks": "a class for each pixel",
     "decisions": "one class for each image",
+    "choices": "which of two matches was chosen, for each triplet",
 }
 
 WORDS: tuple[Word, ...] = (
@@ -240,6 +271,7 @@ WORDS: tuple[Word, ...] = (
     *(Word(word, "note", meaning) for word, meaning in _NOTES.items()),
     *(Word(word, "observer", meaning) for word, meaning in _OBSERVERS.items()),
     *(Word(word, "answer", meaning) for word, meaning in _ANSWERS.items()),
+    *(Word(word, "prompt", meaning) for word, meaning in _PROMPTS.items()),
 )
 """Every printed word that is not the name of a part."""
 

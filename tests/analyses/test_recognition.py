@@ -19,7 +19,6 @@ from cuebench.analyses.recognition import (
     in_domain,
     interval_table,
     proxy_agreement,
-    recognition,
 )
 from cuebench.cli import invoke
 from cuebench.errors import UserError
@@ -108,12 +107,6 @@ def test_distorted_predictions():
     assert (conflict.full, conflict.restricted, conflict.distorted) == (48, 360, 312)
 
 
-def test_people_beside_models():
-    rows = classes("p1", "shape_top1", {"clock": 1.0}, "") + classes("p2", "shape_top1", {"clock": 0.8}, "")
-    rows += classes("m", "shape_top1", {"clock": 0.5}) + classes("m", "shape_top1", {"clock": 0.1}, "native")
-    assert recognition(rows, ["p1", "p2"]) == [("shape", "clock", pytest.approx(0.9), 0.5, 2, 1)]
-
-
 # ------------------------------------------------------------------------------------------------- balanced classes
 
 
@@ -151,3 +144,29 @@ def test_a_panel_chooses_and_the_command_line_shows_it(tmp_path, capsys):
     assert invoke(["data", "balance", str(tmp_path), "--classes", "2", "--out", str(tmp_path / "c.json")]) == 0
     assert json.loads((tmp_path / "c.json").read_text()) == {"shape": ["b", "c"], "texture": ["x", "y"]}
     assert "mean" in capsys.readouterr().out
+
+
+def test_people_choose_classes_too(tmp_path, capsys):
+    """The same three shape classes are easy for models and hard for people, so that the choice depends on the panel."""
+    rows = classes("m", "shape_top1", {"a": 0.9, "b": 0.5, "c": 0.1})
+    rows += classes("m", "texture_top1", {"x": 0.9, "y": 0.5, "z": 0.1})
+    for person in ("p1", "p2"):
+        rows += classes(person, "shape_top1", {"a": 0.1, "b": 0.5, "c": 0.9}, "whole")
+        rows += classes(person, "texture_top1", {"x": 0.8, "y": 0.9, "z": 0.7}, "whole")
+    people = ("p1", "p2")
+    assert set(balanced(rows, 1, measure="top1", people=people).shape) == {"a"}
+    assert set(balanced(rows, 1, measure="top1", people=people, by="people").shape) == {"c"}
+    both = balanced(rows, 3, measure="top1", people=people, by="both")
+    assert both.shape == {"a": 0.5, "b": 0.5, "c": 0.5}
+    assert both.texture == pytest.approx({"x": 0.85, "y": 0.7, "z": 0.4})
+    for message, options in (
+        ("people have no sensitivity", {"by": "people", "measure": "sensitivity"}),
+        ("Did you mean 'people'", {"by": "peple", "measure": "top1"}),
+    ):
+        with pytest.raises(UserError, match=message):
+            balanced(rows, 1, people=people, **options)
+    with pytest.raises(UserError, match="has no people"):
+        balanced(rows, 1, measure="top1", by="people")
+    write_scores(tmp_path, rows, {})
+    assert invoke(["data", "balance", str(tmp_path), "--classes", "1", "--by", "people"]) == 2
+    assert "the run has no people" in capsys.readouterr().err

@@ -63,9 +63,12 @@ CALLS = {
     "list": [*kinds()],
     "make": ["cue_conflict --out made --count 4"],
     "published": ["list", "export --out all.csv", "place run", "agree"],
+    "curate": ["data/cue_conflict/stimuli --agreement"],
+    "validity": ["classes run", "difficulty"],
     "report": ["run", "run --format csv --out scores.csv", "run --out report.html --images 4 --no-figures"],
     "run": ["-o python:chatty.py:factory -p cue_conflict --data-root data --out other --workers 0"],
     "score": ["run --resamples 100"],
+    "steer": ["run --neutral ideal:random --shape ideal:shape --texture ideal:texture --resamples 100"],
     "trials": ["run", "run -p cue_conflict -o ideal:shape --out trials.parquet"],
 }
 REFUSED = {
@@ -74,9 +77,12 @@ REFUSED = {
     "check-data": ["-p refined_bias --data-root data"],
     "data": ["balance run", "check refined_bias --data-root data", "check", "chek refined_bias"],
     "fetch": ["cue_conflict --data-root data --offline"],
+    "import": ["model-vs-human data --out all.parquet"],
     "figure": ["tav_bars run --out figure.svg"],
     "merge": ["run --out joined"],
     "published": ["export run --out csv"],
+    "curate": ["run --agreement"],
+    "validity": ["agreement run", "distortion run"],
     "texture-of": ["image.png -o python:chatty.py:factory --run run"],
 }
 """Calls that need published data or a run of another protocol: they say so, also as JSON, and print no result."""

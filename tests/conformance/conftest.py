@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from PIL import Image
 
 from cuebench.stimuli.makers.base import make
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for ``planted_runs``: importlib mode adds no folder to the path
 WNIDS = ("n02123045", "n02391049", "n02690373", "n04254680")
 NOISE = np.random.default_rng(0)
 
@@ -81,9 +83,55 @@ def pure_cues(root: Path) -> Path:
     return root
 
 
+def pure_shapes(root: Path) -> Path:
+    """Write silhouettes and edge images of three classes."""
+    for folder in ("cue_conflict/silhouettes", "model_vs_human/stimuli/edge"):
+        for name in ("cat", "car", "clock"):
+            for i in range(1, 11):
+                noise(root / folder / name / f"{name}{i}.png", 8, 8)
+    return root
+
+
+def human_alignment(root: Path) -> Path:
+    """Write line drawings, conflict images and two contrasts of three classes, and the answers of two people."""
+    home = root / "model_vs_human" / "stimuli"
+    answers = root / "model_vs_human" / "raw-data" / "edge"
+    answers.mkdir(parents=True)
+    for person in (1, 2):
+        rows = [
+            [f"subject-{person:02}", 0.5, ("cat", "dog")[(i + k) % 3 == person], name, f"{name}{i}.png"]
+            for k, name in enumerate(("cat", "dog", "car"))
+            for i in range(1, 7)
+        ]
+        with (answers / f"edge_subject-{person:02}_session_1.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([["subj", "rt", "object_response", "category", "imagename"], *rows])
+    classes = ("cat", "dog", "car")
+    for k, name in enumerate(classes):
+        for i in range(1, 7):
+            noise(home / "edge" / name / f"{name}{i}.png", 8, 8)
+            noise(home / "cue-conflict" / name / f"{name}{i}-{classes[(k + i % 2 + 1) % 3]}{i % 2 + 1}.png", 8, 8)
+            condition = ("c100", "c10")[i % 2]
+            noise(home / "contrast" / "dnn" / f"{k}{i}_cop_dnn_{condition}_{name}_10_n0{k}_{i}.png", 8, 8)
+    return root
+
+
 def conflicts(root: Path) -> Path:
     """Make images with the shape of one class and the texture of another."""
     make("cue_conflict", root, count=16)
+    return root
+
+
+def silhouettes(root: Path) -> Path:
+    """Write cue-conflict images of four classes with a silhouette for each shape."""
+    home, names = root / "cue_conflict", ("cat", "dog", "car", "clock")
+    for k, shape in enumerate(names):
+        for i in (1, 2, 3):
+            for texture in names:
+                noise(home / "stimuli" / shape / f"{shape}{i}-{texture}{i}.png", 24, 24)
+            mask = np.full((24, 24), 255, np.uint8)
+            mask[4 + k : 20, 3 + i : 18] = 0
+            (home / "silhouettes" / shape).mkdir(parents=True, exist_ok=True)
+            Image.fromarray(mask).save(home / "silhouettes" / shape / f"{shape}{i}.png")
     return root
 
 
@@ -93,7 +141,10 @@ ROOTS: dict[str, Callable[[Path], Path]] = {
     "decomposition": decomposition,
     "segmentation": segmentation,
     "pure_cues": pure_cues,
+    "pure_shapes": pure_shapes,
+    "human_alignment": human_alignment,
     "conflicts": conflicts,
+    "silhouettes": silhouettes,
 }
 
 

@@ -24,6 +24,7 @@ from cuebench.runs.evaluate import evaluate
 from cuebench.runs.results import read_scores, write_scores
 from cuebench.testing import IDEAL, CheckFailed, check_figure
 from cuebench.types import Score
+from planted_runs import SOURCES
 
 pytest.importorskip("altair", reason="figures need the extra 'report': pip install 'cuebench[report]'")
 
@@ -32,8 +33,13 @@ DATA = {
     "corruption_robustness": "photographs",
     "refined_bias": "pure_cues",
     "cue_conflict": "conflicts",
+    "textured_silhouettes": "silhouettes",
+    "human_alignment": "human_alignment",
 }
 """Protocol → the small data root that its planted run is measured with."""
+ELSEWHERE = {"segmentation_grid", "tav_layers", "texture_disagreements", "texture_judgements",
+             "texture_agreement_classes"}  # fmt: skip
+"""Figures that need a run with more in it: kept masks, layers, people's answers (tests/reports/test_paper_figures)."""
 HISTORY = [
     {"epoch": e, "values": {"triplet_shape_bias/experiment3": v}, "low": {}, "high": {}}
     for e, v in ((0, 0.3), (1, 0.5))
@@ -55,14 +61,19 @@ def planted_run(small_root, tmp_path_factory):
     return run
 
 
-@pytest.mark.parametrize("name", [name for name, figure in figures.usable() if figure.needs in ("run", "nothing")])
+@pytest.mark.parametrize(
+    "name",
+    [n for n, figure in figures.usable() if figure.needs in ("run", "nothing") and n not in ELSEWHERE],
+)
 def test_figure(name, planted_run, tmp_path):
     figure = figures.get(name)
-    options = {"textures": ("woven", "fur")} if name == "texture_sheet" else {}
+    options = {"texture_sheet": {"textures": ("woven", "fur")}, "triplet_sheet": {"trials": 1}}.get(name, {})
     if figure.needs == "nothing":
         source = None
     elif name == "accuracy_vs_bias":
         source = two_protocols(tmp_path)
+    elif name in SOURCES:
+        source = SOURCES[name](tmp_path)
     else:
         source = planted_run(figure.protocol or "cue_conflict")
     check_figure(name, with_layers(source) if name == "layer_profile" else source, options=options)

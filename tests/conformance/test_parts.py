@@ -51,7 +51,7 @@ ADAPTER = Adapter(load=lambda spec, options: [], form="mine:NAME", examples=("mi
     [
         (replace(ADAPTER, form="NAME"), "does not begin with a name"),
         (replace(ADAPTER, version=0), "has version 0"),
-        (replace(ADAPTER, extra="torch"), "an extra and its packages go together"),
+        (replace(ADAPTER, extra="torch"), "and its packages go together"),
         (replace(ADAPTER, examples=("timm:resnet50",)), "'timm:resnet50' is not an example of 'mine'"),
         (len, "expected an Adapter"),
     ],

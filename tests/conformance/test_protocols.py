@@ -34,6 +34,9 @@ DATA = {
     "cue_decomposition": "decomposition",
     "cue_decomposition_segmentation": "segmentation",
     "refined_bias": "pure_cues",
+    "pure_shape": "pure_shapes",
+    "textured_silhouettes": "silhouettes",
+    "human_alignment": "human_alignment",
 }
 """Protocol → the small data root that it is checked with; a protocol that is not here draws or makes its stimuli."""
 ABSENT = {"corruption_robustness": ("mean_iou",)}

@@ -7,11 +7,13 @@ from cuebench.cues import (
     bilateral,
     chain,
     channel_shuffle,
+    edge_blur,
     gaussian_blur,
     greyscale,
     non_local_means,
     patch_rotation,
     patch_shuffle,
+    saturation,
 )
 from cuebench.cues.chain import PAIRS
 from cuebench.cues.channel_shuffle import ORDERS
@@ -137,3 +139,24 @@ def test_bad_parameters(function, options):
     with pytest.raises(UserError, match=next(iter(options))) as caught:
         function(COLOUR, **options)
     assert caught.value.hint.startswith("accepted")
+
+
+def test_saturation_scales_the_distance_from_grey():
+    image = np.full((2, 2, 3), (0.6, 0.5, 0.4))
+    grey = 0.2125 * 0.6 + 0.7154 * 0.5 + 0.0721 * 0.4
+    assert np.allclose(saturation(image, factor=0.5), grey + 0.5 * (image - grey))
+    assert np.allclose(saturation(image, factor=0.0), greyscale(image))
+    assert np.allclose(saturation(image, factor=0.3), greyscale(image, alpha=0.7))
+    assert saturation(image, factor=50.0).max() == 1  # clipped at the gamut
+
+
+def test_edge_blur_smooths_the_outline_and_keeps_the_texture():
+    rng = np.random.default_rng(0)
+    image = np.where(np.arange(64) < 32, 0.25, 0.75)[None, :, None] + np.zeros((64, 64, 3))
+    image += rng.uniform(-0.04, 0.04, image.shape)
+    out = edge_blur(image)
+    across = np.abs(np.diff(out.mean(axis=(0, 2))))
+    assert across.max() < 0.15  # the step was 0.5
+    assert np.allclose(out[:, :12], image[:, :12], atol=0.02)  # far from the outline the texture stays
+    assert np.array_equal(edge_blur(image, sigma=0), image)
+    assert np.abs(np.diff(edge_blur(image, sigma=8.0).mean(axis=(0, 2)))).max() < across.max()

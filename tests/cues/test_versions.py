@@ -60,7 +60,13 @@ def test_the_code_of_a_built_in_cue(
 
 
 @pytest.mark.parametrize(
-    "recipe", ['chain?cues=["contrast","grey"]', "chain?cues=contrast", "square?size=8;contrast?level=1"]
+    "recipe",
+    [
+        'chain?cues=["contrast","grey"]',
+        "chain?cues=contrast",
+        r'chain?cues=["contr\u0061st","grey"]',
+        "square?size=8;contrast?level=1",
+    ],
 )
 def test_cues_that_a_recipe_names(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = recipe_versions([(recipe, False)])

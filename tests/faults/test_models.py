@@ -77,6 +77,7 @@ def make():
 """
 
 
+@pytest.mark.slow
 def test_a_model_that_hangs_can_be_stopped_and_left_out(
     run_command: Callable[..., list[str]], measure: Any, tmp_path: Path
 ) -> None:

@@ -259,3 +259,38 @@ def test_a_module_can_leave_a_device_and_comes_back(monkeypatch):
     assert next(placed.module.parameters()).device.type == "cpu"
     placed.run(lambda x: x, torch.zeros(1, 3, 4, 4))
     assert next(placed.module.parameters()).device.type == "meta"
+
+
+@pytest.mark.parametrize("fit", ["native", "pad"])
+def test_images_of_many_sizes_are_shown_without_being_squeezed(fit):
+    """Each image reaches the function at its own size, and the answer fills the frame again without losing a pixel."""
+    from PIL import Image
+
+    seen = []
+
+    def function(x):
+        seen.append(x.shape[2:])
+        return np.stack([x[:, 0] * 0 + 0.5, x[:, 0]], 1)
+
+    preprocess = Preprocess((12, 16), mean=(0, 0, 0), std=(1, 1, 1), fit=fit, interpolation="nearest")
+    observer = cuebench.wrap(function, task="segmentation", preprocess=preprocess, labels=["a", "b"], fingerprint="f")
+    rng = np.random.default_rng(0)
+    sizes = [(6, 8), (12, 5), (6, 8), (24, 20)]
+    pictures = [rng.integers(0, 2, (*size, 3), np.uint8) * 255 for size in sizes]
+    frames = np.stack([preprocess.geometry.apply(Image.fromarray(p)) for p in pictures])
+    stimuli = [Stimulus(str(i), height=h, width=w) for i, (h, w) in enumerate(sizes)]
+    masks = observer.respond(Batch(stimuli, frames), ["masks"])["masks"]
+    shown = {"native": {(6, 8), (12, 5), (12, 10)}, "pad": {(12, 16), (12, 5), (12, 10)}}[fit]
+    assert set(seen) == shown
+    for picture, mask, (height, width) in zip(pictures, masks, sizes):
+        back = np.asarray(Image.fromarray(mask.astype(np.int32)).resize((width, height), Image.Resampling.NEAREST))
+        if max(height / 12, width / 16) <= 1:
+            np.testing.assert_array_equal(back, picture[..., 0] > 127)
+    with pytest.raises(UserError, match="size of 'x' is not known"):
+        observer.respond(Batch([Stimulus("x")], frames[:1]), ["masks"])
+
+
+def test_the_usual_preprocessing_keeps_its_key():
+    assert "fit" not in Preprocess(32).describe()
+    assert Preprocess(32, fit="native").describe()["fit"] == "native"
+    assert Preprocess(32, fit="native").whole_image().geometry == Preprocess(32, fit="native").geometry

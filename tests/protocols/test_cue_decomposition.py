@@ -393,6 +393,24 @@ def test_the_levels_of_figure_3_can_be_added():
     assert [c.condition for c in both if c.condition not in added] == [c.condition for c in published]
 
 
+def test_further_corruptions_are_shown_but_not_in_the_mean(data_root, tmp_path):
+    planned = corruptions(keep_colour=False, also=("saturation", "salt_and_pepper"))
+    added = [c for c in planned if c.kind in ("saturation", "salt_and_pepper")]
+    assert {c.condition for c in added} >= {"saturation/factor=0.25", "salt_and_pepper/probability=0.1"}
+    assert all("keep_colour" not in c.recipe for c in added)
+    run = evaluate(["ideal:shape"], "corruption_robustness", data_root=data_root, out=tmp_path, workers=0,
+                   resamples=100, settings={"corruption_robustness.also": "saturation"})  # fmt: skip
+    assert run.value("ideal:shape", "relative_robustness", "saturation/factor=0.25") == 1
+    mean = next(r for r in run.rows if r.metric == "relative_robustness" and r.condition == "mean")
+    assert mean.n == 39 * 8  # the published levels alone
+
+
+def test_the_texture_cue_of_others_can_be_made_beside_the_published_ones(photographs, tmp_path):
+    made = make("cue_decomposition", tmp_path, source=str(photographs), cues="eed,edge_blur", **QUICK)
+    assert {s.condition for s in made} == {"original", "eed", "edge_blur"}
+    assert keeps("edge_blur") == "texture"
+
+
 def test_a_run_with_the_levels_of_figure_3_says_so(data_root, tmp_path):
     run = evaluate(["ideal:shape"], "corruption_robustness", data_root=data_root, out=tmp_path, workers=0,
                    resamples=100, settings={"corruption_robustness.levels": "with_figure3"})  # fmt: skip

@@ -421,3 +421,41 @@ def test_ideal_masks_of_different_sizes():
     truth = {"x": np.zeros((2, 3), int), "y": np.ones((4, 4), int)}
     answers = observer.with_masks(lambda s: truth[s.id]).respond(Batch([Stimulus("x"), Stimulus("y")]), ["masks"])
     assert [m.shape for m in answers["masks"]] == [(2, 3), (4, 4)]
+
+
+# --- predicted masks ------------------------------------------------------------------------------------------------
+
+
+def test_predicted_masks_are_kept_for_some_images_and_change_no_score(run, data_root, tmp_path):
+    from cuebench.runs.kept import kept_masks
+
+    name = "cue_decomposition_segmentation"
+    with pytest.raises(UserError, match="--keep masks"):
+        kept_masks(run.out, name)
+    kept = evaluate([painter()], name, data_root=data_root, out=tmp_path, workers=0, resamples=200, shard_size=5,
+                    settings={f"{name}.keep_masks": 2})  # fmt: skip
+    assert kept.value("painter", "mean_iou", "voronoi/red") == run.value("painter", "mean_iou", "voronoi/red")
+    stimuli, masks = kept_masks(tmp_path, name)
+    images = {m.stimulus.image for m in masks}
+    assert len(images) == 2
+    assert len(masks) == 2 * len({s.condition for s in stimuli})
+    for m in masks:
+        if m.stimulus.condition in ("original", "voronoi"):
+            truth = np.asarray(Image.open(Path(stimuli.root) / m.stimulus.mask))
+            np.testing.assert_array_equal(m.mask[truth != 255], truth[truth != 255])
+    again = evaluate([painter()], name, data_root=data_root, out=tmp_path, workers=0, resamples=200, shard_size=5,
+                     settings={f"{name}.keep_masks": 2})  # fmt: skip
+    assert again.record.images_decoded == 0  # found again under the same key
+    assert len(kept_masks(tmp_path, name)[1]) == len(masks)
+
+
+def test_keep_is_a_setting_of_the_protocols_with_masks():
+    from cuebench.cli.run import kept
+
+    names = ["cue_decomposition_segmentation", "triplets"]
+    assert kept(["masks"], names) == {"cue_decomposition_segmentation.keep_masks": "100"}
+    assert kept(["masks:all"], names) == {"cue_decomposition_segmentation.keep_masks": "all"}
+    with pytest.raises(UserError, match="has masks"):
+        kept(["masks"], ["triplets"])
+    with pytest.raises(UserError, match="known: masks"):
+        kept(["logits"], names)

@@ -345,3 +345,69 @@ def test_the_headline_needs_textures_only(random_answers):
     assert column.rows["planted"].value == rows["planted", "texture_confidence", "textures"].value
     assert PROTOCOL.headline.direction == "texture"
     assert len(PROTOCOL.reference) == 40
+
+
+# ------------------------------------------------------------------------------------------------ layers and colours
+
+
+def test_classes_are_read_from_layers_by_the_nearest_mean_of_photographs():
+    """A layer that holds the class gives the planted associations, one that holds noise gives none."""
+    answered = planted(clean=[(i, i) for i in range(4)] * 5)
+    rng = np.random.default_rng(0)
+    classes = np.array([TEXTURES.index(s.texture) if s.texture else s.seed for s in answered.stimuli])
+    early, late = rng.normal(size=(len(classes), 16)), np.eye(8)[classes] + 0.01
+    columns = {**answered.columns, "features": late, "features:early": early, "features:late": late}
+    rows, tables = scored(replace(answered, columns=columns))
+    value = {c: s.value for (_, m, c), s in rows.items() if m == "texture_association" and c.startswith("layer=")}
+    assert set(value) == {"layer=penultimate", "layer=early", "layer=late", "layer=output"}
+    assert value["layer=late"] == value["layer=output"] == value["layer=penultimate"] == pytest.approx(1)
+    assert value["layer=early"] < 0.35
+    strongest = {(r["layer"], r["texture"]): r["label"] for r in tables["layers"].to_pylist()}
+    assert strongest["late", "grid"] == "class2"
+
+
+def test_layers_without_photographs_say_what_is_missing():
+    answered = planted()
+    rows, _ = scored(replace(answered, columns={**answered.columns, "features": np.ones((len(answered), 2))}))
+    row = rows["planted", "texture_association", "layer=penultimate"]
+    assert math.isnan(row.value)
+    assert "imagenet_val" in row.note
+
+
+def test_layers_are_asked_for_only_when_they_are_wanted():
+    values = {name: option.default for name, option in PROTOCOL.options.items()}
+    assert PROTOCOL.configured(values).needs == (("logits",),)
+    assert PROTOCOL.configured({**values, "layers": ("all",)}).needs == (("logits", "features"),)
+
+
+def test_colours_take_the_place_of_textures(tmp_path):
+    """A model that answers by the mean colour: each colour has its class, and rows say what was shown."""
+    from cuebench import Preprocess as Prepared
+    from cuebench import wrap
+    from cuebench.stimuli.sources import colour
+
+    centres = np.stack([colour.draw(seed=500, name=n, size=8).mean((0, 1)) / 255 for n in colour.COLOURS])
+
+    def nearest(x):
+        mean = x.mean((2, 3))
+        return -200 * ((mean[:, None] - centres) ** 2).sum(-1)
+
+    plain = Prepared(16, mean=(0, 0, 0), std=(1, 1, 1))
+    model = wrap(nearest, name="eye", preprocess=plain, labels=list(colour.COLOURS), fingerprint="eye")
+    run = evaluate([model], "texture_association", out=tmp_path, workers=0, resamples=100, limit=110,
+                   settings={"texture_association.of": "colours"})  # fmt: skip
+    for name in ("blue", "green", "brown"):
+        assert run.value("eye", "texture_association", f"pair/texture={name}/class={name}") > 0.5
+    assert all("colours in place of textures" in row.note for row in run.rows)
+
+
+def test_every_colour_is_drawn_alike_every_time_and_without_structure():
+    from cuebench.stimuli.sources import colour
+
+    for name in colour.COLOURS:
+        first, again, other = (colour.draw(seed=s, name=name, size=32) for s in (3, 3, 4))
+        assert np.array_equal(first, again)
+        assert not np.array_equal(first, other)
+        assert np.abs(np.diff(first.astype(int), axis=0)).max() <= 3
+    with pytest.raises(UserError, match="Did you mean 'blue'"):
+        colour.draw(seed=0, name="blu")

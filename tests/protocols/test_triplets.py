@@ -176,7 +176,7 @@ def test_the_background_is_that_of_the_pictures():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"experiments": "4"}, r"experiments='4': expected 1, 2, 3 \(several with commas\)"),
+        ({"experiments": "4"}, r"experiments='4': expected 1, 2, 3, size, colour \(several with commas\)"),
         ({"draw": "some"}, "draw='some': expected a whole number ≥ 1, or all"),
         ({"draw": "0"}, "draw='0'"),
         ({"replications": "0"}, "replications='0'"),
@@ -431,7 +431,7 @@ class Headless:
 
 
 def test_a_model_without_features_hears_which_layer_could_serve(tmp_path):
-    reason = "needs features; name a layer with \\?features=LAYER, for example conv1, pool, fc"
+    reason = "needs features or choices; name a layer with \\?features=LAYER, for example conv1, pool, fc"
     with pytest.raises(UserError, match=reason):
         cuebench.evaluate(Headless(), "triplets", out=tmp_path, settings=SMALL, resamples=100)
     both = [Headless(), "ideal:shape"]

@@ -51,7 +51,7 @@ def test_segmentation_has_every_model_on_every_data_set_that_it_was_measured_on(
 def test_every_member_says_what_to_load(name):
     for m in members(name):
         spec = Spec.parse(m.observer.replace("{file}", "x"))
-        assert spec.scheme in {"torchvision", "timm", "open_clip", "transformers", "checkpoint", "onnx"}
+        assert spec.scheme in {"torchvision", "timm", "open_clip", "transformers", "checkpoint", "mmseg"}
         assert bool(m.file) == ("{file}" in m.observer)
         assert bool(m.file) == bool(m.address)
         assert m.sure in {"yes", "no"}

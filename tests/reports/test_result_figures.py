@@ -131,7 +131,7 @@ def test_a_correlation_is_given_for_four_models_and_more(tmp_path):
     picture = figures.get("accuracy_vs_bias")(scores_of(tmp_path / "six", values, protocols))
     assert "Rank correlation over 6 models: 1.00 [" in picture.subtitle
     few = figures.get("accuracy_vs_bias")(scores_of(tmp_path / "two", dict(list(values.items())[:2]), protocols))
-    assert "No correlation: 2 models" in few.subtitle
+    assert "No correlation: it needs 4 models, here are 2" in few.subtitle
     with pytest.raises(UserError, match=r"no observer has the headline of imagenet_accuracy(.|\n)*cuebench run -p"):
         figures.get("accuracy_vs_bias")(scores_of(tmp_path / "one", {"a": [(0.5, 0.1)]}, protocols[1:]))
 

@@ -85,14 +85,14 @@ def test_pixels_travel_through_no_pipe(stimuli: StimulusSet) -> None:
     sizes: list[int] = []
     with DecodePool(1) as pool:
         worker = pool._workers[0]
-        ask = worker._process.ask
+        receive = worker._process.receive
 
-        def measured(request: bytes) -> bytes:
-            reply = ask(request)
+        def measured() -> bytes:
+            reply = receive()
             sizes.append(len(reply))
             return reply
 
-        worker._process.ask = measured  # type: ignore[method-assign]
+        worker._process.receive = measured  # type: ignore[method-assign]
         pictures = BatchPictures.request(pool, stimuli.root, stimuli.stimuli, [geometry])
         assert pictures.of(geometry).shape == (32, 32, 32, 3)
         assert pictures.of(geometry).any()

@@ -112,6 +112,7 @@ def model(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_same_bytes_as_the_local_engine(cluster: Any, data_root: Path, tmp_path: Path, model: Path) -> None:
     """From specs, from an object, without pixels; with a picture that cannot be read and an observer that fails."""
     broken = sorted((data_root / "cue_conflict" / "stimuli").rglob("*.png"))[5]
@@ -149,6 +150,7 @@ def test_the_same_bytes_as_the_local_engine(cluster: Any, data_root: Path, tmp_p
     assert json.loads((there / "run.json").read_text())["jobs"][0]["asked_again"]["differing"] == 0
 
 
+@pytest.mark.slow
 def test_a_node_that_dies_costs_nothing_but_time(cluster: Any, data_root: Path, tmp_path: Path, model: Path) -> None:
     """Last in this file: the cluster has one node after it."""
     settings = {"data_root": data_root, "shard_size": 2, "resamples": 100}

@@ -180,10 +180,10 @@ def test_pictures_are_made_once_for_all_networks_and_cut_once_for_each_file(root
 
     monkeypatch.setattr(job, "render_on_device", counting)
     monkeypatch.setattr(pictures, "render", counting_cuts)
-    scores = run(root, tmp_path / "one", net(), "device")
+    scores = run(root, tmp_path / "one", net(), "device", batch_size=64)  # a GPU tries which size suits it
     one, cuts = list(made), list(cut)
     made.clear()
-    run(root, tmp_path / "two", [net(), net("other", 2)], "device")
+    run(root, tmp_path / "two", [net(), net("other", 2)], "device", batch_size=64)
     # Each network is probed and asked twice for two stimuli; the pictures of the set are made once.
     assert sum(made) - sum(one) == 1 + 2
     assert scores.record.images_decoded == 5
@@ -242,6 +242,7 @@ def test_a_network_on_the_cpu_is_shown_finished_pictures(root, tmp_path):
     assert [n for n in made.record.notices if "no torch network on a GPU" in n]
 
 
+@pytest.mark.slow
 def test_worker_processes_and_the_cache(root, tmp_path, on_cpu_too):
     options = {"workers": 1, "cache": tmp_path / "cache"}
     first = run(root, tmp_path / "one", net(), "device", **options)

@@ -87,6 +87,7 @@ def test_kept_pixels_are_used_by_the_next_run(spec: str, data_root: Path, tmp_pa
     assert RunRecord.read(tmp_path / "two").images_decoded == 0
 
 
+@pytest.mark.slow
 def test_compiling_is_done_where_it_pays(
     resnet: str, data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -283,7 +283,7 @@ def test_score_of_something_else_says_what_a_run_folder_is(tmp_path: Path) -> No
 
 
 def test_a_limit_draws_whole_images(tmp_path: Path) -> None:
-    from cuebench.runs.plan import Experiment
+    from cuebench.runs.experiments import Experiment
     from cuebench.types import Stimulus, StimulusSet
 
     pictures = tuple(Stimulus(f"{i}|{c}", condition=c) for c in ("clean", "dark", "noisy") for i in range(20))

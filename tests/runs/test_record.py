@@ -38,7 +38,9 @@ def test_scoring_again_leaves_a_record(measure: Any) -> None:
     assert after == before  # how the run was made stays as it was
 
 
-@pytest.mark.parametrize("text", ["", '{"format": 1', '{"format": 1}', "[]", '{"format": 0, "jobs": []}'])
+@pytest.mark.parametrize(
+    "text", ["", '{"format": 1', '{"format": 1}', "[]", '{"format": 0, "jobs": []}', '{"format": 4, "format": 4}']
+)
 def test_a_damaged_record_is_no_obstacle_for_a_run(measure: Any, text: str) -> None:
     first = measure()
     (first.out / "run.json").write_text(text)

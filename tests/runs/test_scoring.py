@@ -56,6 +56,7 @@ def files(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("protocol", "size", "several"), [("refined_bias", 500, (0, 1, 2)), ("cue_decomposition", 80, (0, 1))]
 )
+@pytest.mark.slow
 def test_the_same_bytes_with_any_number_of_workers(made_up, tmp_path, protocol, size, several):
     made_up.write_run(tmp_path, protocol, 4, size, classes=1000)  # sums of 250 × 1000 draws: BLAS may split them
     found = []
@@ -160,6 +161,7 @@ def test_workers_are_started_where_they_pay():
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak memory from /proc")
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_answers(made_up, tmp_path):
     """Four thousand stimuli more are 32 MB more of logits; what is kept of them is a few numbers each."""
     code = (

@@ -56,6 +56,7 @@ def run(model: Path, data_root: Path, out: Path, shard: tuple[int, int] | None =
     return cb.evaluate(observers, "cue_conflict", out=out, shard=shard, **{**settings, **options})
 
 
+@pytest.mark.slow
 def test_three_processes_at_once_one_killed_and_repeated(model: Path, data_root: Path, tmp_path: Path) -> None:
     whole, shared = tmp_path / "whole", tmp_path / "shared"
     run(model, data_root, whole, workers=1)

@@ -3,11 +3,15 @@ from pathlib import Path
 
 import pytest
 
+from cuebench.errors import UserError
+from cuebench.files import hash_file
 from cuebench.registry import datasets
 from cuebench.stimuli.fetch import fetch
 from cuebench.stimuli.readers.cue_conflict import parse, read
+from cuebench.stimuli.readers.refined_bias import parse as parse_cue
 
-EXPECTED = {"cue_conflict": (1280, 256), "cue_conflict_silhouettes": (160, 160), "cue_conflict_responses": (23, 14)}
+EXPECTED = {"cue_conflict": (1280, 256), "cue_conflict_silhouettes": (160, 160), "cue_conflict_responses": (23, 14),
+            "refined_bias": (6000, 327), "dtd": (1, 0), "imagenet_a": (1, 0), "ptd": (1, 0)}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", datasets.names())
@@ -47,4 +51,23 @@ def test_every_real_file_passes_the_check_of_its_structure(shared):
             if (shared / file.path).is_file():
                 assert file.check(shared / file.path) == "", file.path
                 checked += 1
-    assert checked == 256 + 160 + 14
+    assert checked == 256 + 160 + 14 + 327
+
+
+def test_real_cues_agree_with_the_committed_hashes(shared):
+    """Also: every real file has a name of the rule, and the names are those of the published set."""
+    listed = {f.path: f for f in datasets.get("refined_bias").load()}
+    real = {p.relative_to(shared).as_posix(): p for p in (shared / "refined_bias").rglob("*.png")}
+    assert set(real) <= set(listed)
+    assert {path for path, f in listed.items() if f.sha256} == set(real)
+    assert all(hash_file(p).sha256 == listed[path].sha256 for path, p in real.items())
+    counts = Counter(s.condition for path in listed if (s := parse_cue(Path(path).stem)) is not None)
+    assert counts == {"": 3000, "patch=4": 900, "patch=8": 900, "patch=16": 600, "patch=32": 600}
+
+
+def test_refined_bias_says_what_to_put_where(shared):
+    with pytest.raises(UserError) as raised:
+        fetch("refined_bias", shared, offline=True)
+    text = str(raised.value)
+    assert "offline: 5673 of 6000 files are missing" in text
+    assert "refined_bias/datasets/refined_bias_texture/zebra/4x4_zebra_1.png with no published hash" in text

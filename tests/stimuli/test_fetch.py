@@ -6,6 +6,7 @@ import io
 import json
 import threading
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -389,3 +390,43 @@ def test_full_disk_stops_the_fetch_and_keeps_the_rest(server, tmp_path, monkeypa
 
     monkeypatch.setattr(_download, "_write", full)
     assert "the disk is full" in refused(dataset(known(), mirrors=[server.url]), tmp_path)
+
+
+# --- archives of pictures -------------------------------------------------------------------------------------------
+
+
+def picture_archive(names):
+    import tarfile
+
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as file:
+        for name in names:
+            info = tarfile.TarInfo(name)
+            info.size = 4
+            file.addfile(info, io.BytesIO(b"data"))
+    return buffer.getvalue()
+
+
+def test_an_archive_of_pictures_is_checked_by_md5_and_structure_and_unpacked_by_class(server, tmp_path):
+    from cuebench.stimuli.structure import archive as archive_check
+
+    names = ["dtd/images/banded/1.jpg", "dtd/images/dotted/2.jpg", "dtd/labels/x.txt", "dtd/images/dotted/.hidden"]
+    data = picture_archive(names)
+    serve(server, "/a.tar.gz", data)
+    md5 = hashlib.md5(data, usedforsecurity=False).hexdigest()
+    file = RemoteFile("d/a.tar.gz", "a.tar.gz", md5=md5, check=archive_check(2, 2), unpack="d/images", pictures=True)
+    summary = fetch(dataset(file, mirrors=[server.url]), tmp_path)
+    assert (summary.by_hash, summary.by_structure) == (1, 0)
+    found = sorted(p.relative_to(tmp_path / "d" / "images").as_posix() for p in (tmp_path / "d/images").rglob("*.*"))
+    assert found == ["banded/1.jpg", "dotted/2.jpg"]
+    assert "md5 is" in refused(dataset(replace(file, md5="0" * 32), mirrors=[server.url]), tmp_path / "other")
+    fewer = replace(file, md5="", check=archive_check(2, 3))
+    assert "expected 2 or more in 3" in refused(dataset(fewer, mirrors=[server.url]), tmp_path / "third")
+
+
+def test_an_archive_of_archives_says_what_to_do(tmp_path):
+    from cuebench.stimuli._archive import unpack
+
+    (tmp_path / "a.tar.gz").write_bytes(picture_archive(["ptd/part1.zip"]))
+    with pytest.raises(UserError, match="unpack it by hand"):
+        unpack(tmp_path / "a.tar.gz", tmp_path / "out", pictures=True)

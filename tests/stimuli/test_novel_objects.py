@@ -219,3 +219,16 @@ def test_small_objects_take_the_nearest_pixel():
     inner, source = small[top : top + side, top : top + side], middles[between].astype(int)
     assert len(between) > 80
     np.testing.assert_array_equal(inner[np.ix_(between, between)], full[np.ix_(source, source)])
+
+
+def test_grey_pictures_of_an_album_are_textures(tmp_path):
+    """Brodatz's textures come as grey GIF or TIFF files: they are read, and each stimulus shows its own patch."""
+    rng = np.random.default_rng(0)
+    (tmp_path / "brodatz").mkdir()
+    for name, kind in (("D1", "gif"), ("D2", "tif")):
+        Image.fromarray(rng.integers(0, 256, (240, 260), np.uint8)).save(tmp_path / "brodatz" / f"{name}.{kind}")
+    made = make("novel_objects", tmp_path / "data", seed=0, shapes="dax,ruk", textures=str(tmp_path / "brodatz"))
+    assert {s.texture for s in made} == {"D1", "D2"}
+    picture = np.asarray(Image.open(tmp_path / "data" / "novel_objects" / made.stimuli[-1].path))
+    assert (picture[..., 0] == picture[..., 1]).all()
+    assert len(np.unique(picture)) > 50

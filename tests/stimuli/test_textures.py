@@ -97,6 +97,7 @@ def features(image):
     return np.concatenate([rings, values, slopes, [3 * turn, 3 * fourth, peak]])
 
 
+@pytest.mark.slow
 def test_classes_differ_in_structure():
     """A plain classifier that sees neither colour nor contrast tells them apart: chance is 1 in 67."""
     per = 6

@@ -95,6 +95,7 @@ def test_the_check_would_notice_a_wrong_direction():
         check_protocol(replace(PROTOCOL, name="reversed", headline=reversed_headline), only=["bias"])
 
 
+@pytest.mark.slow
 def test_a_run_in_worker_processes_and_its_figure(tmp_path: Path):
     pytest.importorskip("efficientnet_lite_pytorch")
     command = [sys.executable, "-m", "cuebench"]

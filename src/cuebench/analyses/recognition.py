@@ -1,13 +1,14 @@
 """The statistics of the REFINED-BIAS paper as functions of a scores table.
 
 Correlation with accuracy (Fig. 8, 9), agreement with a proxy (Fig. H), intervals (Table D), distorted predictions
-(Fig. I), recognisability for people and models (Fig. 4, 7), and the choice of classes that balances both cues.
+(Fig. I), and the choice of classes that balances both cues. Class-wise accuracies of people and models (Fig. 3b, 4, 7)
+are in ``class_wise`` and ``class_agreement``, the gap of difficulty (A.4) in ``difficulty``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,6 @@ from cuebench.errors import UserError, did_you_mean
 from cuebench.metrics.refined_bias import CUES, IMAGE_VALUES
 from cuebench.protocols.headline import headline_column, headline_of
 from cuebench.statistics.correlations import Correlation, correlate
-from cuebench.statistics.means import mean_or_nan
 from cuebench.types import Axis, Score
 
 REFINED_BIAS, CUE_CONFLICT, ACCURACY = "refined_bias", "cue_conflict", "imagenet_accuracy"
@@ -44,17 +44,6 @@ class Distortion(NamedTuple):
     def distorted(self) -> int:
         """Images that are correct only because the other classes were removed."""
         return self.restricted - self.full
-
-
-class Recognition(NamedTuple):
-    """Mean top-1 accuracy of people and of models on the cue of one class, and the number of observers behind it."""
-
-    cue: str
-    label: str
-    people: float
-    models: float
-    n_people: int
-    n_models: int
 
 
 def accuracy_correlation(
@@ -173,36 +162,14 @@ def distortions(scores: Sequence[Score]) -> list[Distortion]:
     return rows
 
 
-def recognition(scores: Sequence[Score], people: Sequence[str], condition: str = "faithful") -> list[Recognition]:
-    """Return for every class of each cue how well people and models recognise it (top-1; Fig. 4 and 7).
-
-    Parameters
-    ----------
-    scores : sequence of Score
-        Rows of ``refined_bias`` of people and models.
-    people : sequence of str
-        Observers that are people; all others count as models.
-    condition : str
-        Condition of the models; people have none (they see the image as it is).
-    """
-    rows = []
-    for cue in CUES:
-        of_people: dict[str, list[float]] = {}
-        of_models: dict[str, list[float]] = {}
-        for s in scores:
-            view, separator, label = s.condition.partition("/class=")
-            person = s.observer in people
-            if (s.protocol, s.metric) == (REFINED_BIAS, f"{cue}_top1") and separator and (person or view == condition):
-                (of_people if person else of_models).setdefault(label, []).append(s.value)
-        for label in sorted({*of_people, *of_models}):
-            by_people, by_models = of_people.get(label, []), of_models.get(label, [])
-            means = mean_or_nan(np.array(by_people)), mean_or_nan(np.array(by_models))
-            rows.append(Recognition(cue, label, *means, len(by_people), len(by_models)))
-    return rows
-
-
 def balanced(
-    scores: Sequence[Score], classes: int, *, measure: str = "sensitivity", condition: str = "faithful"
+    scores: Sequence[Score],
+    classes: int,
+    *,
+    measure: str = "sensitivity",
+    condition: str = "faithful",
+    by: str = "models",
+    people: Collection[str] = (),
 ) -> Balance:
     """Choose classes so that both cues are equally recognisable for the panel of observers in a scores table.
 
@@ -213,16 +180,49 @@ def balanced(
     classes : int
         Number of classes of each cue.
     measure : str
-        ``sensitivity``, ``top1`` or ``top5``.
+        ``sensitivity``, ``top1`` or ``top5``. People have given one answer to each image: ``top1``.
     condition : str
-        ``faithful`` or ``native``.
+        ``faithful`` or ``native``, of models; people see the image as it is.
+    by : str
+        Whose recognition counts: ``models``, ``people``, or ``both`` with the same weight for either group.
+    people : collection of str
+        Observers that are people; all others count as models.
     """
     if measure not in IMAGE_VALUES:
         raise did_you_mean("measure", measure, IMAGE_VALUES)
-    panel = list(dict.fromkeys(s.observer for s in scores))
+    if by not in PANELS:
+        raise did_you_mean("panel", by, PANELS)
+    if by != "models" and measure != "top1":
+        raise UserError(f"people have no {measure}: it needs a rank among all classes", "choose --measure top1")
+    observers = list(dict.fromkeys(s.observer for s in scores))
+    groups = {"models": [o for o in observers if o not in people], "people": [o for o in observers if o in people]}
+    chosen = [groups[name] for name in (("models", "people") if by == "both" else (by,))]
+    if not all(chosen):
+        raise UserError(f"nobody to choose by: the run has no {'people or no models' if by == 'both' else by}",
+                        "add them: cuebench run -p refined_bias -o MODEL -o recorded:FILE …")  # fmt: skip
     means = {}
     for cue in CUES:
-        values = [by_class(scores, o, f"{cue}_{measure}", condition) for o in panel]
-        shared = sorted(set.intersection(*(set(v) for v in values))) if values else []
-        means[cue] = {c: float(np.mean([v[c] for v in values])) for c in shared}
+        of_groups = [
+            _group_means([_values(scores, o, f"{cue}_{measure}", condition, o in people) for o in group])
+            for group in chosen
+        ]
+        shared = sorted(set.intersection(*(set(v) for v in of_groups)))
+        means[cue] = {c: float(np.mean([v[c] for v in of_groups])) for c in shared}
     return balance(means["shape"], means["texture"], classes)
+
+
+PANELS = ("models", "people", "both")
+
+
+def _values(scores: Sequence[Score], observer: str, metric: str, condition: str, person: bool) -> dict[str, float]:
+    """Return class → value; of a person in whichever view the answers were recorded."""
+    if not person:
+        return by_class(scores, observer, metric, condition)
+    views = dict.fromkeys(s.condition.partition("/class=")[0] for s in scores if s.observer == observer)
+    return {c: v for view in views for c, v in by_class(scores, observer, metric, view).items()}
+
+
+def _group_means(values: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return class → mean over the members of a group, for the classes that all of them have."""
+    shared = sorted(set.intersection(*(set(v) for v in values)))
+    return {c: float(np.mean([v[c] for v in values])) for c in shared}

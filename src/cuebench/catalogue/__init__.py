@@ -51,7 +51,8 @@ def _parts(kind: str) -> list[Row]:
 
 def _observer(adapter: Any) -> Row:
     missing = [p for p in adapter.packages if importlib.util.find_spec(p) is None]
-    return {"form": adapter.form, "status": f"needs: pip install 'cuebench[{adapter.extra}]'" if missing else "ready"}
+    install = adapter.install or f"pip install 'cuebench[{adapter.extra}]'"
+    return {"form": adapter.form, "status": f"needs: {install}" if missing else "ready"}
 
 
 _COLUMNS: dict[str, Callable[[Any], Row]] = {

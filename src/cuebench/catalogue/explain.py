@@ -11,6 +11,7 @@ from cuebench import registry
 from cuebench.errors import UserError, did_you_mean
 from cuebench.observers.base import Spec
 from cuebench.options import describe
+from cuebench.reports.comparison import LARGER
 from cuebench.runs.record import RunOptions
 from cuebench.types import Axis, Headline
 from cuebench.words import WORDS, Word, read_condition, words_for
@@ -139,7 +140,7 @@ def _headline(headline: Headline) -> list[str]:
     def axis(of: Axis) -> str:
         return f"{of.metric} in {', else '.join(of.conditions)}"
 
-    lines = [axis(headline), f"larger means more {headline.direction}".replace("more correct", "more correct answers")]
+    lines = [axis(headline), f"larger means {LARGER[headline.direction]}"]
     if headline.human is not None:
         lines.append(f"people: {headline.human:.3f} ({headline.human_source})")
     if headline.plane is not None:

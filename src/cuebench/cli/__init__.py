@@ -21,8 +21,8 @@ from typing import Any
 FOLDER = Path(__file__).parent
 GROUPS = {
     "Measure": ("demo", "run", "score", "merge", "texture-of"),
-    "Results": ("report", "trials", "compare", "correlate", "figure", "published", "board"),
-    "Stimuli": ("make", "fetch", "cue", "data"),
+    "Results": ("report", "trials", "compare", "correlate", "validity", "steer", "figure", "published", "board"),
+    "Stimuli": ("make", "curate", "fetch", "cue", "data", "import"),
     "Reference": ("list", "explain", "doctor"),
 }
 """Heading of ``cuebench --help`` → its verbs."""

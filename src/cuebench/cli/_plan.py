@@ -82,6 +82,9 @@ def print_plan(cost: RunCost, console: Console | None = None) -> None:
     for row in asked[:MOST]:
         name = f"{row.observer} · {row.protocol}" + (f" · {row.view}" if row.view else "")
         speed = f"{row.answers:,} answers, {rate(row.per_second)}, {row.batch_size} at once"
+        if row.requests:
+            to_pay = f", at most {row.cost:,.2f} to pay" if row.cost else ""
+            speed = f"up to {row.requests:,} requests, {row.batch_size} at once{to_pay}; the time is a guess"
         times.add_row(name, duration(row.seconds), speed)
     if others := asked[MOST:]:
         answers = f"{sum(row.answers for row in others):,} answers"

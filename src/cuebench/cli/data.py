@@ -51,31 +51,42 @@ def check(
 def balance(
     run: Annotated[Path, typer.Argument(help="Run folder of refined_bias; its observers are the panel.")],
     classes: Annotated[int, typer.Option(help="Number of classes of each cue.")] = 10,
-    measure: Annotated[str, typer.Option(help="sensitivity, top1 or top5.")] = "sensitivity",
+    by: Annotated[str, typer.Option(help="Whose recognition counts: models, people or both.")] = "models",
+    measure: Annotated[
+        str, typer.Option(help="sensitivity, top1 or top5. Default: sensitivity; for people top1.")
+    ] = "",
     condition: Annotated[str, typer.Option(help="faithful or native.")] = "faithful",
     out: Annotated[Path | None, typer.Option(help="Write the choice, for `make --set classes=FILE`.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Choose classes whose shape and texture cues are equally recognisable for a panel of observers."""
+    from cuebench.analyses.class_wise import kinds_of
     from cuebench.analyses.recognition import balanced
     from cuebench.files import write_json
     from cuebench.protocols.headline import measured
     from cuebench.runs.results import read_scores
 
     rows = [s for s in measured(read_scores(run.expanduser())) if s.protocol == "refined_bias"]
-    panel = {s.observer for s in rows}
-    choice = balanced(rows, classes, measure=measure, condition=condition)
+    kinds = kinds_of(run.expanduser())
+    # Pooled people are the single ones once more.
+    pooled = {o for o, kind in kinds.items() if kind == "people"} if "person" in kinds.values() else set()
+    rows = [s for s in rows if s.observer not in pooled]
+    people = {s.observer for s in rows if kinds.get(s.observer) in ("person", "people")}
+    everyone = {s.observer for s in rows}
+    panel = {"models": everyone - people, "people": people}.get(by, everyone)
+    measure = measure or ("sensitivity" if by == "models" else "top1")
+    choice = balanced(rows, classes, measure=measure, condition=condition, by=by, people=people)
     names = {"shape": sorted(choice.shape), "texture": sorted(choice.texture)}
     if out:
         write_json(out, names)
     if as_json:
-        print_json({**names, "means": choice.means, "gap": choice.gap})
+        print_json({**names, "by": by, "measure": measure, "means": choice.means, "gap": choice.gap})
         return
     from rich.table import Table
 
     from cuebench.cli._console import plain_console
 
-    title = f"mean of {len(panel)} observer{'s' * (len(panel) != 1)}"
+    title = f"mean of {len(panel)} observer{'s' * (len(panel) != 1)}" + (f" ({by})" if people else "")
     table = Table("shape class", measure, "texture class", measure, title=title)
     for (shape, of_shape), (texture, of_texture) in zip(choice.shape.items(), choice.texture.items()):
         table.add_row(shape, f"{of_shape:.3f}", texture, f"{of_texture:.3f}")

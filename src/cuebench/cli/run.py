@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,6 +24,11 @@ PASSED_ON = (
 """Flags that are arguments of ``evaluate`` as they are."""
 FORMER = {"triplets": "draw", "features": "layers", "baselines": "baselines"}
 """Earlier flags → the option of the protocol triplets that each has become."""
+KEPT_IMAGES = "100"
+"""Images whose masks are kept where nobody says how many."""
+Keep = Annotated[
+    list[str] | None, typer.Option(help="masks: keep the predicted masks of 100 images; masks:500, masks:all.")
+]
 
 ReportTo = Annotated[
     str | None, typer.Option("--report", metavar="[FILE]", help="Make a report too; default OUT/report.html.")
@@ -56,6 +62,7 @@ def command(
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete what this run folder holds, then begin.")] = False,
     offline: Annotated[bool, typer.Option("--offline", help="Never use the network.")] = False,
     settings: Annotated[list[str] | None, typer.Option("--set", help="PROTOCOL.OPTION=VALUE; repeat for more.")] = None,
+    keep: Keep = None,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what it would take: time, memory, disk.")] = False,
     nodes: Annotated[str, typer.Option(help="With --plan: numbers of machines, such as 1,4,16.")] = "1",
     price: Annotated[float | None, typer.Option(help="With --plan: price of a machine for an hour.")] = None,
@@ -76,12 +83,10 @@ def command(
     from cuebench.runs.evaluate import evaluate
     from cuebench.runs.share import parse_shard
 
-    for flag, option in FORMER.items():
-        if value := given[flag]:
-            hint = f"write: --set triplets.{option}={value}"
-            raise UserError(f"--{flag} is an option of the protocol triplets", hint)
+    refuse_former(given)
     arguments = {name: given[name] for name in PASSED_ON}
     arguments |= {"compile": compile_networks, "cues_on": cues, "settings": split(settings or [])}
+    arguments["settings"] |= kept(keep or [], protocol)
     if plan:
         return show_plan(observer, protocol, nodes=nodes, price=price, quiet=quiet, as_json=as_json, **arguments)
     with Display(quiet=quiet, as_json=as_json) as display:
@@ -90,6 +95,30 @@ def command(
     if shard and not scores.rows:
         return 1 if scores.failures else 0  # what is missing has been said
     return show_result(scores, quiet=quiet, as_json=as_json, report_to=report_to)
+
+
+def refuse_former(given: Mapping[str, Any]) -> None:
+    """Raise for an earlier flag, with the option that it has become."""
+    for flag, option in FORMER.items():
+        if value := given[flag]:
+            hint = f"write: --set triplets.{option}={value}"
+            raise UserError(f"--{flag} is an option of the protocol triplets", hint)
+
+
+def kept(words: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """Return the settings that ``--keep`` stands for: ``keep_masks`` of every protocol of the run that has masks."""
+    from cuebench.registry import protocols
+
+    settings: dict[str, str] = {}
+    for word in words:
+        what, _, number = word.partition(":")
+        if what != "masks":
+            raise UserError(f"--keep {word}: unknown", "known: masks, masks:NUMBER, masks:all")
+        with_masks = [name for name in names if "keep_masks" in protocols.get(name).options]
+        if not with_masks:
+            raise UserError(f"--keep {word}: no protocol of this run has masks", "e.g. cue_decomposition_segmentation")
+        settings |= {f"{name}.keep_masks": number or KEPT_IMAGES for name in with_masks}
+    return settings
 
 
 def show_result(scores: Scores, *, quiet: bool, as_json: bool, report_to: str | None = None) -> int:

@@ -21,7 +21,7 @@ def command(
         typer.Option(help="Folder of textures and photographs; default: textures are drawn.", envvar="CUEBENCH_DATA"),
     ] = None,
     label: Annotated[str, typer.Option(help="The true class, to see whether texture explains an error.")] = "",
-    draw: Annotated[Path | None, typer.Option(help="Draw the result as a card: .png or .svg.")] = None,
+    draw: Annotated[Path | None, typer.Option(help="Draw the result as a card: .png, .pdf, .svg, .html.")] = None,
     top: Annotated[int, typer.Option(help="Number of textures, classes and predictions to list.")] = 5,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no text.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import json
 import re
 import secrets
 from collections.abc import Iterable
@@ -41,7 +42,7 @@ def recipe_versions(recipes: Iterable[tuple[str, bool]]) -> dict[str, str]:
             name, _, query = step.partition("?")
             names.add((name, has_source and number == 0))
             # A cue may be told to apply others (`chain`): their names stand in its options.
-            names |= {(n, False) for _, text in parse_qsl(query) for n in _NAMES.findall(text)}
+            names |= {(n, False) for _, text in parse_qsl(query) for n in _NAMES.findall(_unescaped(text))}
     known = {False: set(cues.names()), True: set(sources.names())}
     versions: dict[str, str] = {}
     for name, is_source in sorted(names):
@@ -50,6 +51,14 @@ def recipe_versions(recipes: Iterable[tuple[str, bool]]) -> dict[str, str]:
             with named_by_data("the recipe of a stimulus"):
                 versions[public] = versions.get(public, "") + version_of(name, sources if is_source else cues)
     return versions
+
+
+def _unescaped(text: str) -> str:
+    """Return the text of an option; where it is JSON, with letters in place of ``\\u0061``."""
+    try:
+        return json.dumps(json.loads(text), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return text
 
 
 def version_of(name: str, registry: Registry = cues, callers: frozenset[str] = frozenset()) -> str:

@@ -16,6 +16,8 @@ from cuebench.labels.checks import refuse_nan
 
 Codes = Positions
 NONE = -1
+UNDECIDED = "undecided"
+"""The decision of an observer that answers in words where no class can be read; its text is stored beside it."""
 
 
 def partial_space(logits: Array, targets: ResolvedMap) -> Codes:

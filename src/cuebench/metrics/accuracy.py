@@ -80,6 +80,7 @@ METRIC = Metric(
     terms=terms,
     caveats=(
         "Equal logits are ordered by class index, which is the rule of arg max.",
+        "In human_alignment: the share of trials in which the decision among the 16 categories is the right one.",
         "The first thing to check: an accuracy below the published one means that the preprocessing is wrong.",
     ),
     chance="k / number of classes",

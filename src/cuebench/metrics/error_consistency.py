@@ -130,8 +130,8 @@ METRIC = Metric(
     caveats=(
         "The sign is kept: κ < 0 means that they err on different trials more than chance would have it.",
         "Undefined (NaN with a reason) where c_exp = 1: both are right in all trials, or both are wrong in all; "
-        "chance then explains everything.",
-        "Its largest and smallest possible values depend on the two accuracies.",
+        "chance then explains everything. In human_alignment κ is 1 there, as Geirhos et al. 2021 compute it.",
+        "Its largest and smallest possible values depend on the two accuracies: error_consistency_bound.",
         "A person is compared with the other people; pooled people are the mean over all pairs. "
         "Without people in the run there is no row.",
     ),

@@ -42,6 +42,8 @@ class SharedImages:
         The same, for libraries that take no read-only memory (and do not change it).
     copies : dict
         Device → what an observer has made of them there: a network that has the same input uses it again.
+    copying : list of callable
+        Each waits until a device has copied the images.
     render : callable or None
         Turns the copy on a device into what is shown: these images are not finished. Such images are given to observers
         with ``makes_cues`` only.
@@ -52,6 +54,7 @@ class SharedImages:
         self.images = images.view()
         self.images.flags.writeable = False
         self.copies: dict[Any, Any] = {}
+        self.copying: list[Callable[[], object]] = []
         self.render: Callable[[Any], Any] | None = None
 
 
@@ -85,6 +88,41 @@ Answers = Mapping[str, Array]
 several times (a crowd) returns more rows and adds the column ``stimulus`` (position in the batch); it may also return
 fewer (a person who did not see it). Further columns such as ``rt`` or ``subject`` are stored as they are.
 """
+
+
+@dataclass(frozen=True)
+class Expense:
+    """The most that asking an observer can take of somebody else's machine.
+
+    Parameters
+    ----------
+    requests, tokens_in, tokens_out : int
+        That are sent and received.
+    cost : float
+        In the currency of the user's prices; 0 where no price is known.
+    """
+
+    requests: int
+    tokens_in: int
+    tokens_out: int
+    cost: float
+
+    def __add__(self, other: Expense) -> Expense:
+        return Expense(
+            self.requests + other.requests,
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            self.cost + other.cost,
+        )
+
+    def __str__(self) -> str:
+        tokens = f"about {self.tokens_in:,} tokens in and at most {self.tokens_out:,} out"
+        cost = (
+            f", at most {self.cost:,.2f} at the given prices"
+            if self.cost
+            else " (no prices given: &price_in=&price_out=)"
+        )
+        return f"up to {self.requests:,} requests, {tokens}{cost}"
 
 
 @runtime_checkable
@@ -147,6 +185,10 @@ class ObserverBase:
     makes_cues : str
         Kind of device (``cuda``) on which it finishes the pictures of a batch by ``SharedImages.render``; empty: it
         must be shown finished ones.
+    charges : bool
+        Each answer may cost money: nothing is asked twice, and ``expense`` is shown before anything is asked.
+    concurrency : int
+        Requests on their way at once, for one that ``charges``.
     """
 
     if TYPE_CHECKING:
@@ -175,8 +217,13 @@ class ObserverBase:
         def loaded_by(self) -> str: ...
         @property
         def makes_cues(self) -> str: ...
+        @property
+        def charges(self) -> bool: ...
+        @property
+        def concurrency(self) -> int: ...
     else:  # plain defaults, so that a subclass may set them in any way
         notes, precision, memory, device, loaded_by, makes_cues = (), "", 0, "", "", ""
+        charges, concurrency = False, 1
 
     def respond(self, batch: Batch, needs: Sequence[Capability]) -> Answers:
         """Answer a batch with (at least) the columns named in ``needs``."""
@@ -193,6 +240,13 @@ class ObserverBase:
     def compile(self, ask: Callable[[], object]) -> bool:
         """Make itself faster at the cost of some time now; ``ask`` shows it something. False: it cannot."""
         return False
+
+    def expense(self, count: int) -> Expense:
+        """Return the most that asking about so many stimuli can take, for one that ``charges``."""
+        return Expense(0, 0, 0, 0.0)
+
+    def stop(self) -> None:
+        """Begin nothing more: the run ends."""
 
     def release(self) -> None:
         """Go to the main memory until the next answer, so that another observer fits the device."""
@@ -348,6 +402,8 @@ class LoadOptions:
     seed: int = 0
     targets: tuple[str, ...] = ()
     """Classes of all stimuli of this run, for observers that choose among them."""
+    journal: str = ""
+    """Folder for answers that were paid for, kept as they come; empty: they are not kept."""
 
 
 @dataclass(frozen=True)
@@ -364,6 +420,8 @@ class Adapter:
         The extra that it needs, empty for the core.
     packages : tuple of str
         Import names that must be present.
+    install : str
+        Command that installs them, where they are in no extra of cuebench.
     version : int
         Rises when the same weights would answer differently; part of the cache key.
     examples : tuple of str
@@ -376,6 +434,7 @@ class Adapter:
     form: str
     extra: str = ""
     packages: tuple[str, ...] = ()
+    install: str = ""
     version: int = 1
     examples: tuple[str, ...] = ()
     options: Mapping[str, Option] = field(default_factory=dict)

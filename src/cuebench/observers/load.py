@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 
-from cuebench.errors import MissingExtra
+from cuebench.errors import MissingExtra, UserError
 from cuebench.observers.base import Adapter, LoadOptions, ObserverBase, Spec, complete
 from cuebench.registry import adapters
 
@@ -26,7 +26,7 @@ def load(spec: str, options: LoadOptions | None = None) -> list[ObserverBase]:
     """
     parsed = Spec.parse(spec)
     adapter: Adapter = adapters.get(parsed.scheme)
-    require(f"observer {spec!r}", adapter.extra, adapter.packages)
+    require(f"observer {spec!r}", adapter.extra, adapter.packages, adapter.install)
     observers = [complete(observer) for observer in adapter.load(parsed, options or LoadOptions())]
     for observer in observers:
         # A suite loads its members by their own adapters, whose versions count. Some observers are frozen dataclasses.
@@ -40,8 +40,13 @@ def missing_packages(adapter: Adapter) -> list[str]:
     return [name for name in adapter.packages if importlib.util.find_spec(name) is None]
 
 
-def require(what: str, extra: str, packages: tuple[str, ...]) -> None:
-    """Raise ``MissingExtra`` for the first package that is not installed, without importing any."""
+def require(what: str, extra: str, packages: tuple[str, ...], install: str = "") -> None:
+    """Raise ``MissingExtra`` for the first package that is not installed, without importing any.
+
+    Packages that belong to no extra have a command of their own, ``install``.
+    """
     for name in packages:
         if importlib.util.find_spec(name) is None:
+            if install:
+                raise UserError(f"{what}: the Python package {name!r} is not installed", install)
             raise MissingExtra(what, extra, name)

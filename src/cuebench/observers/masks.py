@@ -11,7 +11,7 @@ from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
 from cuebench.observers.base import Answers, Batch, ObserverBase
-from cuebench.observers.preprocess import Preprocess
+from cuebench.observers.preprocess import Inside, Preprocess
 from cuebench.observers.torch.placement import Placed
 from cuebench.types import Capability, ObserverKind
 
@@ -109,8 +109,27 @@ class MaskObserver(ObserverBase):
             raise UserError(f"observer {self.name!r} needs pixels, and the batch has no images")
         height, width = batch.images.shape[1:3]
         step = max(1, ROOM // (len(self.labels) * height * width))
-        parts = [self._masks(batch.images[i : i + step]) for i in range(0, len(batch.images), step)]
-        return {"masks": np.concatenate(parts) if parts else np.zeros((0, height, width), np.int16)}
+        masks = np.zeros((len(batch.images), height, width), np.int16)
+        for size, rows in self._sizes(batch).items():
+            for start in range(0, len(rows), step):
+                piece = rows[start : start + step]
+                # Enlarged to the frame, so that whoever scales the frame to the truth gets the mask's own pixels.
+                masks[piece] = nearest(self._masks(batch.images[piece, : size[0], : size[1]]), (height, width))
+        return {"masks": masks}
+
+    def _sizes(self, batch: Batch) -> dict[tuple[int, int], list[int]]:
+        """Return height and width → which images of a batch have them: one size, unless each keeps its own."""
+        assert batch.images is not None
+        geometry = self.preprocess.geometry
+        if not isinstance(geometry, Inside):
+            whole: tuple[int, int] = (batch.images.shape[1], batch.images.shape[2])
+            return {whole: list(range(len(batch)))}
+        sizes: dict[tuple[int, int], list[int]] = {}
+        for row, stimulus in enumerate(batch.stimuli):
+            if not stimulus.width or not stimulus.height:
+                raise UserError(f"the size of {stimulus.id!r} is not known", "leave out fit=native and fit=pad")
+            sizes.setdefault(geometry.inside((stimulus.height, stimulus.width)), []).append(row)
+        return sizes
 
     def _masks(self, images: Array) -> Array:
         pixels = self.preprocess.normalise(images)

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from PIL import Image
@@ -20,6 +20,7 @@ from cuebench.errors import UserError
 
 Interpolation = Literal["nearest", "bilinear", "bicubic", "lanczos", "box", "hamming"]
 Centre = Literal["even", "down"]
+Fit = Literal["stretch", "pad", "native"]
 _RESAMPLING = {
     "nearest": Image.Resampling.NEAREST,
     "bilinear": Image.Resampling.BILINEAR,
@@ -94,6 +95,44 @@ class Geometry:
 
 
 @dataclass(frozen=True)
+class Inside(Geometry):
+    """The whole image with its proportions in the upper left corner of ``size``, black elsewhere.
+
+    An observer that takes images of any size cuts the corner out again (`inside`), so that a set of images of many
+    sizes is shown without any being squeezed.
+
+    Parameters
+    ----------
+    enlarge : bool
+        Scale every image until it touches the frame. False: only those that are larger than the frame are scaled; all
+        others keep their own pixels.
+    """
+
+    enlarge: bool = False
+
+    def inside(self, size: tuple[int, int]) -> tuple[int, int]:
+        """Return height and width in the frame of an image of this height and width."""
+        factor = min(frame / side for frame, side in zip(self.size, size))
+        if factor >= 1 and not self.enlarge:
+            return size
+        height, width = (max(1, min(frame, round(side * factor))) for frame, side in zip(self.size, size))
+        return height, width
+
+    def apply(self, image: Image.Image) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """Return the frame as a uint8 array height × width × 3."""
+        height, width = self.inside((image.height, image.width))
+        if (height, width) != (image.height, image.width):
+            image = image.convert("RGB").resize((width, height), _RESAMPLING[self.interpolation])
+        frame = np.zeros((*self.size, 3), np.uint8)
+        frame[:height, :width] = np.asarray(image.convert("RGB"))
+        return frame
+
+    def keeps(self, size: tuple[int, int]) -> bool:
+        """Tell whether an image of this height and width comes back as it is."""
+        return size == self.size
+
+
+@dataclass(frozen=True)
 class Preprocess:
     """Everything done to an image before a model sees it.
 
@@ -115,6 +154,10 @@ class Preprocess:
         1/255 for values in [0, 1]; 1 for [0, 255].
     centre : {"even", "down"}
         See ``Geometry.centre``.
+    fit : {"stretch", "pad", "native"}
+        Of segmentation models, how a whole image comes into ``size``: scaled to it, scaled with its proportions, or
+        with its own pixels (only a larger one is scaled). With the last two, the model is shown each image at its own
+        size, without the border.
     source : str
         Where these values come from (the weights' own config, the user …), for the record.
     """
@@ -127,6 +170,7 @@ class Preprocess:
     std: tuple[float, float, float] = IMAGENET_STD
     scale: float = 1 / 255
     centre: Centre = "even"
+    fit: Fit = "stretch"
     source: str = "user"
 
     def __post_init__(self) -> None:
@@ -139,6 +183,8 @@ class Preprocess:
         object.__setattr__(self, "std", _triple("std", self.std))
         if not all(s > 0 for s in self.std):
             raise UserError(f"Preprocess std must be positive; got {self.std}")
+        if self.fit not in get_args(Fit):
+            raise UserError(f"Preprocess fit is {self.fit!r}; one of {', '.join(get_args(Fit))}")
         _ = self.geometry  # fail where the mistake is made, not in a worker process
 
     @property
@@ -149,6 +195,8 @@ class Preprocess:
     @property
     def geometry(self) -> Geometry:
         """The half that is done once for all models that share it."""
+        if self.fit != "stretch":
+            return Inside(self.hw, self.hw, False, self.interpolation, enlarge=self.fit == "pad")
         resize = self.resize if self.resize is not None else min(self.hw)
         # Without a crop there is no centre, and models that share the rest share the decoded image.
         return Geometry(self.hw, resize, self.crop, self.interpolation, self.centre if self.crop else "even")
@@ -175,6 +223,8 @@ class Preprocess:
         """Return a JSON-ready record without the provenance, which does not change a pixel."""
         record = asdict(self)
         record.pop("source")
+        if self.fit == "stretch":  # answers that were stored before there was another way keep their key
+            record.pop("fit")
         return record
 
     @property
@@ -184,6 +234,9 @@ class Preprocess:
 
     def __str__(self) -> str:
         g = self.geometry
+        if isinstance(g, Inside):
+            how = "own pixels" if self.fit == "native" else "proportions kept"
+            return f"{how}, at most {g.size[0]}×{g.size[1]} → (x·{self.scale:.5g} − {self.mean}) / {self.std}"
         resize = "as is" if g.resize is None else f"resize {g.resize}"
         rounded = " (rounded down)" if g.centre == "down" else ""
         crop = f"centre crop {g.size[0]}×{g.size[1]}{rounded}" if g.crop else "no crop"

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,21 +16,31 @@ import numpy as np
 from cuebench.arrays import Counts, Floats, Strings
 from cuebench.errors import UserError, all_problems, printable
 from cuebench.labels import LabelSpace
+from cuebench.observers.model_vs_human import DATA_SETS
+from cuebench.observers.recorded_rows import DATA_SET, NO_ANSWERS, checked_texts, named_column, trials_of, where
 from cuebench.reading import decoded, file_kind_problem, is_regular, parse_csv, parse_parquet, read_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Format = Literal["raw data", "predictions"]
+Format = Literal["raw data", "predictions", "triplet choices"]
 
 RAW = ("subj", "session", "trial", "rt", "object_response", "category", "condition", "imagename")
 RAW_NEEDED = ("subj", "rt", "object_response", "imagename")
 STIMULUS = ("stimulus", "image", "imagename", "id")
 SUBJECT = ("observer", "subject", "subj")
 PEOPLE = ("subject", "subj")
-DECISION = ("decision", "decisions", "response", "prediction")
+WORDS = "response"
+"""The one decision column that may hold what a model wrote instead of a class (`observers.chat.recorded`)."""
+DECISION = ("decision", "decisions", WORDS, "prediction", "pred_label")
 LISTS = ("logits", "probabilities", "probs")
-RESERVED = {*RAW, *STIMULUS, *SUBJECT, *DECISION, *LISTS}
+TRIPLET = ("anchor", "shape_match", "choice")
+"""Columns of recorded choices between the matches of triplets, beside one of `OTHER_MATCH`."""
+OTHER_MATCH = {"texture_match": "choices", "size_match": "novel/match=size", "colour_match": "novel/match=colour"}
+"""Column of the match that does not share the shape → condition of the trials where the file names none."""
+CHOICE_SHAPE, CHOICE_TEXTURE = "shape", "texture"
+"""How a choice is stored: the shape match, or the other one."""
+RESERVED = {*RAW, DATA_SET, *STIMULUS, *SUBJECT, *DECISION, *LISTS}
 NO_ANSWER = "na"
 """How 'no answer' is stored: a trial that counts as undecided and is never dropped."""
 
@@ -37,7 +48,6 @@ LARGEST = 16 << 30
 """Most bytes of a recorded file."""
 BLOCK = 64 << 20
 """Most bytes of a row of a CSV."""
-_NO_ANSWERS = {"", "na", "n/a", "nan", "none", "null"}
 _NUMBERED = re.compile(r"^(logit|prob)(?:s|ability|abilities)?_(\d+)$")
 _IMAGE = {"png", "jpg", "jpeg", "webp", "bmp", "tif", "tiff", "gif", "ppm"}
 # The names of the public raw data: trial_experiment_subject_condition_category_number_IMAGE.
@@ -46,7 +56,8 @@ _TRIAL = re.compile(r"^\d+_[^_]+_[^_]+_[^_]+_[^_]+_\d+_(.+)$")
 _SMALLEST = float(np.finfo(np.float32).tiny)
 _FORMATS = (
     "expected the raw-data columns " + ",".join(RAW) + ", or a stimulus column "
-    f"({'/'.join(STIMULUS)}) with logit_0…, prob_0…, a list column logits, one column for each class, or decision"
+    f"({'/'.join(STIMULUS)}) with logit_0…, prob_0…, a list column logits, one column for each class, or decision; "
+    "or choices between matches: anchor, shape_match, texture_match, choice"
 )
 
 
@@ -56,7 +67,9 @@ class Recording:
 
     ``logits`` are those of the file, or the logarithms of its probabilities, which softmax turns back. ``classes`` are
     the label names where the file has one column for each class. ``people``: the file names subjects and has no column
-    of response times, which would tell people from the models of the public raw data.
+    of response times, which would tell people from the models of the public raw data. ``data_sets`` names the data sets
+    of model-vs-human that raw data belong to, where that is known; ``names`` are then those of `Trial.name`.
+    ``in_words``: the decisions may be what a model wrote.
     """
 
     file: Path
@@ -69,7 +82,10 @@ class Recording:
     classes: tuple[str, ...]
     digest: str
     people: bool = False
+    in_words: bool = False
     sessions: Strings | None = None
+    choices: Strings | None = None
+    data_sets: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.names)
@@ -79,11 +95,7 @@ class Recording:
         return where(self.file, row)
 
 
-def where(file: Path, row: int) -> str:
-    """Return ``FILE line 7`` for a CSV (the header is line 1) and ``FILE row 6`` for Parquet."""
-    return f"{file} line {row + 2}" if file.suffix.lower() == ".csv" else f"{file} row {row + 1}"
-
-
+@lru_cache(maxsize=65_536)
 def stimulus_key(name: str) -> str:
     """Return what identifies the image of a recorded name: no extension, no trial prefix, folders kept.
 
@@ -100,17 +112,25 @@ def stimulus_key(name: str) -> str:
 
 
 def files_of(path: Path) -> list[Path]:
-    """Return the file itself, or the CSV and Parquet files of a folder in the order of their names."""
+    """Return the file itself, or the CSV and Parquet files of a folder in the order of their names.
+
+    Of a folder of raw data of model-vs-human, the files of its data sets: ``<data set>/*.csv``.
+    """
     if is_regular(path):
         if path.suffix.lower() not in {".csv", ".parquet"}:
             raise UserError(f"recorded responses {path}: not a .csv or .parquet file", _FORMATS)
         return [path]
     if file_kind_problem(path) != "a folder, not a file":
         raise UserError(f"recorded responses {path}: no such file or folder", "write recorded:FILE or recorded:FOLDER")
-    files = [p for p in path.iterdir() if p.suffix.lower() in {".csv", ".parquet"} and not p.name.startswith(".")]
+    folders = [path, *(path / name for name in DATA_SETS if (path / name).is_dir())]
+    files = [f for folder in folders for f in folder.iterdir() if _is_recording(f)]
     if not files:
         raise UserError(f"recorded responses {path}: the folder holds no .csv or .parquet file", _FORMATS)
     return sorted(files)
+
+
+def _is_recording(file: Path) -> bool:
+    return file.suffix.lower() in {".csv", ".parquet"} and not file.name.startswith(".") and not file.is_dir()
 
 
 def read_recording(file: Path, labels: LabelSpace | None, values: str = "", *, whole: bool = True) -> Recording:
@@ -127,16 +147,11 @@ def read_recording(file: Path, labels: LabelSpace | None, values: str = "", *, w
     whole : bool
         Where one class has a column, all must have one. False: the file may be about some of the classes.
     """
-    # Read once: the bytes that are hashed are the bytes that are read.
-    data = read_bytes(file, "recorded responses", most=LARGEST)
-    table = _table(file, data)
-    if not table.num_rows:
-        raise UserError(f"{file} holds no trial, only a header", "record some responses, or leave the file out")
+    table, digest = read_table(file)
     columns = set(table.column_names)
+    if set(TRIPLET) <= columns:
+        return _choices(file, table, digest)
     is_raw = _is_raw(columns)
-    missing = [c for c in RAW_NEEDED if is_raw and c not in columns]
-    if missing:
-        raise UserError(f"{file}: missing column{'s' * (len(missing) > 1)} {', '.join(missing)}", _FORMATS)
     stimulus = _first(columns, STIMULUS)
     if not stimulus:
         raise UserError(f"{file}: no stimulus column ({'/'.join(STIMULUS)}); found {_listing(table)}", _FORMATS)
@@ -145,25 +160,105 @@ def read_recording(file: Path, labels: LabelSpace | None, values: str = "", *, w
     if not decision and logits is None:
         raise UserError(f"{file}: no logits, probabilities or decision; found {_listing(table)}", _FORMATS)
     subject = _first(columns, SUBJECT)
+    trials = trials_of(file, table) if is_raw else []
     return Recording(
         file=file,
         format="raw data" if is_raw else "predictions",
-        names=_named(file, table, stimulus),
-        subjects=_named(file, table, subject) if subject else np.full(table.num_rows, file.stem),
+        names=np.array([trial.name for trial in trials]) if trials else named_column(file, table, stimulus),
+        subjects=named_column(file, table, subject) if subject else np.full(table.num_rows, file.stem),
         rt=_numbers(file, table, "rt") if "rt" in columns else np.full(table.num_rows, np.nan),
         decisions=_decisions(file, table, decision) if decision else None,
         logits=logits,
         classes=classes,
-        digest=hashlib.sha256(data).hexdigest(),
+        digest=digest,
         people="rt" not in columns and subject in PEOPLE,
+        in_words=decision == WORDS,
         sessions=_sessions(file, table) if "session" in columns else None,
+        data_sets=tuple(dict.fromkeys(trial.data_set for trial in trials)),
     )
 
 
+def _choices(file: Path, table: pa.Table, digest: str) -> Recording:
+    """Read choices between the two matches of triplets; each trial is named by its condition and its three images."""
+    columns = set(table.column_names)
+    others = [column for column in OTHER_MATCH if column in columns]
+    if len(others) != 1:
+        what = "no column of the other match" if not others else f"both {' and '.join(others)}"
+        raise UserError(f"{file}: {what}", f"one of {', '.join(OTHER_MATCH)}")
+    images = [_images(file, table, column) for column in ("anchor", "shape_match", others[0])]
+    default = OTHER_MATCH[others[0]]
+    named = [default] * table.num_rows
+    if "condition" in columns:
+        conditions = _decisions(file, table, "condition").tolist()
+        named = [condition if condition != NO_ANSWER else default for condition in conditions]
+    answers = _decisions(file, table, "choice")
+    chosen, problems = [], []
+    for row, answer in enumerate(answers):
+        name = stimulus_key(str(answer)).rpartition("/")[2]
+        meaning = {
+            NO_ANSWER: NO_ANSWER,
+            images[2][row]: CHOICE_TEXTURE,
+            images[1][row]: CHOICE_SHAPE,
+            others[0].removesuffix("_match"): CHOICE_TEXTURE,
+            CHOICE_TEXTURE: CHOICE_TEXTURE,
+            CHOICE_SHAPE: CHOICE_SHAPE,
+        }.get(name)
+        problems += [f"{where(file, row)}: choice {str(answer)!r} is neither match"] if meaning is None else []
+        chosen.append(meaning or NO_ANSWER)
+    if problems:
+        raise all_problems(
+            f"choices of {file}", problems, "write shape, texture, the name of a match, or leave it empty"
+        )
+    subject = _first(columns, SUBJECT)
+    return Recording(
+        file=file,
+        format="triplet choices",
+        names=np.array(["|".join(trial) for trial in zip(named, *images)]),
+        subjects=named_column(file, table, subject) if subject else np.full(table.num_rows, file.stem),
+        rt=_numbers(file, table, "rt") if "rt" in columns else np.full(table.num_rows, np.nan),
+        decisions=None,
+        logits=None,
+        classes=(),
+        digest=digest,
+        people="rt" not in columns and subject in PEOPLE,
+        choices=np.array(chosen),
+    )
+
+
+def _images(file: Path, table: pa.Table, column: str) -> list[str]:
+    """Return the names of images without folders and endings."""
+    names = [stimulus_key(str(name)).rpartition("/")[2] for name in named_column(file, table, column)]
+    bad = next((i for i, name in enumerate(names) if "|" in name), None)
+    if bad is not None:
+        raise UserError(f"{where(file, bad)}: column {column} is {names[bad]!r}", "a name without |")
+    return names
+
+
+def read_table(file: Path) -> tuple[pa.Table, str]:
+    """Return the columns of a file, those of raw data in lower case, and the SHA-256 of its bytes.
+
+    Raises
+    ------
+    UserError
+        Where it cannot be read, holds no trial, or lacks a column that raw data have.
+    """
+    # Read once: the bytes that are hashed are the bytes that are read.
+    data = read_bytes(file, "recorded responses", most=LARGEST)
+    table = _table(file, data)
+    if not table.num_rows:
+        raise UserError(f"{file} holds no trial, only a header", "record some responses, or leave the file out")
+    columns = set(table.column_names)
+    missing = [c for c in RAW_NEEDED if _is_raw(columns) and c not in columns]
+    if missing:
+        raise UserError(f"{file}: missing column{'s' * (len(missing) > 1)} {', '.join(missing)}", _FORMATS)
+    return table, hashlib.sha256(data).hexdigest()
+
+
 def _table(file: Path, data: bytes) -> pa.Table:
-    """Return the table in the bytes of a file, its columns without spaces around their names."""
+    """Return the table in the bytes of a file: no spaces around names of columns, those of raw data in lower case."""
     table = parse_parquet(data, str(file), hint=_FORMATS) if file.suffix.lower() == ".parquet" else _csv(file, data)
     names = [name.strip() for name in table.column_names]
+    names = [name.lower() if name.lower() in RAW and name.lower() not in names else name for name in names]
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise UserError(f"{file}: column {repeated[0]!r} occurs twice", "rename or remove one of them")
@@ -370,35 +465,19 @@ def _number(value: Any) -> float | None:
     text = str("" if value is None else value).strip()
     try:
         # Python reads 1_000 as a number; in a table it is a spelling mistake.
-        return np.nan if text.lower() in _NO_ANSWERS else float(text if "_" not in text else "no number")
+        return np.nan if text.lower() in NO_ANSWERS else float(text if "_" not in text else "no number")
     except ValueError:
         return None
 
 
-def _named(file: Path, table: pa.Table, column: str) -> Strings:
-    values = [str("" if v is None else v).strip() for v in table[column].to_pylist()]
-    empty = [i for i, v in enumerate(values) if not v]
-    if empty:
-        raise UserError(f"{where(file, empty[0])}: column {column} is empty", "every row needs one")
-    return _strings(file, column, values)
-
-
 def _sessions(file: Path, table: pa.Table) -> Strings:
     """Return the session of each trial as text; it may be empty."""
-    return _strings(file, "session", [str("" if v is None else v).strip() for v in table["session"].to_pylist()])
-
-
-def _strings(file: Path, column: str, values: list[str]) -> Strings:
-    """Return texts as an array, which would drop null characters at their end."""
-    null = next((i for i, value in enumerate(values) if "\0" in value), None)
-    if null is not None:
-        raise UserError(f"{where(file, null)}: column {column} holds a null character", "remove it")
-    return np.array(values)
+    return checked_texts(file, "session", [str("" if v is None else v).strip() for v in table["session"].to_pylist()])
 
 
 def _decisions(file: Path, table: pa.Table, column: str) -> Strings:
     values = [str("" if v is None else v).strip() for v in table[column].to_pylist()]
-    return _strings(file, column, [NO_ANSWER if v.lower() in _NO_ANSWERS else v for v in values])
+    return checked_texts(file, column, [NO_ANSWER if v.lower() in NO_ANSWERS else v for v in values])
 
 
 def _first(have: set[str], names: Sequence[str]) -> str:

@@ -188,6 +188,9 @@ class Protocol:
     stimuli_from_recordings : callable, optional
         ``f(names of images) -> StimulusSet`` for recorded responses whose file names carry the truth: such observers
         can be scored where the images are absent.
+    people : callable, optional
+        ``people(data_root) -> spec``: recorded people that everyone is compared with, empty where there are none. They
+        join a run in which nobody is a person, for this protocol only and with the stimuli that the others saw.
     check : callable, optional
         ``check(label space, stimuli) -> problems``: why this observer cannot be scored, before anything is spent.
     reference : tuple of Reference
@@ -198,6 +201,8 @@ class Protocol:
         ``reduce(stimuli, label space) -> Reduce``: what is stored instead of the answers themselves, where those are
         too large to keep (a mask of every image) and the scores need only a summary (its confusion matrix). It sees
         stimuli without their truth, which a stored summary must not depend on.
+    stored : str
+        What else decides the stored summary, in words: the answers that are kept with it. Part of the cache's key.
     options : mapping of str to Option
         What ``--set NAME.OPTION=VALUE`` can change.
     configure : callable, optional
@@ -229,10 +234,12 @@ class Protocol:
     conditions: Mapping[str, str] = field(default_factory=dict)
     targets: tuple[str, ...] = ()
     stimuli_from_recordings: Callable[[Sequence[str]], StimulusSet] | None = None
+    people: Callable[[Path], str] | None = None
     check: Callable[[LabelSpace, StimulusSet], list[str]] | None = None
     reference: tuple[Reference, ...] = ()
     answers_in: str = ""
     reduce: Callable[[StimulusSet, LabelSpace | None], Reduce] | None = None
+    stored: str = ""
     options: Mapping[str, Option] = field(default_factory=dict)
     configure: Callable[[Protocol, Mapping[str, Any]], Protocol] | None = None
     standalone: Callable[[], StimulusSet] | None = None

@@ -13,7 +13,7 @@ FEW = 50
 """Fewer trials than this behind a headline are named."""
 SHARE = 0.5
 """A smaller decided fraction than this is named."""
-_NO_CLASS = re.compile(r"answers are no class")
+_NO_CLASS = re.compile(r"answers are no class|undecided \(|does the model see the pictures")
 
 
 def cautions(rows: Sequence[Score], metric: str) -> list[str]:
@@ -37,7 +37,8 @@ def cautions(rows: Sequence[Score], metric: str) -> list[str]:
     few = {row.observer: row.n for row in own if 0 < row.n < FEW and math.isfinite(row.value)}
     if few:
         found.append(f"few trials: {metric} rests on {_some([f'{n} of {o}' for o, n in few.items()])}")
-    strange = dict.fromkeys(f"{row.observer}: {part}" for row, part in notes if _NO_CLASS.search(part))
+    valued = [(row, part) for row, part in notes if math.isfinite(row.value)]
+    strange = dict.fromkeys(f"{row.observer}: {part}" for row, part in valued if _NO_CLASS.search(part))
     return [*found, *strange]
 
 

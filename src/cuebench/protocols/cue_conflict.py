@@ -11,15 +11,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cuebench.arrays import Array, Bools
 from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelMap, LabelSpace, coverage_problems, label_map
-from cuebench.labels.decisions import NONE, Codes, full_space, named, named_full, partial_space
-from cuebench.metrics.confusion import count as count_confusions
+from cuebench.labels.decisions import NONE, UNDECIDED, Codes, full_space, named, named_full, partial_space
 from cuebench.metrics.cue_conflict import (
     Outcomes,
     decided_fraction,
@@ -31,7 +30,9 @@ from cuebench.metrics.cue_conflict import (
 from cuebench.metrics.error_consistency import mean_over_pairs
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.recorded_files import stimulus_key
+from cuebench.observers.recorded_rows import names_of
 from cuebench.options import Option
+from cuebench.protocols._confusions import confusion_table
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
 from cuebench.protocols.refined_bias import faithful, faithful_of_fixed_size
 from cuebench.protocols.trials import Asked, TrialRows, TrialTable, class_names, cue_outcomes
@@ -41,9 +42,6 @@ from cuebench.statistics.estimates import mean_of_subjects, missing, ratio_estim
 from cuebench.statistics.intervals import KINDS, Clusters
 from cuebench.stimuli.readers import cue_conflict as folder_reader
 from cuebench.types import Axis, Citation, Estimate, Headline, IntervalKind, Reference, Stimulus, StimulusSet
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 NAME, VERSION = "cue_conflict", 1
 EXPECTED = 1280
@@ -65,6 +63,8 @@ OPTIONS: Mapping[str, Option] = {
 RATIOS = (shape_bias, shape_accuracy, texture_accuracy, decided_fraction)
 WITH_ALIGNED = "with_aligned"
 """Condition of the error consistency on all images, also those with shape and texture of one class."""
+UNREAD = "undecided without a readable answer"
+"""Why trials of an observer that answers in words are outside the shape bias, besides answers with a third class."""
 BY_CLASS = {"shape_bias": "shape", "shape_accuracy": "shape", "texture_accuracy": "texture"}
 
 
@@ -92,7 +92,7 @@ def _read_resized(read: Callable[[Path], StimulusSet], data_root: Path) -> Stimu
 
 def stimuli_from_recordings(names: Sequence[str]) -> StimulusSet:
     """Build the set from recorded names: ``0001_s5n_dnn_0_airplane_00_airplane1-bicycle2.png``, or its last part."""
-    stems = sorted({stimulus_key(n).rpartition("/")[2] for n in names})
+    stems = sorted({stimulus_key(n).rpartition("/")[2] for n in names_of("cue-conflict", names)})
     parsed = {stem: folder_reader.parse(stem) for stem in stems}
     problems = [f"{stem!r} is not <shape>i-<texture>j" for stem, stimulus in parsed.items() if stimulus is None]
     if problems or not stems:
@@ -152,6 +152,12 @@ class Trials:
         column = self.responses.columns.get("subject") if self.responses.kind == "people" else None
         return None if column is None else np.asarray(column, dtype=np.str_)
 
+    @cached_property
+    def unread(self) -> Bools:
+        """Rows of an observer that answers in words in which no class could be read."""
+        decisions = self.responses.columns.get("decisions")
+        return np.zeros(len(self.shape), bool) if decisions is None else np.asarray(decisions == UNDECIDED)
+
     @property
     def per_stimulus(self) -> int:
         """How many answers each stimulus should have."""
@@ -178,7 +184,7 @@ def condense(stimuli: StimulusSet, labels: LabelSpace | None) -> Reduce:
     resolved = None if labels is None else _targets(stimuli).resolve(labels)
 
     def decided(columns: Mapping[str, Array], shown: Sequence[Stimulus]) -> dict[str, Array]:
-        kept = {name: values for name, values in columns.items() if name != "logits"}
+        kept = {name: values for name, values in columns.items() if name not in ("logits", "text")}
         if "logits" in columns and resolved is not None:
             logits = columns["logits"]
             kept[AMONG_ALL] = full_space(logits, resolved).astype(np.int32)
@@ -218,10 +224,12 @@ def _excluded(trials: Trials, outcome: Outcomes, rows: Bools, shown: Bools, metr
     """Count what is outside the denominator of a metric, among the rows and stimuli that a score is about."""
     total, excluded = int(shown.sum()) * trials.per_stimulus, trials.responses.excluded
     unreadable = sum(s.id in excluded for s, here in zip(trials.responses.stimuli, shown) if here) if excluded else 0
-    undecided = int((rows & outcome.conflict & ~outcome.decided).sum())
+    undecided = rows & outcome.conflict & ~outcome.decided if metric == "shape_bias" else np.zeros(len(rows), bool)
+    unread = int((undecided & trials.unread).sum())
     return {
         "aligned": int((rows & ~outcome.conflict).sum()),
-        "undecided": undecided if metric == "shape_bias" else 0,
+        "undecided": int(undecided.sum()) - unread,
+        **({UNREAD: unread} if unread else {}),
         "unreadable": unreadable * trials.per_stimulus,
         "unanswered": total - int(rows.sum()) - unreadable * trials.per_stimulus,
     }
@@ -278,7 +286,8 @@ class Measured(NamedTuple):
 def measure(responses: Responses, options: ScoreOptions) -> Measured:
     """Score one observer; rows come in the order metric, condition and kind of interval."""
     trials = _trials(responses)
-    own = Result(tables={"confusion": _confusion_table(trials)})
+    table = confusion_table(responses.observer, trials.names, trials.codes, trials.shape, trials.texture)
+    own = Result(tables={"confusion": table})
     _add_ratios(own, trials, options)
     if trials.restricted not in trials.codes:
         return Measured(responses, trials.restricted, own)
@@ -421,25 +430,6 @@ def _add_consistency(
         condition = f"{measured.restricted}/{WITH_ALIGNED}" if aligned else measured.restricted
         note = f"mean of κ over {len(pairs)} {'pairs of people' if pooled else 'people'}"
         result.add(measured.responses, condition, "error_consistency", estimate.excluding(excluded).noting(note))
-
-
-def _confusion_table(trials: Trials) -> pa.Table:
-    """Return how often each response was given to each pair of classes; ``none`` is an answer outside all classes."""
-    import pyarrow as pa
-
-    names = ("observer", "condition", "shape", "texture", "response", "count")
-    columns: dict[str, list[Any]] = {name: [] for name in names}
-    answers = np.array([*trials.names, "none"])
-    for condition, codes in trials.codes.items():
-        counts = count_confusions(codes, trials.shape, trials.texture, len(trials.names))
-        where = np.nonzero(counts)
-        columns["observer"] += [trials.responses.observer] * len(where[0])
-        columns["condition"] += [condition] * len(where[0])
-        for name, positions in zip(("shape", "texture", "response"), where):
-            columns[name] += answers[positions].tolist()
-        columns["count"] += counts[where].tolist()
-    types = [pa.string()] * 5 + [pa.int64()]
-    return pa.table({n: pa.array(columns[n], t) for n, t in zip(names, types)})
 
 
 # ---------------------------------------------------------------------------------------------------- the protocol

@@ -6,9 +6,9 @@ Of every picture the confusion matrix is stored, never the logits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cuebench.errors import UserError
 from cuebench.labels import label_map
@@ -40,6 +40,11 @@ MAKE = "make it: cuebench make cue_decomposition --source IMAGES_AND_MASKS --out
 def read(data_root: Path) -> StimulusSet:
     """Read ``data_root/cue_decomposition_segmentation``, as ``cuebench make cue_decomposition`` wrote it."""
     return read_set(data_root / NAME, MAKE)
+
+
+def configure(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
+    """Return the protocol with the chosen population, and with the masks that are to be kept."""
+    return masks.keeping(configured(protocol, values), values)
 
 
 class Measured(NamedTuple):
@@ -103,8 +108,8 @@ PROTOCOL = Protocol(
     contributions=contributions,
     check=masks.check,
     reduce=masks.reduce,
-    options=OPTIONS,
-    configure=configured,
+    options={**OPTIONS, **masks.KEEP},
+    configure=configure,
     metrics=(*(m.name for m in METRICS), "mean_iou"),
     headline=HEADLINE,
     reference=(

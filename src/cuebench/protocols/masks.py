@@ -6,9 +6,13 @@ by the label map.
 
 from __future__ import annotations
 
+import hashlib
+import io
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from dataclasses import replace
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -17,15 +21,27 @@ from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, label_map
 from cuebench.metrics.mean_iou import ConfusionMatrix, iou_of_areas, mean_iou_of_areas
-from cuebench.protocols.base import ScoreOptions
+from cuebench.options import Option
+from cuebench.protocols.base import Protocol, ScoreOptions
 from cuebench.protocols.correctness import Table
 from cuebench.protocols.trials import TrialRows
+from cuebench.responses.store import KEPT
 from cuebench.responses.table import Reduce, Responses
 from cuebench.statistics.resampled import estimates_of_sums
 from cuebench.stimuli.cue_files import read_labels
 from cuebench.stimuli.decomposition.classes import IGNORE
 from cuebench.types import Estimate, Stimulus, StimulusSet
 
+KEEP: Mapping[str, Option] = {
+    "keep_masks": Option(
+        0, "images whose predicted masks are kept to be drawn, chosen by their content", low=0, words=("all",)
+    )
+}
+"""The option of protocols with masks; `keeping` follows it."""
+PREDICTED = "masks"
+"""Name under which predicted masks are kept."""
+OTHER = 255
+"""In a kept mask: a class that is none of the data set's."""
 FULL = 64
 """Largest number of classes for which whole confusion matrices are stored; above it, the three areas IoU needs."""
 
@@ -55,27 +71,68 @@ def _estimates(areas: Table, column: int, statistic: Callable[[Array], Array], o
     return estimates_of_sums(values, statistic, numbers, seed=options.seed, resamples=options.resamples)
 
 
-def reduce(stimuli: StimulusSet, labels: LabelSpace | None) -> Reduce:
-    """Return the function that turns the masks of a batch into one confusion matrix for each image."""
+def keeping(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
+    """Return the protocol that keeps the predicted masks of as many images as its options ask for."""
+    number = values["keep_masks"]
+    if not number:
+        return protocol
+    with_masks: Any = protocol.reduce
+    return replace(protocol, reduce=partial(with_masks, keep=number), stored=f"masks of {number} images")
+
+
+def reduce(stimuli: StimulusSet, labels: LabelSpace | None, keep: int | str = 0) -> Reduce:
+    """Return the function that turns the masks of a batch into one confusion matrix for each image.
+
+    Parameters
+    ----------
+    stimuli : StimulusSet
+        What is shown; its masks are the truth.
+    labels : LabelSpace or None
+        What the numbers of the answered masks stand for.
+    keep : int or "all"
+        Images whose predicted masks are kept as well, in the classes of the data set and at the size of the truth.
+    """
     if labels is None:
         raise UserError("the classes that the numbers of the masks stand for are unknown", "give the observer labels=")
     targets = label_map(stimuli.targets)
     classes = len(targets.names)
     # Position of an answered class → position among the classes of the masks; the last entry is any other number.
     owner = np.append(targets.resolve(labels).target_of(len(labels)), -1).astype(np.int16)
+    chosen = _chosen(stimuli, keep)
+    if chosen and classes > OTHER:
+        raise UserError(f"masks of {classes} classes cannot be kept", f"at most {OTHER} fit into a picture")
 
     def counted(columns: Mapping[str, Array], shown: Sequence[Stimulus]) -> dict[str, Array]:
         if "masks" not in columns:
             raise UserError("these images have masks: an observer with capability 'masks' is needed")
-        matrices = [
-            _confusion(owner, np.asarray(answer), Path(stimuli.root), stimulus, classes)
-            for answer, stimulus in zip(columns["masks"], shown)
-        ]
+        matrices, pictures = [], np.full(len(shown), b"", dtype=object)
+        for row, (answer, stimulus) in enumerate(zip(columns["masks"], shown)):
+            truth = _truth(Path(stimuli.root) / stimulus.mask, stimulus.mask_sha256)
+            predicted = _in_classes(owner, np.asarray(answer), truth.shape)
+            matrices.append(_confusion(truth, predicted, stimulus, classes))
+            if stimulus.id in chosen:
+                pictures[row] = _png(np.where(predicted < 0, OTHER, predicted).astype(np.uint8))
+        kept = {KEPT + PREDICTED: pictures} if chosen else {}
         if classes <= FULL:
-            return {"confusion": np.stack([m.counts.ravel() for m in matrices]).astype(np.int32)}
-        return {"areas": np.stack([m.areas.ravel() for m in matrices]).astype(np.int32)}
+            return {"confusion": np.stack([m.counts.ravel() for m in matrices]).astype(np.int32), **kept}
+        return {"areas": np.stack([m.areas.ravel() for m in matrices]).astype(np.int32), **kept}
 
     return counted
+
+
+def _chosen(stimuli: StimulusSet, keep: int | str) -> frozenset[str]:
+    """Return the ids of all pictures of some images: those whose names have the smallest hashes."""
+    if not keep:
+        return frozenset()
+    images = sorted({s.image for s in stimuli}, key=lambda name: hashlib.sha256(name.encode()).digest())
+    wanted = set(images if keep == "all" else images[: int(keep)])
+    return frozenset(s.id for s in stimuli if s.image in wanted)
+
+
+def _png(mask: Array) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(mask).save(file, format="PNG", optimize=True)
+    return file.getvalue()
 
 
 def areas(responses: Responses) -> Array:
@@ -94,16 +151,20 @@ def trial_rows(responses: Responses, options: ScoreOptions) -> list[TrialRows]:
     return [TrialRows(responses.truth("condition"), np.arange(len(responses)), {"value": ious})]
 
 
-def _confusion(owner: Array, answer: Array, root: Path, stimulus: Stimulus, classes: int) -> ConfusionMatrix:
-    truth = _truth(root / stimulus.mask, stimulus.mask_sha256)
+def _in_classes(owner: Array, answer: Array, size: tuple[int, ...]) -> Array:
+    """Return an answer at the size of the truth, in the classes of the data set; −1: none of them."""
     if answer.ndim != 2:
         raise UserError(f"an answer of shape {answer.shape} for one image; expected height × width of class numbers")
-    if answer.shape != truth.shape:
+    if answer.shape != size:
         picture = Image.fromarray(answer.astype(np.int32))
-        answer = np.asarray(picture.resize((truth.shape[1], truth.shape[0]), Image.Resampling.NEAREST))
+        answer = np.asarray(picture.resize((size[1], size[0]), Image.Resampling.NEAREST))
     inside = (answer >= 0) & (answer < len(owner) - 1)
+    return np.asarray(owner[np.where(inside, answer, -1)])
+
+
+def _confusion(truth: Array, predicted: Array, stimulus: Stimulus, classes: int) -> ConfusionMatrix:
     try:
-        return ConfusionMatrix.of(truth, owner[np.where(inside, answer, -1)], classes, IGNORE)
+        return ConfusionMatrix.of(truth, predicted, classes, IGNORE)
     except UserError as error:
         raise UserError(f"{stimulus.mask}: {error.message}", error.hint) from None
 

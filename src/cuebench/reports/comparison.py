@@ -23,7 +23,12 @@ from cuebench.runs.table_text import latex_table, markdown_table
 from cuebench.statistics.correlations import Correlation, correlate
 from cuebench.types import Score
 
-LARGER = {"shape": "more shape", "texture": "more texture", "correct": "more correct answers"}
+LARGER = {
+    "shape": "more shape",
+    "texture": "more texture",
+    "correct": "more correct answers",
+    "human": "more like people",
+}
 """Direction of a headline → what a larger value means."""
 FEWEST = 3
 """Observers that two protocols must share for a rank correlation."""

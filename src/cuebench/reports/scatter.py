@@ -178,6 +178,7 @@ def _at(x: Scale, y: Scale, across: str = "x", up: str = "y") -> dict[str, Any]:
 
     def channel(kind: Any, field: str, scale: Scale) -> Any:
         ends = alt.Scale(domain=[scale.low, scale.high], nice=False, zero=False)
-        return kind(f"{field}:Q", scale=ends, axis=alt.Axis(title=scale.title, tickCount=6, format=".1f"))
+        digits = ".1f" if scale.high - scale.low > 0.5 else ".2f"
+        return kind(f"{field}:Q", scale=ends, axis=alt.Axis(title=scale.title, tickCount=6, format=digits))
 
     return {"x": channel(alt.X, across, x), "y": channel(alt.Y, up, y)}

@@ -22,7 +22,7 @@ from cuebench.arrays import Array
 from cuebench.responses.device import Device
 from cuebench.responses.job import Job, Pieces
 from cuebench.responses.pictures import BatchPictures, DecodePool
-from cuebench.responses.store import Columns
+from cuebench.responses.store import KEPT, Columns
 from cuebench.types import Stimulus
 
 FIRST = 2
@@ -94,7 +94,8 @@ def compare(stored: Mapping[str, Array], again: Mapping[str, Array], tolerance: 
 
 def _sorted(columns: Mapping[str, Array]) -> Columns:
     order = np.argsort(columns["stimulus"], kind="stable")
-    return {name: values[order] for name, values in columns.items()}
+    # What is kept for people to look at is made from the answers, and is not read back with them.
+    return {name: values[order] for name, values in columns.items() if not name.startswith(KEPT)}
 
 
 def _differences(name: str, stored: Array, again: Array) -> Array:

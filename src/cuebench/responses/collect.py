@@ -43,7 +43,7 @@ _OF_A_MODEL = (Exception, SystemExit)
 Folder = Path | RemotePath
 PIXELS_IN_MEMORY = 1 << 30
 """Bytes of pixels that are decoded, or being decoded, at once; two shards are, whatever they take."""
-MOST_SHARDS = 8
+MOST_SHARDS = 5
 """Shards between decoding and storing at once; more would only take memory."""
 ANSWERED_AHEAD = 3
 """Shards whose answers are still on their way from the device, or to the disk, when the next one is answered."""
@@ -259,7 +259,7 @@ class Stream:
 
     def ask_again(self, examiner: Examiner, outdated: dict[Folder, Folder]) -> None:
         """Compare stored answers with those of now; add folders that are set aside to ``outdated``, with new names."""
-        for job in list(self.jobs):
+        for job in [job for job in self.jobs if not job.observer.charges]:
             all_batches = self.shards()
             stored = {start: batch for start, batch in all_batches if start not in self.missing[job]}
             if not stored or job.shards.folder in outdated:
@@ -373,9 +373,10 @@ class Stream:
         decoding: deque[_Shard] = deque()
         answered: deque[_Answered] = deque()
         geometries = [job.geometry for job in group]
-        pinned = any(str(job.observer.device).startswith("cuda") for job in group)
+        on_gpu = [str(job.observer.device).startswith("cuda") for job in group if job.geometry is not None]
         behind = ANSWERED_AHEAD + max((len(job.others) for job in group), default=0)
-        ahead = max(1, self._shards_in_memory(group) - behind)
+        # A GPU copies pixels at once; others may look at them until their answers are there.
+        ahead = max(1, self._shards_in_memory(group) - (1 if all(on_gpu) else behind))
         pool.empty()
         try:
             for start, stimuli in self.shards():
@@ -389,7 +390,7 @@ class Stream:
                 if jobs:
                     wanted = [g for g, job in zip(geometries, group) if job in jobs]
                     pictures = BatchPictures.request(
-                        pool, self.stimuli.root, stimuli, wanted, pinned=pinned, cached=self._cached(stimuli, jobs)
+                        pool, self.stimuli.root, stimuli, wanted, pinned=any(on_gpu), cached=self._cached(stimuli, jobs)
                     )
                     decoding.append(_Shard(start, stimuli, jobs, pictures))
                 if len(decoding) > ahead:
@@ -401,6 +402,10 @@ class Stream:
                     answered.append(self._answer(decoding.popleft(), writers))
                 if len(answered) > behind or not decoding:
                     self._settle(answered.popleft())
+        except BaseException:
+            for job in group:
+                job.observer.stop()
+            raise
         finally:
             # After an error: no thread may write on while the caller says how far it came.
             for _, future in (pair for shard in answered for pair in shard.written):
@@ -438,6 +443,8 @@ class Stream:
                 continue
             self.advance(job, len(hidden))
             written.append((job, writers.submit(_store, job, shard.stimuli, hidden, wait)))
+        if all(str(job.observer.device).startswith("cuda") for job in shard.jobs if job.geometry is not None):
+            shard.pictures.give_back_copied()
         return _Answered(shard, written)
 
     def _submit(self, job: Job, shard: _Shard, hidden: Mapping[int, str]) -> Callable[[], Columns]:
@@ -450,7 +457,7 @@ class Stream:
 
         asked = job.on_device(shard.start // self.shared.shard_size)
         wait = asked.submit(shard.stimuli, hidden, images, self.shared.pieces, on_piece)
-        if shard.start:
+        if shard.start or job.observer.charges:
             return wait
         columns = wait()
         pixels = None if images is None else images.images

@@ -205,7 +205,7 @@ class DecodePool(ProcessPool):
     def __init__(self, workers: int, *, tell: Tell = warn) -> None:
         self.memory = SharedMemory() if workers else None
         inherited = self.memory.inherited if self.memory else ()
-        super().__init__(workers, tell=tell, inherited=inherited, politeness=POLITENESS)
+        super().__init__(workers, tell=tell, inherited=inherited, politeness=POLITENESS, ahead=1)
         self.workers, self.tell = workers, tell
         self.decoded = 0
         for _ in range(workers):  # each imports what it needs while this process loads its models
@@ -313,7 +313,7 @@ class BatchPictures:
             return False
         if kept is None:
             return False
-        step = 4 * _task_size(self._count, self._pool.workers)
+        step = 2 * _task_size(self._count, self._pool.workers)
         for first in range(0, self._count, step):
             hashes = kept.hashes[first : first + step]
             task = Reading(str(kept.path), first, hashes, size, self._places[number])
@@ -371,6 +371,15 @@ class BatchPictures:
             hidden = [position for position, failure in failed.items() if failure.unreadable]
             self._shared[geometry] = SharedImages(np.delete(images, hidden, axis=0) if hidden else images)
         return self._shared[geometry]
+
+    def give_back_copied(self) -> None:
+        """Let the memory be used again once devices have copied all of it; later where they do not."""
+        copies = [self._shared[geometry].copying for geometry in self._geometries if geometry in self._shared]
+        if self._keeping or len(copies) < len(self._geometries) or not all(copies):
+            return
+        for wait in (wait for waits in copies for wait in waits):
+            wait()
+        self.give_back()
 
     def give_back(self) -> None:
         """Let the memory be used for the next pictures: nobody may look at these any more."""
@@ -442,7 +451,7 @@ class Cached(NamedTuple):
 
 def _task_size(count: int, workers: int) -> int:
     """Return how many stimuli of a batch a worker is given at once: few enough for all workers to have some."""
-    return max(1, min(LARGEST_TASK, count // (2 * max(workers, 1))))
+    return max(1, min(LARGEST_TASK, count // max(workers, 1)))
 
 
 Files = tuple[tuple[tuple[int, ...], tuple[Stimulus, ...]], ...]

@@ -40,7 +40,7 @@ import pyarrow.parquet as pq
 
 from cuebench.arrays import Array
 from cuebench.errors import UserError
-from cuebench.files import open_parquet, parquet_bytes, write_atomic, write_json
+from cuebench.files import arrow_array, open_parquet, parquet_bytes, write_atomic, write_json
 from cuebench.places import RemotePath
 from cuebench.responses.shard_form import check_columns
 from cuebench.responses.table import Reduce
@@ -58,6 +58,8 @@ LAYOUT = 1
 LAYOUT_BY_TRUTH = 2
 """The same for observers without pixels, whose shards were named by the files alone in layout 1."""
 _ERRORS = b"cuebench.errors"
+KEPT = "kept:"
+"""Beginning of the names of columns that are kept for people to look at (predicted masks): no score reads them."""
 
 
 @dataclass(frozen=True)
@@ -153,10 +155,23 @@ class Shards:
         """
         path = self._existing(batch)
         with _damage(path), self._open(path) as file:
-            table = file.read(use_threads=False)
+            scored = [name for name in file.schema_arrow.names if not name.startswith(KEPT)]
+            table = file.read(scored, use_threads=False)
             columns = {name: _from_arrow(table.column(name).combine_chunks()) for name in table.column_names}
             check_columns(columns, len(batch))
             return columns, _errors(table.schema)
+
+    def kept(self, batch: Sequence[Stimulus], name: str) -> dict[int, bytes]:
+        """Return what was kept of a batch under a name: position → bytes; positions without anything are left out."""
+        path = self._existing(batch)
+        with _damage(path), self._open(path) as file:
+            if KEPT + name not in file.schema_arrow.names:
+                return {}
+            table = file.read(["stimulus", KEPT + name], use_threads=False)
+            positions, contents = (column.to_pylist() for column in table.columns)
+            if any(not isinstance(content, bytes) for content in contents):
+                raise ValueError(f"the column {KEPT + name!r} holds no bytes")
+            return {position: content for position, content in zip(positions, contents) if content}
 
     def count_rows(self, batch: Sequence[Stimulus]) -> int:
         """Return the number of answers to a batch, as written."""
@@ -225,8 +240,10 @@ def batches(stimuli: Sequence[Stimulus], size: int) -> Iterator[tuple[int, Seque
 
 def _to_arrow(values: Array) -> pa.Array:
     if values.ndim == 1:
-        return pa.array(values.tolist() if values.dtype.kind in "UO" else values)
-    flat = pa.array(np.ascontiguousarray(values).reshape(-1))
+        if values.dtype.kind == "O":
+            return pa.array(values.tolist())
+        return arrow_array(values.tolist() if values.dtype.kind == "U" else values)
+    flat = arrow_array(np.ascontiguousarray(values).reshape(-1))
     # The width is kept for an empty batch too, so that shards always concatenate.
     return pa.FixedSizeListArray.from_arrays(flat, int(np.prod(values.shape[1:])))
 

@@ -28,6 +28,8 @@ class ObserverCost:
         Stimuli that it is shown at once.
     disk_bytes : int
         What its answers will take.
+    requests, cost : int, float
+        The most that is sent to somebody else's machine, and its price; 0 where nothing is, or no price is known.
     """
 
     observer: str
@@ -39,6 +41,8 @@ class ObserverCost:
     seconds: float
     batch_size: int
     disk_bytes: int
+    requests: int = 0
+    cost: float = 0.0
 
 
 @dataclass(frozen=True)

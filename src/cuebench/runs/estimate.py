@@ -50,6 +50,7 @@ from cuebench.responses.store import SHARD, Columns, ShardFolder, batches
 from cuebench.responses.table import Responses
 from cuebench.runs.cost import ObserverCost, RunCost, advice, on_nodes
 from cuebench.runs.evaluate import listed_observers, protocol_names, start_decoders
+from cuebench.runs.expense import expense_of
 from cuebench.runs.joining import OTHER_FOLDER, check_conditions
 from cuebench.runs.plan import Plan, plan_run
 from cuebench.runs.record import DamagedRecord, RunOptions, RunRecord, parse_settings
@@ -62,6 +63,8 @@ FILES_OF_WORKER = 16
 """Files that every worker decodes at least: fewer would show how it starts, not how fast it is."""
 SECONDS, SECONDS_IN_ALL = 1.0, 30.0
 """How long one observer is asked, and all of them together."""
+SECONDS_OF_REQUEST, BYTES_OF_ANSWER = 2.0, 300
+"""What a request to a chat model is taken to last, and its answer to take on disk: it is not asked to find out."""
 SCORED = 2000
 """Stimuli whose scoring is timed; beyond that the time is continued in a straight line."""
 
@@ -250,6 +253,9 @@ class _Probe:
                 if not of_set.missing[job]:
                     self.found[job] = _stored_cost(job)
                     continue
+                if job.observer.charges:  # not even a probe: planning spends nothing
+                    self.found[job] = _charged_cost(job, self.options, sum(map(len, of_set.missing[job])))
+                    continue
                 try:
                     self._ask(of_set, job, pieces, seconds, scored)
                 except (Exception, SystemExit) as error:  # noqa: BLE001 - a broken model is a row of the result
@@ -350,9 +356,18 @@ class _Probe:
             observers=tuple(found),
             nodes=tuple(on_nodes(n, start_seconds, collecting, score or 0.0, shards, price) for n in nodes),
             dominated_by=longest,
-            advice=advice(longest, self.options, self.workers, on_gpu),
+            advice=self._advice(longest, on_gpu),
             failures=tuple(self.failures),
         )
+
+    def _advice(self, longest: str, on_gpu: bool) -> str:
+        """Say what would help; nothing on this machine helps where answers come from elsewhere."""
+        slowest = max(self.found, key=lambda job: self.found[job].seconds, default=None)
+        if longest == "forward" and slowest is not None and slowest.observer.charges:
+            return (
+                f"more requests at once: &concurrency={4 * slowest.observer.concurrency}, as far as the endpoint allows"
+            )
+        return advice(longest, self.options, self.workers, on_gpu)
 
     def _share_of_cores(self) -> float:
         cores = available_cores()
@@ -430,6 +445,25 @@ def _repeated(job: Job, columns: Columns, size: int) -> Responses:
 
 def _stored_cost(job: Job) -> ObserverCost:
     return ObserverCost(job.observer.name, job.protocol, job.view, 0, len(job.stimuli), 0.0, 0.0, 0, 0)
+
+
+def _charged_cost(job: Job, options: RunOptions, answers: int) -> ObserverCost:
+    """Return the cost of an observer that is asked elsewhere, from what requests usually take."""
+    expense = expense_of(job, options)
+    seconds = expense.requests * SECONDS_OF_REQUEST / max(1, job.observer.concurrency)
+    return ObserverCost(
+        observer=job.observer.name,
+        protocol=job.protocol,
+        view=job.view,
+        answers=answers,
+        stored=len(job.stimuli) - answers,
+        per_second=answers / seconds if seconds else 0.0,
+        seconds=seconds,
+        batch_size=job.observer.concurrency,
+        disk_bytes=BYTES_OF_ANSWER * answers,
+        requests=expense.requests,
+        cost=expense.cost,
+    )
 
 
 def _most_memory() -> int:

@@ -83,7 +83,7 @@ def load_observers(
     result = LoadedObservers(options=options)
     for observer in wanted:
         try:
-            result.observers += _load(observer, options, result.device)
+            result.observers += load_one(observer, options, result.device)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's script may raise anything, or end Python
             result.failures.append(failure_of(observer if isinstance(observer, str) else observer.name, error))
     if result.observers:
@@ -93,7 +93,7 @@ def load_observers(
         try:
             specs = random_initialisations(trained.spec, name, baselines)
             for number, spec in enumerate(specs):
-                loaded = _load(spec, options, result.device)
+                loaded = load_one(spec, options, result.device)
                 result.observers += [replace(o, baseline_of=name, baseline=number) for o in loaded]
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the network itself is measured all the same
             tell(Event("notice", f"no baselines of {name}: {failure_of('', error).reason}"))
@@ -108,7 +108,7 @@ def tell_failures(failures: Sequence[Failure], tell: OnEvent) -> None:
         tell(Event("failed", f"{f.observer}: {f.reason}", fields=fields))
 
 
-def _load(wanted: str | Observer, options: LoadOptions, device: Device) -> list[Loaded]:
+def load_one(wanted: str | Observer, options: LoadOptions, device: Device) -> list[Loaded]:
     """Load what a spec stands for; observers loaded earlier give way where the device gets full."""
     if isinstance(wanted, str):
         first, *more = devices_of(options.device)

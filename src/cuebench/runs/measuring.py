@@ -24,6 +24,7 @@ import numpy as np
 from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
+from cuebench.observers.chat.answers import said
 from cuebench.places import RemotePath
 from cuebench.processes import ProcessPool, WorkerDied
 from cuebench.protocols.base import ByObserver, Protocol, ScoreOptions
@@ -159,6 +160,9 @@ def read_responses(work: Work, shards: Shards, memory: Memory, condense: Reduce 
     manifest = work.manifests.read(job.stimuli)
     columns, excluded = _columns(shards, manifest, work.shard_size, memory, condense)
     labels = labels_of(job)
+    # How words were read is known from the answers alone, whichever observer gave them.
+    read_by, decisions = (columns.get(name, np.empty(0)).tolist() for name in ("read_by", "decisions"))
+    in_words = said(read_by, decisions) if read_by else ()
     responses = Responses(
         observer=job.observer,
         kind=job.kind,  # type: ignore[arg-type]
@@ -168,7 +172,7 @@ def read_responses(work: Work, shards: Shards, memory: Memory, condense: Reduce 
         labels=labels,
         view=job.view,
         excluded=excluded,
-        notes=job.notes,
+        notes=(*job.notes, *in_words),
         baseline_of=job.baseline_of,
     )
     return only_selected(responses, work.selection)

@@ -8,15 +8,11 @@ cannot be loaded, is a failure row with its reason; the rest goes on.
 from __future__ import annotations
 
 import hashlib
-import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from cuebench.arrays import Array
 from cuebench.cues.versions import recipe_versions
@@ -29,13 +25,16 @@ from cuebench.observers.origin import Origin, Preparation
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch.features import suggested_layers
 from cuebench.protocols.base import Protocol, View
-from cuebench.registry import BUILT_IN, datasets, makers, protocols
 from cuebench.responses.device import Device
+from cuebench.responses.engines import LOCAL
 from cuebench.responses.events import Event, OnEvent
 from cuebench.responses.job import Job, JobRecord, Question, failure_of
 from cuebench.responses.store import Key, ShardFolder
+from cuebench.runs.expense import expense_notices
+from cuebench.runs.experiments import Experiment, read_experiments
 from cuebench.runs.loading import OBJECT, Loaded, LoadedObservers, load_observers, tell_failures
-from cuebench.runs.record import RunOptions, parse_settings
+from cuebench.runs.people import people_for
+from cuebench.runs.record import RunOptions
 from cuebench.stimuli.cue_files import read_labels
 from cuebench.stimuli.manifest import duplicates, to_bytes
 from cuebench.stimuli.on_device import marked
@@ -44,116 +43,6 @@ from cuebench.types import Capability, Failure, Stimulus, StimulusSet
 
 class NotApplicable(UserError):
     """An observer that by its nature cannot answer a protocol: people have no logits."""
-
-
-# ----------------------------------------------------------------------------------------------------- stimuli
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """A protocol as its options ask for it, with its stimuli, or the reason why there are none."""
-
-    protocol: Protocol
-    values: Mapping[str, Any]
-    limit: int
-    seed: int
-    stimuli: StimulusSet | None = None
-    problem: UserError | None = None
-
-    @cached_property
-    def classes(self) -> tuple[str, ...]:
-        """The classes that the stimuli can be answered with, in a fixed order."""
-        if self.stimuli is None:
-            return self.protocol.targets
-        if self.stimuli.targets:
-            return label_map(self.stimuli.targets).names
-        return tuple(dict.fromkeys(c for s in self.stimuli for c in (s.label, s.shape, s.texture) if c))
-
-    @property
-    def baselines(self) -> int:
-        """How many random initialisations of every network are measured."""
-        return int(self.values.get("baselines", 0)) if self.protocol.baselines else 0
-
-    @property
-    def layers(self) -> tuple[str, ...]:
-        """The further layers that are measured."""
-        return tuple(self.values.get("layers", ())) if self.protocol.layers else ()
-
-    def limited(self, stimuli: StimulusSet) -> StimulusSet:
-        """Draw images by the seed until there are ``limit`` stimuli; the set then says that it is partial.
-
-        All versions of an image are drawn together: a corrupted image is worth nothing without the clean one.
-        """
-        if not self.limit or self.limit >= len(stimuli):
-            return stimuli
-        versions = Counter(s.image for s in stimuli)
-        order = np.random.default_rng(self.seed).permutation(list(versions))
-        enough = int(np.searchsorted(np.cumsum([versions[name] for name in order]), self.limit)) + 1
-        chosen = set(order[:enough].tolist())
-        kept = [s for s in stimuli if s.image in chosen]
-        images = f" ({enough:,} of {len(versions):,} images)" if len(versions) < len(stimuli) else ""
-        return stimuli.only(kept, f"limited to {len(kept):,} of {len(stimuli):,} stimuli{images}")
-
-
-def read_experiments(
-    names: Sequence[str],
-    data_root: str | Path | None,
-    *,
-    limit: int = 0,
-    seed: int = 0,
-    settings: Mapping[str, Any] | None = None,
-) -> list[Experiment]:
-    """Configure every protocol and read its stimuli. Missing data is an error only if an observer turns out to need it.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Protocols, by their names in the registry.
-    data_root : path or None
-        Folder with the datasets; None: the environment variable ``CUEBENCH_DATA``.
-    limit, seed, settings
-        As in ``RunOptions``.
-    """
-    if not names:
-        raise UserError("no protocol was named", f"known: {', '.join(protocols)}")
-    values = parse_settings(list(dict.fromkeys(names)), settings or {})
-    root = data_root or os.environ.get("CUEBENCH_DATA")
-    # A model of the user's may change the working folder when it is loaded.
-    root = Path(root).expanduser().absolute() if root else None
-    experiments = []
-    for name, option_values in values.items():
-        protocol: Protocol = protocols.get(name)
-        experiment = Experiment(protocol, option_values, limit, seed)
-        configured = False
-        try:
-            experiment = replace(experiment, protocol=protocol.configured(option_values))
-            configured = True
-            stimuli = _read(experiment.protocol, root)
-            experiments.append(replace(experiment, stimuli=experiment.limited(stimuli)))
-        except UserError as error:
-            if not configured:
-                raise  # an option that does not fit: nothing has been spent
-            experiments.append(replace(experiment, problem=error))
-        except Exception as error:
-            if protocols.origin(name) == BUILT_IN:
-                raise
-            # A protocol of somebody else's may raise anything; the other protocols are measured.
-            message = f"protocol {name!r} of {protocols.origin(name)} raised {type(error).__name__}: {error}"
-            experiments.append(replace(experiment, problem=UserError(message)))
-    return experiments
-
-
-def _read(protocol: Protocol, root: str | Path | None) -> StimulusSet:
-    if root is not None:
-        return protocol.read(Path(root))
-    if protocol.standalone is not None:
-        return protocol.standalone()
-    if protocol.name in datasets:
-        how = f", or get them: cuebench fetch {protocol.name} --data-root DIR"
-    else:
-        maker = next((name for name, m in makers.usable() if protocol.name in (name, m.protocol)), "")
-        how = f", or make them: cuebench make {maker} --out DIR" if maker else ""
-    raise UserError(f"protocol {protocol.name!r} needs its stimuli", f"say where they are with --data-root DIR{how}")
 
 
 # ----------------------------------------------------------------------------------------------------- the plan
@@ -215,20 +104,15 @@ def plan_run(
         Where no observer is left to be measured, with every reason.
     """
     experiments = read_experiments(names, data_root, limit=options.limit, seed=options.seed, settings=options.settings)
-    loaded = _load(wanted, experiments, options, tell)
+    loaded = _load(wanted, experiments, folder, options, tell)
     plan = Plan(device=loaded.device)
     for experiment in experiments:
-        name = experiment.protocol.name
-        for entry in loaded.observers:
-            if entry.baseline_of and entry.baseline >= experiment.baselines:
-                continue
-            try:
-                _add_jobs(plan, experiment, entry, loaded, folder, options)
-            except NotApplicable as error:
-                plan.skipped.append(failure_of(entry.observer.name, error, name))
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - a broken model is a row of the result
-                plan.failures.append(failure_of(entry.observer.name, error, name))
+        _add_experiment(plan, experiment, loaded.observers, loaded, folder, options)
+        shown = frozenset(s.id for job in plan.jobs if job.protocol == experiment.protocol.name for s in job.stimuli)
+        people = people_for(experiment.protocol, data_root, loaded, shown, plan.notices)
+        _add_experiment(plan, replace(experiment, shown_to_others=shown), people, loaded, folder, options)
     _sort_out_skipped(plan)
+    plan.notices += expense_notices(plan.jobs, options)
     if not plan.jobs and plan.failures:
         reasons = [f.reason for f in plan.failures] + [f"{f.observer}: {f.reason}" for f in loaded.failures]
         raise UserError("\n".join(dict.fromkeys(reasons)), str(plan.failures[0].details.get("hint", "")))
@@ -239,8 +123,33 @@ def plan_run(
     return plan
 
 
+def _add_experiment(
+    plan: Plan,
+    experiment: Experiment,
+    observers: Sequence[Loaded],
+    loaded: LoadedObservers,
+    folder: Path,
+    options: RunOptions,
+) -> None:
+    """Add the jobs of some observers on one protocol; who does not fit is skipped or has failed."""
+    name = experiment.protocol.name
+    for entry in observers:
+        if entry.baseline_of and entry.baseline >= experiment.baselines:
+            continue
+        try:
+            _add_jobs(plan, experiment, entry, loaded, folder, options)
+        except NotApplicable as error:
+            plan.skipped.append(failure_of(entry.observer.name, error, name))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a broken model is a row of the result
+            plan.failures.append(failure_of(entry.observer.name, error, name))
+
+
 def _load(
-    wanted: Sequence[str | Observer], experiments: Sequence[Experiment], options: RunOptions, tell: OnEvent
+    wanted: Sequence[str | Observer],
+    experiments: Sequence[Experiment],
+    folder: Path,
+    options: RunOptions,
+    tell: OnEvent,
 ) -> LoadedObservers:
     """Load the observers; where none can be loaded there is nothing to go on with."""
     if not wanted:
@@ -251,6 +160,7 @@ def _load(
         offline=options.offline,
         seed=options.seed,
         targets=tuple(dict.fromkeys(name for experiment in experiments for name in experiment.classes)),
+        journal=str(folder / "journal"),
     )
     loaded = load_observers(wanted, load_options, max(e.baselines for e in experiments), tell)
     if not loaded.observers and loaded.failures:
@@ -287,6 +197,8 @@ def _add_jobs(
         entry = replace(entry, observer=prepared, others=tuple(others))
     stimuli = _stimuli_for(experiment, entry.observer, loaded)
     asked = questions(protocol, entry.observer, stimuli)
+    if entry.observer.charges and options.engine != LOCAL:
+        raise UserError(f"{entry.observer.name} is asked by one process", "leave --engine out: it would only wait")
     manifest = f"{protocol.name}-{stimuli.fingerprint[:12]}.parquet"
     if manifest not in plan.manifests:
         repeated = duplicates([s.id for s in stimuli])
@@ -336,12 +248,7 @@ def questions(protocol: Protocol, observer: ObserverBase, stimuli: StimulusSet) 
     UserError
         Its classes do not cover those of the stimuli.
     """
-    needs = next((needs for needs in protocol.needs if set(needs) <= observer.capabilities), None)
-    if needs is None:
-        wanted = " or ".join(" and ".join(alternative) for alternative in protocol.needs)
-        offered = ", ".join(sorted(observer.capabilities)) or "nothing"
-        layers = suggested_layers(observer) if protocol.needs == (("features",),) else ""
-        raise NotApplicable(f"{observer.name} gives {offered}; protocol {protocol.name!r} needs {wanted}{layers}")
+    needs = _needed(protocol, observer)
     try:
         observer.check_shown(stimuli.stimuli)
     except UserError as error:  # a recording of another experiment
@@ -365,6 +272,17 @@ def questions(protocol: Protocol, observer: ObserverBase, stimuli: StimulusSet) 
         hash(question.geometry)  # a preprocessing that makes no sense fails here, not in the middle of the run
         asked.append(question)
     return asked
+
+
+def _needed(protocol: Protocol, observer: ObserverBase) -> tuple[Capability, ...]:
+    """Return the kinds of answer that an observer is asked for: the best that the protocol can use."""
+    for needs in protocol.needs:
+        if set(needs) <= observer.capabilities:
+            return needs
+    wanted = " or ".join(" and ".join(alternative) for alternative in protocol.needs)
+    offered = ", ".join(sorted(observer.capabilities)) or "nothing"
+    layers = suggested_layers(observer) if protocol.needs[0] == ("features",) else ""
+    raise NotApplicable(f"{observer.name} gives {offered}; protocol {protocol.name!r} needs {wanted}{layers}")
 
 
 def _prepared_images(view: View, observer: ObserverBase, needs: Sequence[Capability]) -> tuple[Preprocess | None, str]:
@@ -415,6 +333,7 @@ def _stimuli_for(experiment: Experiment, observer: ObserverBase, loaded: LoadedO
     """
     derive = experiment.protocol.stimuli_from_recordings
     if derive is not None and observer.stimulus_names():
+        _needed(experiment.protocol, observer)  # names of another experiment would be refused as mistakes
         return _as_in_run(experiment, derive(observer.stimulus_names()))
     if experiment.stimuli is not None:
         return experiment.stimuli
@@ -432,6 +351,10 @@ def _as_in_run(experiment: Experiment, recording: StimulusSet) -> StimulusSet:
     image, and people and models could not be compared.
     """
     shown = experiment.stimuli
+    if experiment.shown_to_others:
+        kept = [s for s in recording if s.id in experiment.shown_to_others]
+        why = f"only the {len(kept):,} of {len(recording):,} stimuli that the other observers are shown"
+        return recording.only(kept, why if len(kept) < len(recording) else "")
     if shown is None:
         return experiment.limited(recording)
     classes = {c for s in recording for c in (s.label, s.shape, s.texture) if c}
@@ -451,6 +374,8 @@ def _key(question: Question, entry: Loaded, protocol: Protocol, options: RunOpti
         targets = question.stimuli.targets
         content = Path(targets).read_bytes() if Path(targets).suffix else targets.encode()
         needs = (*needs, f"summary of {protocol.name}/{protocol.version} {hashlib.sha256(content).hexdigest()[:16]}")
+    if protocol.stored:  # of which images depends on the whole set
+        needs = (*needs, f"{protocol.stored} of {question.stimuli.fingerprint[:16]}")
     space, preprocess = entry.observer.labels, question.preprocess
     return Key(
         weights=entry.fingerprint,

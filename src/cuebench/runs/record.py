@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import os
 import platform
 import sys
@@ -33,6 +32,7 @@ from cuebench.options import check_types, parse
 from cuebench.places import RemotePath, place
 from cuebench.processes import warn
 from cuebench.protocols.headline import remember_headline
+from cuebench.reading import parse_json
 from cuebench.registry import BUILT_IN, protocols
 from cuebench.responses.engines import address_of
 from cuebench.responses.job import JobRecord
@@ -269,8 +269,8 @@ def _body(out: Path) -> dict[str, Any]:
     if not path.is_file():
         raise UserError(f"{out} is not a run folder: it has no run.json", "make one with: cuebench run … --out DIR")
     try:
-        body = json.loads(path.read_text("utf-8"))
-    except (ValueError, RecursionError) as error:
+        body = parse_json(path.read_text("utf-8"), path.name)
+    except (ValueError, UserError) as error:
         raise DamagedRecord(f"{path} is damaged: {error}", _RUN_AGAIN) from None
     written = body.get("format") if isinstance(body, dict) else None
     if isinstance(written, int) and written > FORMAT:

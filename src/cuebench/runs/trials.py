@@ -34,6 +34,8 @@ SCHEMA = pa.schema(
         ("value", pa.float64()),
         ("n", pa.float64()),
         ("rt", pa.float64()),
+        ("read_by", pa.string()),
+        ("text", pa.string()),
     ]
 )
 """Columns of the table; null where a protocol or a recording does not have one."""
@@ -188,6 +190,8 @@ def _table(job: JobRecord, responses: Responses, rows: TrialRows) -> pa.Table:
         "session": _recorded(responses, "session", rows.rows),
         "condition": condition,
         "rt": _recorded(responses, "rt", rows.rows),
+        "read_by": _recorded(responses, "read_by", rows.rows),
+        "text": _recorded(responses, "text", rows.rows),
         **{column: [getattr(s, name) for s in shown] for column, name in TRUTH.items()},
         "n": np.ones(number),
         **rows.columns,

@@ -9,6 +9,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -22,6 +23,7 @@ LARGEST = 64 << 30  # bytes: more than any published stimulus set; stops a file 
 
 
 MOST_MEMBERS = 2_000_000
+PICTURES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff"})
 DAMAGED = (
     zipfile.BadZipFile,
     tarfile.TarError,
@@ -50,8 +52,10 @@ class Member(NamedTuple):
     open: Callable[[], IO[bytes] | None]
 
 
-def unpack(archive: Path, target: Path) -> int:
+def unpack(archive: Path, target: Path, *, pictures: bool = False) -> int:
     """Unpack ``archive`` into the new folder ``target``; return the number of files.
+
+    With ``pictures``, only picture files are taken, as ``<class>/<file>``: the folders before these two are dropped.
 
     Everything is checked before a byte is written, the files go to a temporary folder, and one rename makes them
     appear: a folder ``target`` that exists is complete.
@@ -66,6 +70,8 @@ def unpack(archive: Path, target: Path) -> int:
     try:
         with _opened(archive) as members:
             _refuse(archive, members)
+            if pictures:
+                members = _pictures(archive, members)
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir(parents=True)
             files = [m for m in members if not m.is_folder]
@@ -136,6 +142,30 @@ def _refuse(archive: Path, members: list[Member]) -> None:
         problems.append(f"has more than {MOST_MEMBERS:,} members")
     if problems:
         raise all_problems(f"archive {archive} is refused", problems, "nothing was unpacked")
+
+
+def picture_folders(archive: Path) -> dict[str, int]:
+    """Return class folder → number of its pictures in an archive; nothing is unpacked."""
+    with _opened(archive) as members:
+        _refuse(archive, members)
+        return dict(Counter(PurePosixPath(m.name).parent.as_posix() for m in _pictures(archive, members)))
+
+
+def _pictures(archive: Path, members: list[Member]) -> list[Member]:
+    """Return the pictures of an archive under the names of their class and their file."""
+    found = []
+    for member in members:
+        path = PurePosixPath(member.name)
+        hidden = any(part.startswith((".", "__MACOSX")) for part in path.parts)
+        if path.suffix.lower() in PICTURES and len(path.parts) > 1 and not hidden:
+            found.append(member._replace(name="/".join(path.parts[-2:])))
+    if not found:
+        raise UserError(
+            f"archive {archive} holds no pictures in folders of classes",
+            "it may hold further archives: unpack it by hand, one folder for each class",
+        )
+    _refuse(archive, found)
+    return found
 
 
 def _publish(temporary: Path, target: Path) -> None:

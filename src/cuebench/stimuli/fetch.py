@@ -7,6 +7,7 @@ already there is never overwritten.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 import threading
@@ -125,8 +126,8 @@ def fetch(
         raise _put_by_hand(job, [f for f, _ in failures], [reason for _, reason in failures])
     for file in files:  # also an archive that was put in place by hand
         if file.unpack and not (root / file.unpack).is_dir():
-            unpack(job.place(file), root / file.unpack)
-    by_hash = sum(bool(f.sha256) for f in files)
+            unpack(job.place(file), root / file.unpack, pictures=file.pictures)
+    by_hash = sum(bool(f.sha256 or f.md5) for f in files)
     return Fetched(chosen.name, str(home), len(files), len(missing), by_hash, len(files) - by_hash)
 
 
@@ -155,12 +156,19 @@ def _accept(job: _Job, file: RemoteFile, path: Path) -> str:
         whose = "expected" if file.sha256 else "but it was fetched before with"
         return f"sha256 is {facts.sha256}, {whose} {known}"
     if not known:
-        problem = file.check(path) if file.check else ("" if facts.size else "the file is empty")
+        problem = _md5_problem(file, path) if file.md5 else ""
+        problem = problem or (file.check(path) if file.check else ("" if facts.size else "the file is empty"))
         if problem:
             return problem
         with job.lock:
             job.recorded[file.path] = facts.sha256
     return ""
+
+
+def _md5_problem(file: RemoteFile, path: Path) -> str:
+    with path.open("rb") as content:
+        digest = hashlib.file_digest(content, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+    return "" if digest == file.md5 else f"md5 is {digest}, expected {file.md5}"
 
 
 def _read_record(path: Path) -> dict[str, str]:

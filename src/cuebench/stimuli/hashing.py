@@ -19,7 +19,9 @@ from cuebench.errors import all_problems
 from cuebench.files import FileFacts, hash_file
 from cuebench.processes import ProcessPool
 
+A = TypeVar("A")
 T = TypeVar("T")
+P = TypeVar("P", str, Path)
 MANY = 2000
 """Files from which processes are asked, where there are some."""
 TASK = 64
@@ -37,12 +39,22 @@ def hashing_in(processes: ProcessPool | None) -> Iterator[None]:
         _processes.reset(before)
 
 
-def _several(task: tuple[Callable[[Path], T], Sequence[Path]]) -> list[tuple[T | None, str]]:
+def in_a_process(do: Callable[[A], T], argument: A) -> T:
+    """Return ``do(argument)``, a function of a module: computed in a worker process where there are some.
+
+    For work of many small steps while this process imports torch in another thread: each call of the system would wait
+    for Python's lock again.
+    """
+    processes = _processes.get()
+    return do(argument) if processes is None else processes.submit(do, argument).result()
+
+
+def _several(task: tuple[Callable[[P], T], Sequence[P]]) -> list[tuple[T | None, str]]:
     do, paths = task
     return [_guarded(do, path) for path in paths]
 
 
-def _guarded(do: Callable[[Path], T], path: Path) -> tuple[T | None, str]:
+def _guarded(do: Callable[[P], T], path: P) -> tuple[T | None, str]:
     try:
         return do(path), ""
     except OSError as error:
@@ -60,7 +72,7 @@ def hash_files(paths: Sequence[Path], workers: int = 0) -> list[FileFacts]:
     return for_each_file(hash_file, paths, workers)
 
 
-def for_each_file(do: Callable[[Path], T], paths: Iterable[Path], workers: int = 0) -> list[T]:
+def for_each_file(do: Callable[[P], T], paths: Iterable[P], workers: int = 0) -> list[T]:
     """Apply a function of a module to files; keep the order and report all unreadable files at once."""
     paths = list(paths)
     processes = _processes.get()

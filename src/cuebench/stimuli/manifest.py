@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from cuebench.errors import UserError, all_problems, printable
-from cuebench.files import DamagedFile, parquet_bytes, read_parquet, write_atomic
+from cuebench.files import DamagedFile, arrow_array, parquet_bytes, read_parquet, write_atomic
 from cuebench.options import check_types
 from cuebench.reading import decoded, parse_json, path_problem
 from cuebench.types import Stimulus, StimulusSet
@@ -48,8 +51,11 @@ def to_bytes(stimuli: StimulusSet) -> bytes:
 
     facts = {f: getattr(stimuli, f) for f in _FACTS}
     metadata = {KEY: json.dumps({"version": SCHEMA_VERSION, **facts}, sort_keys=True).encode()}
-    columns = {c: [getattr(s, c) for s in stimuli] for c in COLUMNS}
     schema = pa.schema([(c, pa.int64() if c in _INTEGERS else pa.string()) for c in COLUMNS], metadata)
+    columns = []
+    for name in COLUMNS:
+        values = list(map(attrgetter(name), stimuli))
+        columns.append(arrow_array(np.array(values, np.int64) if name in _INTEGERS else values))
     return parquet_bytes(pa.table(columns, schema=schema))
 
 

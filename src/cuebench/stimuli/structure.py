@@ -11,14 +11,15 @@ Check = Callable[[Path], str]
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
-def png(width: int, height: int) -> Check:
-    """Return a check for a complete PNG of this size: signature, chunk checksums, IEND as the last chunk."""
+def png(width: int = 0, height: int = 0) -> Check:
+    """Return a check for a complete PNG of this size (0: any): signature, chunk checksums, IEND as the last chunk."""
 
     def check(path: Path) -> str:
         data = path.read_bytes()
         problem = _png_problem(data)
         size = (int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big"))
-        return problem or ("" if size == (width, height) else f"{size[0]}×{size[1]} pixels, expected {width}×{height}")
+        fits = size == (width, height) or not (width or height)
+        return problem or ("" if fits else f"{size[0]}×{size[1]} pixels, expected {width}×{height}")
 
     return check
 
@@ -51,6 +52,25 @@ def table(columns: Sequence[str], rows: int) -> Check:
         if ragged:
             return f"{ragged} rows have another number of columns than the header"
         return "" if len(lines) == rows + 1 else f"{len(lines) - 1} rows, expected {rows}"
+
+    return check
+
+
+def archive(least: int, classes: int) -> Check:
+    """Return a check for a zip or tar with at least so many pictures in exactly so many folders of classes."""
+
+    def check(path: Path) -> str:
+        from cuebench.errors import UserError
+        from cuebench.stimuli._archive import picture_folders
+
+        try:
+            folders = picture_folders(path)
+        except UserError as error:
+            return error.message
+        number = sum(folders.values())
+        if number < least or len(folders) != classes:
+            return f"{number:,} pictures in {len(folders)} folders, expected {least:,} or more in {classes}"
+        return ""
 
     return check
 

@@ -25,7 +25,8 @@ def check_adapter(adapter: str | Adapter) -> None:
     name = str(adapter) if named else first
     require(part.form.startswith(f"{name}:"), f"the form {part.form!r} of {name!r} does not begin with its name")
     require(part.version >= 1, f"adapter {name!r} has version {part.version}")
-    require(bool(part.extra) == bool(part.packages), f"adapter {name!r}: an extra and its packages go together")
+    how = part.extra or part.install
+    require(bool(how) == bool(part.packages), f"adapter {name!r}: an extra (or install=) and its packages go together")
     for example in part.examples:
         require(Spec.parse(example).scheme == name, f"{example!r} is not an example of {name!r}")
 

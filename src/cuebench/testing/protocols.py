@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from cuebench.testing.planted import IDEAL, planted_responses, without_answers
 from cuebench.testing.recorder import Recorder
 from cuebench.testing.single_answers import check_contributions, check_rows
 from cuebench.testing.stimuli import check_stimuli
-from cuebench.types import Axis, Score, StimulusSet
+from cuebench.types import Axis, Capability, Direction, Score, StimulusSet
 from cuebench.words import Word, read_condition
 
 RESAMPLES = 200
@@ -205,6 +205,13 @@ class _Case:
         rows = score_rows(self.protocol, self.scored([replace(guesses, columns=columns)]))
         return self.headline(RANDOM, rows).value
 
+    def twin_of_a_person(self) -> float:
+        """Return the headline of an observer that gives the answers of one of the people."""
+        people = [r for r in self.responses if r.kind == "person"]
+        require(people, f"{self.name}: a headline of direction 'human' needs people, and so decisions, to compare with")
+        rows = self.scored([replace(people[0], observer=MIXTURE, kind="ideal"), *people])
+        return self.headline(MIXTURE, score_rows(self.protocol, rows)).value
+
 
 # ------------------------------------------------------------------------------------------------ what it declares
 
@@ -221,7 +228,7 @@ def _check_description(case: _Case) -> None:
     views = [view.name for view in protocol.views]
     require(len(set(views)) == len(views), f"{name}: expected views of different names, got {', '.join(views)}")
     require(protocol.needs, f"{name} does not say what kinds of answers it needs")
-    unknown = {kind for a in protocol.needs for kind in a} - {"logits", "features", "masks", "decisions"}
+    unknown = {kind for a in protocol.needs for kind in a} - set(get_args(Capability))
     require(not unknown, f"{name} needs {', '.join(sorted(unknown))}, which no observer gives")
     _check_metrics_declared(protocol, name)
 
@@ -236,8 +243,8 @@ def _check_metrics_declared(protocol: Protocol, name: str) -> None:
     for axis, what in ((headline, "headline"), *((a, "plane") for a in headline.plane or ())):
         require(axis.metric in declared, f"{name}: its {what} {axis.metric!r} is not among its metrics {declared}")
         require(axis.conditions, f"{name}: its {what} {axis.metric!r} has no condition")
-    known = headline.direction in ("shape", "texture", "correct")
-    require(known, f"{name}: expected a direction of shape, texture or correct, got {headline.direction!r}")
+    known = headline.direction in get_args(Direction)
+    require(known, f"{name}: expected a direction of {', '.join(get_args(Direction))}, got {headline.direction!r}")
     if headline.human is not None:
         low, high = metrics.get(headline.metric).bounds
         inside = low <= headline.human <= high
@@ -370,6 +377,10 @@ def _check_bias(case: _Case) -> None:
             f"{where}: expected an observer that knows the classes above one that guesses; got {shown}, "
             f"an observer that guesses in all conditions but the first {guessing:.3f}",
         )
+        return
+    if headline.direction == "human":
+        twin = case.twin_of_a_person()
+        require(twin > random, f"{where}: expected the twin of a person above {RANDOM}; got {twin:.3f}, {shown}")
         return
     above, below = (SHAPE, TEXTURE) if headline.direction == "shape" else (TEXTURE, SHAPE)
     require(

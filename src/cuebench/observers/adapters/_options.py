@@ -10,7 +10,7 @@ from cuebench import options as option_parser
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, label_space
 from cuebench.observers.base import LoadOptions, Spec
-from cuebench.observers.preprocess import Centre, Interpolation, Preprocess
+from cuebench.observers.preprocess import Centre, Fit, Interpolation, Preprocess
 from cuebench.observers.torch.weights import built, fit_file
 from cuebench.options import Option
 
@@ -26,6 +26,7 @@ PREPROCESS: Mapping[str, Option] = {
     "mean": Option((), "mean that is subtracted, for all channels or for each", item=float, lengths=(1, 3)),
     "std": Option((), "divisor after the mean is subtracted, for all channels or for each", item=float, lengths=(1, 3)),
     "scale": Option(1 / 255, "factor of the pixel values, before the mean is subtracted; default: that of the weights"),
+    "fit": Option("", "segmentation: images of many sizes in the input", choices=get_args(Fit)),
     "centre": Option("", "rounding of the crop's position where the border is odd", choices=get_args(Centre)),
 }
 """Changes of the preprocessing; without them it is that of the weights."""

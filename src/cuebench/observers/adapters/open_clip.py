@@ -7,8 +7,12 @@ the templates in ``?templates=FILE``. Models with a tokenizer from the hub (SigL
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from cuebench.arrays import Array
 from cuebench.errors import UserError, did_you_mean
 from cuebench.labels import LabelSpace
 from cuebench.observers.adapters import _hub
@@ -29,6 +33,7 @@ from cuebench.observers.adapters._zero_shot import (
     zero_shot_route,
 )
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
+from cuebench.observers.load import require
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch.features import Route
 from cuebench.observers.torch.observer import TorchObserver
@@ -55,14 +60,8 @@ class Parts(NamedTuple):
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     """Load one dual encoder of OpenCLIP."""
-    import_torchvision()
     parsed = torch_options(spec, options, OPTIONS)
-    tag = _tag(spec, parsed)
-    wanted = f"weights {tag or spec.body!r} of open_clip:{spec.body}"
-    if spec.body.startswith("local-dir:"):
-        parts = _hub.from_disk(lambda: _parts(spec.body, tag, parsed), wanted)
-    else:
-        parts = _hub.fetched(lambda: _parts(spec.body, tag, parsed), wanted, offline=options.offline)
+    parts = _load_parts(spec, options, parsed)
     labels = parsed.labels or imagenet()
     way, settings = _route(parts, labels, parsed, options.device)
     observer = TorchObserver(
@@ -78,6 +77,29 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
         frozen=True,
     )
     return [observer]
+
+
+def text_encoder(spec: Spec, options: LoadOptions) -> Callable[[Sequence[str]], Array]:
+    """Return the text tower of a dual encoder: texts → features of length one."""
+    require(f"match={spec.text}", ADAPTER.extra, ADAPTER.packages)
+    parts = _load_parts(spec, options, torch_options(spec, options, OPTIONS))
+    place = pick_device(options.device)
+    model = parts.model.to(place).eval()
+
+    def encode(texts: Sequence[str]) -> Array:
+        features = text_features(lambda part: model.encode_text(parts.tokenizer(part).to(place)), list(texts), 1)
+        return np.asarray(features.cpu().numpy())
+
+    return encode
+
+
+def _load_parts(spec: Spec, options: LoadOptions, parsed: TorchOptions) -> Parts:
+    import_torchvision()
+    tag = _tag(spec, parsed)
+    wanted = f"weights {tag or spec.body!r} of open_clip:{spec.body}"
+    if spec.body.startswith("local-dir:"):
+        return _hub.from_disk(lambda: _parts(spec.body, tag, parsed), wanted)
+    return _hub.fetched(lambda: _parts(spec.body, tag, parsed), wanted, offline=options.offline)
 
 
 def _tag(spec: Spec, parsed: TorchOptions) -> str:

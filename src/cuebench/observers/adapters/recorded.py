@@ -1,11 +1,19 @@
 """Recorded responses of people or models, read from a CSV or Parquet file or a folder of them.
 
-Two formats. The public raw data of people and models, ``subj,session,trial,rt,object_response,category,condition,
-imagename``; and predictions: a column ``stimulus`` (or ``image``, ``imagename``, ``id``) with ``logit_0…``,
-``prob_0…``, a list column ``logits``, one column for each class, or ``decision``; optional ``observer`` (or
-``subject``), ``rt`` and ``session``. Each subject is an observer. A subject with a finite response time is a person,
-and so is one in a column ``subject`` or ``subj`` of a file without the column ``rt``; several people are also pooled as
-the observer ``people``, which has several rows for a stimulus.
+Three formats. The public raw data of people and models, ``subj,session,trial,rt,object_response,category,condition,
+imagename``; predictions: a column ``stimulus`` (or ``image``, ``imagename``, ``id``) with ``logit_0…``, ``prob_0…``, a
+list column ``logits``, one column for each class, or ``decision``; and choices between the matches of triplets:
+``anchor``, ``shape_match``, ``texture_match`` (or ``size_match``, ``colour_match``), ``choice``, optional
+``condition``. The last two may have ``observer`` (or ``subject``), ``rt`` and ``session``. Each subject is an observer.
+A subject with a finite response time is a person, and so is one in a column ``subject`` or ``subj`` of a file without
+the column ``rt``; several people are also pooled as the observer ``people``, which has several rows for a stimulus.
+
+The folder ``raw-data`` of model-vs-human holds one folder of such files for each of its data sets; every person and
+every model in it is an observer, with its trials of all data sets (``observers.model_vs_human``). ``subject-01`` of one
+data set is somebody else than ``subject-01`` of another: nothing compares a person across data sets.
+
+A column ``response`` may hold what a model wrote: letters of the options, in the order of the classes or of
+``?options=``, or captions (``?prompt=caption``). It is then read as the answers of ``chat:`` models are.
 """
 
 from __future__ import annotations
@@ -15,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -24,6 +32,8 @@ from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelMap, LabelSpace, label_space
 from cuebench.observers.adapters._options import LABELS, option_values, with_option
 from cuebench.observers.base import Adapter, Answers, Batch, LoadOptions, Observer, ObserverBase, Spec
+from cuebench.observers.chat.recorded import Wording, holds_words
+from cuebench.observers.model_vs_human import PERSON, uncovered
 from cuebench.observers.recorded_files import (
     NO_ANSWER,
     Recording,
@@ -42,7 +52,13 @@ OPTIONS = {
     "kind": Option("", "who answered; default: people where there are response times", choices=("person", "model")),
     "values": Option("", "what columns of classes hold; default: by the numbers", choices=("logits", "probabilities")),
     "name": Option("", "name of the observer, for a file of one subject"),
+    "only": Option("", "leave the others out; pooled: all people as one", choices=("people", "models", "pooled")),
 }
+WORDED = {
+    "prompt": Option("", "what the model was asked, where responses are words; default: lettered options",
+                     choices=("vqa", "caption")),
+    "options": Option((), "the lettered options in the order in which they were shown; default: that of the classes"),
+}  # fmt: skip
 Naming = Literal["user", "columns", "order"]
 """What says which classes logits stand for: the user, the columns of the file, or their number and order."""
 
@@ -61,11 +77,12 @@ class RecordedObserver(ObserverBase):
     file: Path | None = None
     naming: Naming = "user"
     notes: tuple[str, ...] = ()
+    wording: Wording | None = None
 
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What the file holds."""
-        possible: tuple[Capability, ...] = ("logits", "decisions")
+        possible: tuple[Capability, ...] = ("logits", "decisions", "choices")
         return frozenset(c for c in possible if c in self.columns)
 
     @cached_property
@@ -96,6 +113,8 @@ class RecordedObserver(ObserverBase):
         UserError
             The logits are not those of these classes.
         """
+        if self.wording is not None:
+            return self._reading(targets)
         if self.naming == "user" or self.labels is None or self.file is None:
             return self
         if self.naming == "order":
@@ -105,6 +124,12 @@ class RecordedObserver(ObserverBase):
             covered = [n for n in targets if self.labels.find(n) is not None]
             check_all_classes(self.file, LabelSpace("targets", tuple(targets)), covered)
         return self
+
+    def _reading(self, classes: Sequence[str]) -> RecordedObserver:
+        """Return the same observer, its words read as answers with these classes."""
+        assert self.wording is not None
+        read = self.wording.read(classes)
+        return replace(self, columns={**self.columns, **read.columns}, notes=read.notes)
 
     def check_shown(self, stimuli: Sequence[Stimulus]) -> None:
         """Raise where nothing of what was recorded is among the stimuli."""
@@ -140,48 +165,105 @@ class RecordedObserver(ObserverBase):
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     """Read a file or folder: one observer for each subject, and the pooled people last."""
-    values = option_values(spec, OPTIONS)
+    values = option_values(spec, {**OPTIONS, **WORDED})
     named = label_space(values["labels"]) if values["labels"] else None
     classes = named or (LabelSpace("targets", options.targets) if options.targets else None)
     # The targets are those of all protocols of the run; the file may be about one of them.
     files, whole = files_of(user_path(spec.body)), named is not None
-    recordings = [read_recording(f, classes, values["values"], whole=whole) for f in files]
+    recordings = _read_all(files, classes, values["values"], whole)
     _check_one_format(spec, recordings)
     _check_repeats(recordings)
-    if named is None:
+    in_words = named is None and holds_words(recordings, options.targets, values["prompt"], values["options"])
+    if named is None and not in_words:
         _check_known_responses(spec, recordings, options.targets)
     labels = _labels_of(recordings, named, options.targets)
     subjects = sorted({str(s) for r in recordings for s in r.subjects})
     if values["name"] and len(subjects) > 1:
         raise UserError(f"observer {spec.text!r}: ?name= but {len(subjects)} subjects", "leave ?name= out")
-    observers = [_observer(s, recordings, labels, values, classes) for s in subjects]
+    observers = _with_coverage([_observer(s, recordings, labels, values, classes) for s in subjects], recordings)
+    if in_words:
+        observers = [_in_words(observer, values, options.targets) for observer in observers]
     people = [o.name for o in observers if o.kind == "person"]
     pool = [_pooled(people, observers)] if len(people) > 1 else []
-    return [*observers, *pool]
+    chosen = _chosen(values["only"], observers, pool)
+    if not chosen:
+        what = "models" if values["only"] == "models" else "people"
+        raise UserError(f"{spec.body} holds no {what}", "leave ?only= out")
+    return chosen
+
+
+def _chosen(only: str, observers: Sequence[RecordedObserver], pool: Sequence[RecordedObserver]) -> list[Observer]:
+    """Return the observers that ``?only=`` leaves; a single person stands for the pool."""
+    people = [o for o in observers if o.kind == "person"]
+    if only == "models":
+        return [o for o in observers if o.kind != "person"]
+    if only == "pooled":
+        return [*(pool or people)]
+    return [*people, *pool] if only == "people" else [*observers, *pool]
+
+
+def _read_all(files: Sequence[Path], classes: LabelSpace | None, values: str, whole: bool) -> list[Recording]:
+    """Read every file; where some cannot be read, one error names them all."""
+    recordings, errors = list[Recording](), list[UserError]()
+    for file in files:
+        try:
+            recordings.append(read_recording(file, classes, values, whole=whole))
+        except UserError as error:
+            errors.append(error)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        hint = f"{errors[0].hint}; or move these files out of the folder"
+        raise all_problems(f"{len(errors)} of {len(files)} files", [e.message for e in errors], hint)
+    return recordings
+
+
+def _with_coverage(observers: Sequence[RecordedObserver], recordings: Sequence[Recording]) -> list[RecordedObserver]:
+    """Add to each model which of its files do not cover the trials that people saw in the same data set."""
+    seen: dict[str, set[str]] = {}
+    for observer in observers:
+        for name in observer.names if observer.kind == "person" else ():
+            seen.setdefault(name.partition("/")[0], set()).add(name)
+    of_subject: dict[str, list[tuple[Recording, str]]] = {}
+    for recording in recordings:
+        subjects = dict.fromkeys(recording.subjects.tolist()) if recording.data_sets else {}
+        for subject in subjects:
+            of_subject.setdefault(subject, []).extend((recording, name) for name in recording.data_sets)
+    checked = []
+    for observer in observers:
+        own, files = set(observer.names), of_subject.get(observer.name, ()) if observer.kind == "model" else ()
+        gaps = uncovered(seen, {(data_set, recording.file.name): own for recording, data_set in files})
+        if gaps:
+            more = f" … and {len(gaps) - 3} more" if len(gaps) > 3 else ""
+            note = f"files that do not cover the trials that people saw: {', '.join(gaps[:3])}{more}"
+            observer = replace(observer, notes=(*observer.notes, note))
+        checked.append(observer)
+    return checked
 
 
 def _observer(
     subject: str,
     recordings: Sequence[Recording],
     labels: LabelSpace | None,
-    values: Mapping[str, str],
+    values: Mapping[str, Any],
     classes: LabelSpace | None,
 ) -> RecordedObserver:
     parts = [(r, np.flatnonzero(r.subjects == subject)) for r in recordings if subject in r.subjects]
     names = tuple(str(n) for r, rows in parts for n in r.names[rows])
     rt = np.concatenate([r.rt[rows] for r, rows in parts])
-    seems_person = bool(np.isfinite(rt).any()) or all(r.people for r, _ in parts)
+    named_person = bool(PERSON.fullmatch(subject)) and all(r.format == "raw data" for r, _ in parts)
+    seems_person = named_person or bool(np.isfinite(rt).any()) or all(r.people for r, _ in parts)
     is_person = values["kind"] == "person" or (not values["kind"] and seems_person)
     columns: dict[str, Array] = {"rt": rt} if is_person else {}
     if is_person and all(r.sessions is not None for r, _ in parts):
         columns["session"] = np.concatenate([r.sessions[rows] for r, rows in parts if r.sessions is not None])
-    for name in ("logits", "decisions"):
+    for name in ("logits", "decisions", "choices"):
         arrays = [getattr(r, name) for r, _ in parts]
         if all(a is not None for a in arrays):
             columns[name] = np.concatenate([a[rows] for a, (_, rows) in zip(arrays, parts)])
     # The raw bytes decide, and what the options make of them: the same folder read otherwise is another observer.
     space = (labels.name, labels.names, labels.ids) if labels else ()
-    options = {k: v for k, v in values.items() if k != "name"}
+    options = {k: v for k, v in values.items() if k != "name" and (v or k not in WORDED)}
     identity = repr(([r.digest for r, _ in parts], subject, space, sorted(options.items())))
     return RecordedObserver(
         name=values["name"] or subject,
@@ -194,6 +276,13 @@ def _observer(
         naming="user" if values["labels"] else "columns" if parts[0][0].classes else "order",
         notes=_unknown_answers(columns, classes),
     )
+
+
+def _in_words(observer: RecordedObserver, values: Mapping[str, Any], targets: Sequence[str]) -> RecordedObserver:
+    """Return an observer whose decisions are what a model wrote."""
+    wording = Wording(observer.columns["decisions"], values["prompt"], values["options"])
+    identity = hashlib.sha256(f"{observer.fingerprint}|read {wording.version}".encode()).hexdigest()
+    return replace(observer, wording=wording, fingerprint=identity)._reading(targets)
 
 
 def _unknown_answers(columns: Mapping[str, Array], classes: LabelSpace | None) -> tuple[str, ...]:
@@ -274,14 +363,16 @@ def _check_one_format(spec: Spec, recordings: Sequence[Recording]) -> None:
 
 
 def _check_repeats(recordings: Sequence[Recording]) -> None:
-    seen: dict[tuple[str, str], str] = {}
+    seen: dict[tuple[str, str], tuple[Recording, int]] = {}
     repeats = []
     for recording in recordings:
-        for row, (subject, name) in enumerate(zip(recording.subjects, recording.names)):
-            place, key = recording.where(row), (str(subject), stimulus_key(str(name)))
-            if key in seen:
-                repeats.append(f"{key[0]} answered {key[1]!r} at {seen[key]} and again at {place}")
-            seen.setdefault(key, place)
+        keys = zip(recording.subjects.tolist(), map(stimulus_key, recording.names.tolist()))
+        for row, key in enumerate(keys):
+            first, first_row = seen.setdefault(key, (recording, row))
+            if first is not recording or first_row != row:
+                repeats.append(
+                    f"{key[0]} answered {key[1]!r} at {first.where(first_row)} and again at {recording.where(row)}"
+                )
     if repeats:
         raise all_problems("repeated trials", repeats, "keep one row for each subject and stimulus")
 
@@ -306,8 +397,14 @@ def _check_known_responses(spec: Spec, recordings: Sequence[Recording], targets:
 
 ADAPTER = Adapter(
     load=load,
-    form="recorded:PATH[?labels=SPACE][&kind=person|model][&values=logits|probabilities][&name=NAME]",
-    examples=("recorded:humans/", "recorded:predictions.parquet?labels=imagenet1k"),
-    options=OPTIONS,
+    form="recorded:PATH[?labels=SPACE][&kind=person|model][&only=people|models|pooled][&values=logits|probabilities]"
+    "[&prompt=caption][&name=NAME]",
+    examples=(
+        "recorded:humans/",
+        "recorded:predictions.parquet?labels=imagenet1k",
+        "recorded:raw-data?only=people",
+        "recorded:captions.csv?prompt=caption",
+    ),
+    options={**OPTIONS, **WORDED},
     version=2,  # sessions are kept
 )

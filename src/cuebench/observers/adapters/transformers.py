@@ -4,7 +4,8 @@ The body is a repository of the hub or a local folder. A dual encoder chooses am
 ImageNet-1k) by the prompt "a photo of a {class}", or the templates in ``?templates=FILE``. The image processor's Pillow
 back end is used, by name; its configuration is translated to a ``Preprocess`` and checked against the processor itself.
 A repository without a classifier (DINO, DINOv2, MAE …) answers with features: the class token of the last layer, or the
-mean over positions where there is none.
+mean over positions where there is none. A model that answers in words (LLaVA, Qwen-VL, InternVL, PaliGemma, SmolVLM …)
+is asked with ``?prompt=vqa``; see docs/chat_models.md.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelSpace
-from cuebench.observers.adapters import _segment_transformers
+from cuebench.observers.adapters import _image_text, _segment_transformers
 from cuebench.observers.adapters._hf_data import BACKEND, label_space_of, preprocess_of
 from cuebench.observers.adapters._hub import from_repository
 from cuebench.observers.adapters._options import (
@@ -41,7 +42,7 @@ from cuebench.observers.torch.placement import pick_device
 from cuebench.observers.torch.torchvision_import import import_torchvision
 
 DUAL_ENCODERS = ("clip", "siglip", "siglip2", "align", "flava", "chinese_clip", "altclip", "metaclip_2")
-OPTIONS = {**TORCH, **TEMPLATES, **SEGMENTATION}
+OPTIONS = {**TORCH, **TEMPLATES, **SEGMENTATION, **_image_text.IMAGE_TEXT}
 
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
@@ -50,6 +51,8 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     parsed = torch_options(spec, options, OPTIONS)
     if is_segmentation(spec, parsed.values):
         return _segment_transformers.load(spec, options, parsed)
+    if parsed.values["prompt"]:
+        return _image_text.load(spec, options, parsed)
     wanted = f"model {spec.body!r} of transformers (config.json, preprocessor_config.json, model.safetensors)"
     model, processor, tokenizer, notes = from_repository(
         spec.body, wanted, options.offline, lambda s: _parts(s, parsed)
@@ -86,6 +89,10 @@ def _parts(source: str, parsed: TorchOptions) -> tuple[Any, Any, Any, tuple[str,
 
     transformers.utils.logging.disable_progress_bar()  # of reading a file; a download still shows its own
     config = transformers.AutoConfig.from_pretrained(source, trust_remote_code=False)
+    if any(name.endswith("ForConditionalGeneration") for name in config.architectures or ()):
+        raise UserError(
+            f"{source} ({config.model_type}) answers in words, and no prompt was given", "add ?prompt=vqa to its spec"
+        )
     dual = config.model_type in DUAL_ENCODERS
     whole = dual or _is_encoder(config, parsed)
     kind = transformers.AutoModel if whole else transformers.AutoModelForImageClassification
@@ -183,13 +190,14 @@ def _scale(model: Any) -> tuple[float, float]:
 ADAPTER = Adapter(
     load,
     form="transformers:REPOSITORY|FOLDER[?templates=FILE&labels=…][?weights=random&seed=N | ?checkpoint=FILE]"
-    "[&task=segmentation&window=512&stride=341]",
+    "[&task=segmentation&window=512&stride=341][?prompt=vqa&answer=text|likelihood]",
     extra="hf",
     packages=("torch", "torchvision", "transformers"),
     examples=(
         "transformers:google/vit-base-patch16-224",
         "transformers:openai/clip-vit-base-patch32?labels=imagenet1k",
         "transformers:nvidia/segformer-b0-finetuned-ade-512-512?task=segmentation&labels=ade20k",
+        "transformers:HuggingFaceTB/SmolVLM-256M-Instruct?prompt=vqa&answer=likelihood",
     ),
     options=OPTIONS,
 )

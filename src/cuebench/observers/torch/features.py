@@ -223,7 +223,7 @@ def check_layers(module: Any, names: Sequence[str]) -> None:
 @contextmanager
 def watching(module: Any, names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Collect what the named layers put out while the block runs; the module is left as it was."""
-    parts = dict(module.named_modules())
+    parts = dict(module.named_modules()) if names else {}
     seen: dict[str, Any] = {}
 
     def keep(name: str) -> Callable[[Any, Any, Any], None]:

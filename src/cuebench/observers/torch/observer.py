@@ -209,7 +209,10 @@ class TorchObserver(ObserverBase):
         return answers
 
     def _forward(self, images: Any, features: bool) -> Outputs:
-        return self._placed.run(lambda x: self.way.forward(x, features), self.normalised(images))
+        def forward(x: Any) -> Outputs:
+            return self.way.forward(x, features)
+
+        return self._placed.run(forward, self.normalised(images), fleeting=not features)
 
     def normalised(self, images: Any) -> Any:
         """Turn uint8 N×H×W×3 on the device into the input N×3×H×W: ``Preprocess.normalise``, step by step."""

@@ -28,6 +28,8 @@ def on_device(batch: Batch, device: Any) -> Any:
     key = str(device)
     if key not in batch.shared.copies:
         copy = _copy(batch.shared.memory, device)
+        if device.type == "cuda":
+            batch.shared.copying.append(_end_of_copies(device))
         if batch.shared.render is not None:
             _wait_for_copies(device, copy)
             copy = batch.shared.render(copy)
@@ -45,6 +47,15 @@ def _copy(images: Pixels, device: Any) -> Any:
         return tensor.to(device)
     with torch.cuda.stream(_copying(str(device))):
         return tensor.to(device, non_blocking=True)
+
+
+def _end_of_copies(device: Any) -> Callable[[], object]:
+    """Return what waits for the copies that were begun so far; the thread that waits sleeps."""
+    import torch
+
+    event = torch.cuda.Event(blocking=True)
+    event.record(_copying(str(device)))
+    return event.synchronize
 
 
 def _wait_for_copies(device: Any, copy: Any) -> None:

@@ -23,7 +23,7 @@ from cuebench.options import Option
 from cuebench.protocols import correctness, imagenet_accuracy, masks
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
 from cuebench.protocols.correctness import Qualities, Table
-from cuebench.protocols.corruption_robustness.corruptions import CLEAN, CORRECTED, LEVELS, TYPES, corruptions
+from cuebench.protocols.corruption_robustness.corruptions import ADDED, CLEAN, CORRECTED, LEVELS, TYPES, corruptions
 from cuebench.protocols.trials import Asked, TrialRows, TrialTable
 from cuebench.responses.table import Reduce, Responses
 from cuebench.statistics.clustered import Sums
@@ -41,7 +41,9 @@ OPTIONS: Mapping[str, Option] = {
         "levels of Geirhos et al. 2018, or these and the two that Fig. 3 of the cue-decomposition paper shows besides "
         "(contrast .2, low-pass σ 8)",
         choices=tuple(LEVELS),
-    )
+    ),
+    **masks.KEEP,
+    "also": Option((), "further corruptions, beside the published ones and not in the mean", choices=tuple(ADDED)),
 }
 MEANS: Mapping[str, Sequence[str]] = {
     "mean": tuple(TYPES),
@@ -54,10 +56,11 @@ SQUARE = "square?size=224&resize=256"
 
 def configure(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
     """Return the protocol with the chosen list of levels."""
-    return replace(protocol, read=partial(read, levels=values["levels"]))
+    chosen = replace(protocol, read=partial(read, levels=values["levels"], also=values["also"]))
+    return masks.keeping(chosen, values)
 
 
-def read(data_root: Path, levels: str = DEFAULT) -> StimulusSet:
+def read(data_root: Path, levels: str = DEFAULT, also: Sequence[str] = ()) -> StimulusSet:
     """Read the originals of a cue decomposition below the data root, else ``imagenet_val``, and plan the corruptions.
 
     The originals of a decomposition go first, so that R_cd and robustness speak of the same images.
@@ -68,6 +71,8 @@ def read(data_root: Path, levels: str = DEFAULT) -> StimulusSet:
         Holds the images.
     levels : str
         Name of a list of levels.
+    also : sequence of str
+        Further corruptions.
     """
     sets = [name for name in (CLASSIFICATION, SEGMENTATION) if (data_root / name / MANIFEST).is_file()]
     if len(sets) > 1:
@@ -79,7 +84,7 @@ def read(data_root: Path, levels: str = DEFAULT) -> StimulusSet:
         images = images.only([s for s in images if s.condition == ORIGINAL])
     else:
         images, before = imagenet_accuracy.read(data_root), SQUARE
-    planned = corruptions(keep_colour=_segmentation(images), levels=levels)
+    planned = corruptions(keep_colour=_segmentation(images), levels=levels, also=also)
     stimuli = tuple(c.stimulus(s, before) for s in images for c in planned)
     missing = tuple(p.replace("stimuli", "images") for p in images.partial)
     # The notes say how the cues were made, which does not concern the originals.
@@ -93,9 +98,9 @@ def _segmentation(stimuli: StimulusSet) -> bool:
     return any(s.mask for s in stimuli)
 
 
-def reduce(stimuli: StimulusSet, labels: LabelSpace | None) -> Reduce:
-    """Keep the answered class of a photograph, or the confusion matrix of a mask."""
-    return (masks.reduce if _segmentation(stimuli) else correctness.reduce)(stimuli, labels)
+def reduce(stimuli: StimulusSet, labels: LabelSpace | None, keep: int | str = 0) -> Reduce:
+    """Keep the answered class of a photograph, or the confusion matrix of a mask (and some of the masks)."""
+    return masks.reduce(stimuli, labels, keep) if _segmentation(stimuli) else correctness.reduce(stimuli, labels)
 
 
 def check(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:

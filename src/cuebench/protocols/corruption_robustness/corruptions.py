@@ -21,6 +21,8 @@ TYPES: dict[str, str] = {
     "phase_noise": "width",
 }
 """Cue → the keyword that its published levels belong to."""
+ADDED: dict[str, str] = {"saturation": "factor", "salt_and_pepper": "probability"}
+"""Further corruptions that can be asked for; they are shown beside the published ones, never in their mean."""
 LEVELS: dict[str, dict[str, tuple[float, ...]]] = {
     "geirhos2018": {},
     "with_figure3": {"contrast": (0.2,), "low_pass": (8.0,)},
@@ -46,7 +48,7 @@ class Corruption:
         """Name in the scores: ``contrast/level=0.3``."""
         if self.kind == CLEAN:
             return CLEAN
-        return f"{self.kind}/{TYPES[self.kind.removesuffix('_corrected')]}={self.level:g}"
+        return f"{self.kind}/{(TYPES | ADDED)[self.kind.removesuffix('_corrected')]}={self.level:g}"
 
     def stimulus(self, image: Stimulus, before: str) -> Stimulus:
         """Return the corrupted picture of an image; ``before`` is the recipe that cuts it."""
@@ -67,8 +69,8 @@ class Corruption:
         )
 
 
-def corruptions(*, keep_colour: bool, levels: str = "geirhos2018") -> tuple[Corruption, ...]:
-    """Return the clean picture, every corruption at every level, and the corrected phase noise.
+def corruptions(*, keep_colour: bool, levels: str = "geirhos2018", also: Sequence[str] = ()) -> tuple[Corruption, ...]:
+    """Return the clean picture, every corruption at every level, the corrected phase noise, and further corruptions.
 
     Parameters
     ----------
@@ -76,6 +78,8 @@ def corruptions(*, keep_colour: bool, levels: str = "geirhos2018") -> tuple[Corr
         As published for segmentation; for classification images are grey.
     levels : str
         Name of a list in ``LEVELS``.
+    also : sequence of str
+        Names in ``ADDED``.
     """
     planned = [Corruption(CLEAN, 0.0, "")]
     for name, keyword in TYPES.items():
@@ -86,10 +90,15 @@ def corruptions(*, keep_colour: bool, levels: str = "geirhos2018") -> tuple[Corr
     for level in cues.get("phase_noise").info.levels["width"]:
         step = _step("phase_noise", "width", level, keep_colour, mode="corrected")
         planned.append(Corruption(CORRECTED, level, step))
+    for name in also:
+        # Saturation without colour would change nothing.
+        coloured = keep_colour or name == "saturation"
+        for level in cues.get(name).info.levels[ADDED[name]]:
+            planned.append(Corruption(name, level, _step(name, ADDED[name], level, coloured)))
     return tuple(planned)
 
 
 def _step(name: str, keyword: str, level: float, keep_colour: bool, **more: str) -> str:
     value = "Infinity" if math.isinf(level) else json.dumps(level)  # what a recipe reads as JSON
-    colour = {"keep_colour": "true"} if keep_colour else {}
+    colour = {"keep_colour": "true"} if keep_colour and name != "saturation" else {}
     return f"{name}?{urlencode({keyword: value, **more, **colour})}"

@@ -7,11 +7,16 @@ class, and do natural adversarial images show the texture of the class that they
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from cuebench.labels import LabelSpace
+from cuebench.options import Option
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.protocols.texture_association.layers import LAYERS, add_layers
 from cuebench.protocols.texture_association.measure import (
     ADVERSARIAL,
     CLEAN,
@@ -26,10 +31,20 @@ from cuebench.protocols.trials import TrialTable
 from cuebench.responses.table import Responses
 from cuebench.stimuli.drawing.textures import names
 from cuebench.stimuli.readers import image_folder, texture_folder
+from cuebench.stimuli.sources import colour
 from cuebench.stimuli.sources.texture import recipe
 from cuebench.types import Citation, Headline, Reference, Stimulus, StimulusSet
 
 NAME, VERSION = "texture_association", 1
+OPTIONS: Mapping[str, Option] = {
+    "of": Option(
+        "textures",
+        "what is associated with classes: textures, or colours (the authors' proposal: colours in place of textures)",
+        choices=("textures", "colours"),
+    ),
+    "layers": Option((), "layers in which classes are read as well, or all; needs clean photographs"),
+}
+COLOUR_NOTE = "colours in place of textures"
 FOLDERS = {"textures": 0, "ptd": 0, "dtd": 5640}
 """Folders that may hold textures, best first → size of the complete set (0: unknown)."""
 PHOTOGRAPHS = {CLEAN: ("imagenet_val", 50_000), ADVERSARIAL: ("imagenet_a", 7_500)}
@@ -37,33 +52,60 @@ VARIANTS = 100
 """Procedural pictures of each texture, where there is no folder of textures."""
 
 
-def read(data_root: Path) -> StimulusSet:
+def configure(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
+    """Return the protocol that shows colours in place of textures, and that reads classes in layers as well."""
+    if values["of"] == "colours":
+        protocol = replace(protocol, read=partial(read, of="colours"), standalone=partial(drawn, of="colours"))
+    return replace(protocol, needs=(("logits", "features"),)) if values["layers"] else protocol
+
+
+def read(data_root: Path, of: str = "textures") -> StimulusSet:
     """Read textures, clean photographs and natural adversarial images, as far as they exist.
 
     Textures: ``textures``, ``ptd`` or ``dtd`` below the data root, the first that exists; else procedural ones, which
-    need no file. Photographs: ``imagenet_val`` and ``imagenet_a``, each optional.
+    need no file. Colours: ``colours``, else drawn ones. Photographs: ``imagenet_val`` and ``imagenet_a``, each
+    optional.
     """
     root = Path(data_root)
-    parts = [_textures(root)]
+    parts = [_textures(root, of)]
     for part, (folder, expected) in PHOTOGRAPHS.items():
-        if (root / folder).is_dir():
-            parts.append(_placed(image_folder.read(root / folder, expected=expected), root, part, folder))
+        home = root / folder / "images" if (root / folder / "images").is_dir() else root / folder
+        if home.is_dir():
+            parts.append(_placed(image_folder.read(home, expected=expected), root, part, folder))
     stimuli = tuple(s for p in parts for s in p)
     partial = tuple(f"{p.name}: {why}" for p in parts for why in p.partial)
-    return StimulusSet(f"{NAME} ({' + '.join(p.name for p in parts)})", stimuli, str(root), 0, partial)
+    notes = (COLOUR_NOTE,) if of == "colours" else ()
+    return StimulusSet(f"{NAME} ({' + '.join(p.name for p in parts)})", stimuli, str(root), 0, partial, notes=notes)
 
 
-def _textures(root: Path) -> StimulusSet:
-    for folder, expected in FOLDERS.items():
+def _textures(root: Path, of: str) -> StimulusSet:
+    for folder, expected in (FOLDERS if of == "textures" else {"colours": 0}).items():
         if (root / folder).is_dir():
             return _placed(texture_folder.read(root / folder, expected=expected), root, TEXTURE, folder)
-    return procedural()
+    return procedural() if of == "textures" else colours()
 
 
-def drawn() -> StimulusSet:
-    """Return the stimuli that need no file: procedural textures."""
-    textures = procedural()
+def drawn(of: str = "textures") -> StimulusSet:
+    """Return the stimuli that need no file: procedural textures, or colours."""
+    textures = procedural() if of == "textures" else colours()
     return replace(textures, name=f"{NAME} ({textures.name})")
+
+
+def colours(variants: int = VARIANTS) -> StimulusSet:
+    """Return patches of the basic colours, each variant another shade, without any texture."""
+    stimuli = [
+        Stimulus(
+            f"colour/{name}_{i:04d}",
+            texture=name,
+            texture_source=f"{name}_{i:04d}",
+            condition=TEXTURE,
+            recipe=colour.recipe(name),
+            seed=i,
+        )
+        for name in colour.COLOURS
+        for i in range(variants)
+    ]
+    return StimulusSet("drawn colours", tuple(stimuli), notes=(COLOUR_NOTE,))
 
 
 def procedural(variants: int = VARIANTS) -> StimulusSet:
@@ -97,6 +139,8 @@ def score_one(responses: Responses, options: ScoreOptions) -> Result:
     measured = measure(responses, options.seed)
     result = Result(tables=tables(measured))
     Scorer(measured, options, result).add_all()
+    if LAYERS in responses.columns:
+        add_layers(result, measured, options)
     return result
 
 
@@ -131,6 +175,9 @@ PROTOCOL = Protocol(
     read=read,
     standalone=drawn,
     views=(View("weights", lambda preprocess: preprocess),),
+    options=OPTIONS,
+    configure=configure,
+    layers=True,
     score=score,
     trials=TrialTable(trial_rows, value="confidence: probability of the first answer"),
     contributions=contributions,

@@ -20,8 +20,9 @@ from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option, parse
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
 from cuebench.protocols.trials import Asked, TrialRows, TrialTable
+from cuebench.protocols.triplets import choices
 from cuebench.protocols.triplets.scores import Decided, add_biases, add_gains, class_table, decided
-from cuebench.protocols.triplets.stimuli import EXPERIMENTS, NAME
+from cuebench.protocols.triplets.stimuli import EXPERIMENTS, MATCHES, NAME
 from cuebench.protocols.triplets.stimuli import read as read_experiments
 from cuebench.protocols.triplets.trials import Draw, Trials
 from cuebench.responses.table import Responses
@@ -31,7 +32,12 @@ from cuebench.types import Citation, Headline, IntervalKind, Reference, Stimulus
 
 VERSION = 2
 OPTIONS: Mapping[str, Option] = {
-    "experiments": Option((), "which experiments; default: all that there is data for", choices=tuple(EXPERIMENTS)),
+    "experiments": Option(
+        (),
+        "which experiments; default: those of the paper that there is data for. size, colour: novel objects whose "
+        "matches share the size or the colour",
+        choices=(*EXPERIMENTS, *MATCHES),
+    ),
     "background": Option("white", "background of the novel objects", choices=tuple(BACKGROUNDS)),
     "draw": Option(28, "triplets of each anchor in experiments 1 and 2", low=1, words=("all",)),
     "replications": Option(3, "how often they are drawn; the shares are averaged", low=1),
@@ -74,6 +80,9 @@ def _trials(responses: Responses, options: ScoreOptions) -> Trials:
 
 def trial_rows(responses: Responses, options: ScoreOptions) -> Iterator[TrialRows]:
     """Return a row for each anchor in each condition: the share of its triplets that was decided by shape."""
+    if choices.COLUMN in responses.columns:
+        yield from choices.trial_rows(responses)
+        return
     for condition, measured in _trials(responses, options).default.items():
         decided = measured.tally.trials > 0
         shape, trials = measured.tally.shape[decided], measured.tally.trials[decided]
@@ -82,6 +91,8 @@ def trial_rows(responses: Responses, options: ScoreOptions) -> Iterator[TrialRow
 
 def contributions(responses: Responses, asked: Asked) -> Sums | None:
     """Return the bias as a ratio of sums over anchors; random initialisations are not compared."""
+    if choices.COLUMN in responses.columns:
+        return choices.contributions(responses, asked.condition)
     measured = None if responses.baseline_of else _trials(responses, asked.options).default.get(asked.condition)
     if measured is None:
         return None
@@ -95,6 +106,8 @@ def contributions(responses: Responses, asked: Asked) -> Sums | None:
 
 def measure(responses: Responses, options: ScoreOptions) -> Measured:
     """Score one observer: every condition, every layer."""
+    if choices.COLUMN in responses.columns:
+        return Measured(responses, choices.measure(responses, options), {})
     values = parse(OPTIONS, options.values, f"protocol {NAME!r}")
     trials = _trials(responses, options)
     own = Result(tables={"by_class": class_table(trials)})
@@ -124,7 +137,8 @@ PROTOCOL = Protocol(
     name=NAME,
     version=VERSION,
     title="Developmental triplets: which match is more like the anchor",
-    needs=(("features",),),
+    needs=(("features",), ("choices",)),
+    stimuli_from_recordings=choices.stimuli_from_recordings,
     read=read,
     views=(View("native", Preprocess.whole_image),),
     score=score,
@@ -139,6 +153,8 @@ PROTOCOL = Protocol(
             "experiment1/*",
             "experiment3/*",
             "experiment2/*",
+            "novel/*",
+            "choices",
         ),
         direction="shape",
     ),

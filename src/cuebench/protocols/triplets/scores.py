@@ -12,7 +12,7 @@ from cuebench.metrics.triplet_bias_gain import triplet_bias_gain
 from cuebench.metrics.triplet_shape_bias import terms
 from cuebench.metrics.triplets import Similarity, Tally
 from cuebench.protocols.base import Result, ScoreOptions
-from cuebench.protocols.triplets.trials import COLUMN, DEFAULT, Images, Measured, Trials, images_of
+from cuebench.protocols.triplets.trials import COLUMN, DEFAULT, DRAWN, Images, Measured, Trials, images_of
 from cuebench.responses.table import Responses
 from cuebench.statistics.estimates import from_draws, ratio_estimates, resampled_mean
 from cuebench.statistics.intervals import KINDS, Clusters, resampled_sums, too_few, weights
@@ -78,7 +78,7 @@ def _estimates(measured: Sequence[Measured], kinds: Sequence[IntervalKind], opti
 def _partial(responses: Responses, condition: str) -> list[str]:
     """Return why the images of a condition are incomplete: novel objects do not come from the cue-conflict set."""
     reasons = responses.stimuli.partial
-    return [why for why in reasons if not (condition.startswith("experiment3") and "cue-conflict" in why)]
+    return [why for why in reasons if not (condition.startswith(DRAWN) and "cue-conflict" in why)]
 
 
 # ------------------------------------------------------------------------------------------- what training added

@@ -37,6 +37,12 @@ EXPERIMENTS: Mapping[str, tuple[str, ...]] = {
     "2": tuple(f"experiment2/size={s:.1f}/{p}" for p in PLACES for s in SIZES),
     "3": tuple(f"experiment3/size={s:.1f}/{p}" for p in PLACES for s in SIZES),
 }
+MATCHES: Mapping[str, tuple[str, ...]] = {
+    match: tuple(f"novel/match={match}/{place}" for place in PLACES) for match in ("size", "colour")
+}
+"""Experiments beyond the paper: shape against size (Landau et al. 1988) and against colour (Ritter et al. 2017)."""
+MATCH_SIZES = (0.3, 0.45, 0.6, 0.75, 0.9)
+COLOURED_SIZE = 0.6
 SAME: Mapping[str, str] = {
     "experiment2/size=1.0/aligned": ALONE,
     "experiment2/size=1.0/unaligned": ALONE,
@@ -60,14 +66,14 @@ def read(
     data_root : Path or None
         Holds ``cue_conflict/stimuli`` and ``cue_conflict/silhouettes``, and perhaps ``novel_objects`` (made by
         ``cuebench make novel_objects``), which then takes the place of the built-in ones.
-    experiments : collection of "1", "2", "3"
+    experiments : collection of "1", "2", "3", "size", "colour"
         Which.
     explicit : bool
         They were asked for by name: missing data is then an error, else a reason why the set is partial.
     background : str
         Of the novel objects.
     """
-    wanted = [c for e in sorted(experiments) for c in EXPERIMENTS[e]]
+    wanted = [c for e in sorted(experiments) for c in EXPERIMENTS.get(e, ())]
     pictures = [c for c in dict.fromkeys(shown(c) for c in wanted) if not c.startswith("experiment3")]
     parts: list[StimulusSet] = []
     reasons: list[str] = []
@@ -79,6 +85,7 @@ def read(
         parts += [textured_silhouettes(Path(data_root), pictures)] if data_root and not missing else []
     if "3" in experiments:
         parts.append(_novel(data_root, background))
+    parts += [matching_objects(match, background) for match in MATCHES if match in experiments]
     stimuli = tuple(s for part in parts for s in part)
     reasons += [why for part in parts for why in part.partial]
     expected = sum(part.expected for part in parts)
@@ -86,6 +93,7 @@ def read(
         objects = len(novel_object.SHAPES) * len(novel_object.TEXTURES)
         conditions = {shown(c) for c in wanted}
         expected = sum(objects if c.startswith("experiment3") else PUBLISHED for c in conditions)
+        expected += sum(part.expected for part in parts if part.name in MATCHES)
     return StimulusSet(NAME, stimuli, str(data_root or ""), expected, tuple(reasons))
 
 
@@ -218,18 +226,56 @@ def novel_objects(
             for texture in textures:
                 ident = f"{shape}-{texture}/{condition}"
                 options = {"size": size, "position": PLACES[place], "background": background, "series": series}
-                stimuli.append(
-                    Stimulus(
-                        ident,
-                        width=novel_object.PIXELS,
-                        height=novel_object.PIXELS,
-                        shape=shape,
-                        texture=texture,
-                        shape_source=shape,
-                        texture_source=f"{texture}.{series}",
-                        condition=condition,
-                        recipe=novel_object.recipe(shape, texture, **options),
-                        seed=novel_object.seed_of(ident, series),
-                    )
-                )
+                recipe, seed = novel_object.recipe(shape, texture, **options), novel_object.seed_of(ident, series)
+                stimuli.append(_drawn(ident, shape, texture, f"{texture}.{series}", condition, recipe, seed))
     return StimulusSet(NAME, tuple(stimuli), "", len(stimuli))
+
+
+def _drawn(ident: str, shape: str, other: str, source: str, condition: str, recipe: str, seed: int) -> Stimulus:
+    """Return an object that is drawn when it is shown; ``other`` is what it has besides its shape."""
+    return Stimulus(
+        ident,
+        width=novel_object.PIXELS,
+        height=novel_object.PIXELS,
+        shape=shape,
+        texture=other,
+        shape_source=shape,
+        texture_source=source,
+        condition=condition,
+        recipe=recipe,
+        seed=seed,
+    )
+
+
+# ------------------------------------------------------------------------------------------- size and colour matches
+
+
+def matching_objects(match: str, background: str = "white") -> StimulusSet:
+    """Return novel objects whose triplets oppose shape to size or to colour, drawn when they are shown.
+
+    A match shares one thing with its anchor and no other. Colours: every shape in every plain colour, all of one size.
+    Sizes: every shape in every size, each with a texture that neither the same shape in another size nor another shape
+    of the same size has. The size or colour stands where the texture source of other experiments stands.
+
+    Parameters
+    ----------
+    match : {"size", "colour"}
+        What shape is opposed to.
+    background : str
+        ``white``, ``grey`` or ``noise``.
+    """
+    stimuli = []
+    for condition in MATCHES[match]:
+        place = PLACES[condition.rpartition("/")[2]]
+        for number, shape in enumerate(novel_object.SHAPES):
+            for step, other in enumerate(MATCH_SIZES if match == "size" else novel_object.COLOURS):
+                texture = novel_object.TEXTURES[(number + 3 * step) % len(novel_object.TEXTURES)]
+                name, size, fill = (
+                    (f"{other:g}", other, texture)
+                    if match == "size"
+                    else (str(other), COLOURED_SIZE, novel_object.COLOURS[str(other)])
+                )
+                ident = f"{shape}-{name}/{condition}"
+                recipe = novel_object.recipe(shape, fill, size=size, position=place, background=background)
+                stimuli.append(_drawn(ident, shape, name, name, condition, recipe, novel_object.seed_of(ident)))
+    return StimulusSet(match, tuple(stimuli), "", len(stimuli))

@@ -29,6 +29,8 @@ from cuebench.types import Stimulus
 
 COLUMN = "features"
 DEFAULT: Similarity = "cosine"
+DRAWN = ("experiment3", "novel")
+"""How conditions with drawn objects begin: every shape in every texture, size or colour."""
 
 
 class Draw(NamedTuple):
@@ -165,8 +167,8 @@ class Trials:
             compared = np.zeros(len(images.ids), bool)
             compared[images.triplets.anchor] = True
             unusable = int((compared & ~product.usable & ~product.zero).sum())
-            # Experiment 3 has as many triplets for every anchor: all of them are scored, once.
-            draw = ALL if condition.startswith("experiment3") else self.draw
+            # Drawn objects have as many triplets for every anchor: all of them are scored, once.
+            draw = ALL if condition.startswith(DRAWN) else self.draw
             for similarity in similarities:
                 tally = count(decide(product, similarity), images.triplets, images.draws(draw))
                 yield condition, similarity, Measured(images, draw, tally, int(product.zero.sum()), unusable)

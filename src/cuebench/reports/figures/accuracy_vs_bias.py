@@ -87,7 +87,7 @@ def _title(protocol: str) -> str:
 def _correlation(records: list[dict[str, Any]], accuracy: str, bias: str) -> str:
     models = [r for r in records if r["kind"] == "model"]
     if len(models) < FEWEST:
-        return f"No correlation: {len(models)} models, {FEWEST} are needed"
+        return f"No correlation: it needs {FEWEST} models, here are {len(models)}"
     c = correlate([r[accuracy] for r in models], [r[bias] for r in models])
     text = f"Rank correlation over {c.n} models: {c.value:.2f} [{c.low:.2f}, {c.high:.2f}], p = {c.p:.2g}"
     return text.replace("-0", "−0")

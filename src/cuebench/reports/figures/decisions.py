@@ -23,6 +23,7 @@ from cuebench.reports.vega import alt
 from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_stimuli
 from cuebench.runs.trials import Trials
+from cuebench.stimuli.image_files import read_picture
 from cuebench.types import Stimulus
 
 OUTCOMES = {
@@ -68,8 +69,8 @@ def decisions(run: Run, *, image: str = "", protocol: str = "cue_conflict", peop
     truth = (
         [f"shape: {stimulus.shape}", f"texture: {stimulus.texture}"] if stimulus.shape else [f"class: {stimulus.label}"]
     )
-    url = _opened(file)
-    missing = "" if url else "; its file is not here"
+    url = _opened(file, stimulus.sha256)
+    missing = "" if url else "; its file is not here, or is another one by now"
     return Picture(
         f"What everybody saw in {chosen}",
         lambda room: _chart(records, url, stimulus, room),
@@ -140,15 +141,15 @@ def _stimulus(run: Run, protocol: str, name: str) -> _Shown:
     return _Shown(found, None)
 
 
-def _opened(file: Path | None) -> str:
-    """Return the picture as a URL; empty where it cannot be opened."""
+def _opened(file: Path | None, sha256: str) -> str:
+    """Return the picture that was shown as a URL; empty where its file is gone or is another one by now."""
     if file is None:
         return ""
     try:
-        with Image.open(file) as picture:
-            return image_url(picture.convert("RGB").resize((224, 224), Image.Resampling.LANCZOS))
-    except OSError:
+        picture = read_picture(file, sha256)
+    except UserError:
         return ""
+    return image_url(picture.convert("RGB").resize((224, 224), Image.Resampling.LANCZOS))
 
 
 def _chart(records: Sequence[dict[str, Any]], url: str, stimulus: Stimulus, room: float) -> Any:

@@ -64,13 +64,13 @@ def intervals(run: Run, *, protocol: str = "cue_conflict", people: str = "pooled
     ]
     headline = headline_of(protocol)
     human = headline.human if not any(r["kind"] == "people" for r in records) else None
+    joined = f"; bars at the right join observers that {ties.how}" if len(shown) > 1 else ""
     dotted = f"; dotted: people, {headline.human_source}" if human is not None else ""
     return Picture(
         f"{words(column.metric)} of all observers".capitalize(),
         lambda room: _chart(records, observers.series(shown), words(column.metric), human, room),
         records,
-        f"Protocol: {words(protocol)}, {column.condition}. Whiskers: 95 %, widest interval; bars at the right join "
-        f"observers that {ties.how}{dotted}",
+        f"Protocol: {words(protocol)}, {column.condition}. Whiskers: 95 %, widest interval{joined}{dotted}",
         f"{words(column.metric)} of {len(shown)} observers, from {records[0]['name']}, {records[0]['value']:.2f}, to "
         f"{records[-1]['name']}, {records[-1]['value']:.2f}.",
     )
@@ -102,13 +102,14 @@ def _chart(records: Sequence[dict[str, Any]], series: Series, metric: str, human
     ]
     aside = 4.0 * max(len(groups), 1)
     wide, height = room - aside - 22, _ROW * len(records)
-    ends = span("", [r[key] for r in records for key in ("value", "low", "high")])
+    known = [] if human is None else [human]
+    ends = span("", [*known, *(r[key] for r in records for key in ("value", "low", "high"))])
     scale = alt.Scale(domain=[ends.low, ends.high], nice=False, zero=False)
     axis = alt.Axis(title=metric, tickCount=6, format=".2f")
     down = alt.Y("name:N", sort=names, axis=alt.Axis(title=None, ticks=False, domain=False, grid=True))
     base = alt.Chart(table(records)).encode(y=down, color=series.colour())
     tips = tooltip("name", "ties", value=".3f", low=".3f", high=".3f", n=",")
-    layers = [line_at(human, axis, "x", PEOPLE_COLOUR)] if human is not None and ends.low <= human <= ends.high else []
+    layers = [line_at(human, axis, "x", PEOPLE_COLOUR)] if human is not None else []
     layers += [
         base.mark_rule(strokeWidth=1.2, opacity=0.7).encode(x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q"),
         base.mark_point(size=30).encode(x=alt.X("value:Q", scale=scale, axis=axis), shape=series.mark(), tooltip=tips),

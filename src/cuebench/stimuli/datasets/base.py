@@ -22,12 +22,16 @@ class RemoteFile:
         Where it lies below each mirror.
     sha256 : str
         Hash of the content; empty where it is not known to us. Then ``check`` decides, and the hash is recorded.
+    md5 : str
+        The same where only an MD5 is published: enough against a cut or mixed-up file, not against a forged one.
     size : int
         Bytes; 0 where not known.
     check : callable, optional
         Structure check: path → problem, or "".
     unpack : str
         For an archive: the folder below the data root that it is unpacked into; empty: it stays as it is.
+    pictures : bool
+        Unpack only pictures, as ``<class>/<file>``, whatever folders stand before them in the archive.
     """
 
     path: str
@@ -36,10 +40,14 @@ class RemoteFile:
     size: int = 0
     check: Check | None = None
     unpack: str = ""
+    md5: str = ""
+    pictures: bool = False
 
     @property
     def identity(self) -> str:
         """How to recognise the right file, in words."""
+        if self.md5 and not self.sha256:
+            return f"md5 {self.md5}"
         return f"sha256 {self.sha256}" if self.sha256 else "no published hash, checked by its structure"
 
 

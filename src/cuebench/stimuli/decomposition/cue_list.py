@@ -14,11 +14,14 @@ RESIDUAL, SHUFFLED_RESIDUAL = "tex_eed", "tex_eed_pat"
 SITES = (8, 128)
 """Fewest and most sites of the published ablations."""
 NAMES = (SHAPE, "voronoi", "patch", "diamond", RESIDUAL, SHUFFLED_RESIDUAL)
+MORE = ("edge_blur",)
+"""Texture cues of others that can be made besides: Dai et al. 2022."""
 _PAPER = {"tex.eed": RESIDUAL, "tex.eedpat": SHUFFLED_RESIDUAL}
-_SHUFFLES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+_TEXTURES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "voronoi": ("voronoi_shuffle", {"sites": 32}),
     "patch": ("patch_shuffle", {"grid": 8}),
     "diamond": ("diamond_shuffle", {"grid": 8}),
+    "edge_blur": ("edge_blur", {}),
 }
 
 
@@ -56,7 +59,7 @@ def parse(cues: str, eed_options: Mapping[str, Any]) -> list[Part]:
     words = [word for word in re.split(r"[,\s]+", cues.strip().lower()) if word]
     names = [name for word in words for name in (NAMES if word == "all" else (_PAPER.get(word, word),))]
     if not names:
-        raise UserError("no cues were named", f"known: {', '.join(NAMES)}, voronoi8 … voronoi128, or all")
+        raise UserError("no cues were named", f"known: {', '.join((*NAMES, *MORE))}, voronoi8 … voronoi128, or all")
     parts = {ORIGINAL: Part(ORIGINAL, "both")}
     for name in names:
         for part in _with_sources(name, eed_options):
@@ -72,17 +75,17 @@ def _with_sources(name: str, eed_options: Mapping[str, Any]) -> list[Part]:
     if name == RESIDUAL:
         return [shape, residual]
     if name == SHUFFLED_RESIDUAL:
-        shuffle, options = _SHUFFLES["patch"]
+        shuffle, options = _TEXTURES["patch"]
         return [shape, residual, Part(name, "texture", shuffle, options, source=RESIDUAL)]
-    return [_shuffle(name)]
+    return [_texture(name)]
 
 
-def _shuffle(name: str) -> Part:
-    if name in _SHUFFLES:
-        return Part(name, "texture", *_SHUFFLES[name])
+def _texture(name: str) -> Part:
+    if name in _TEXTURES:
+        return Part(name, "texture", *_TEXTURES[name])
     sites = re.fullmatch(r"voronoi(\d+)", name)
     if sites is None:
-        raise did_you_mean("cue of a decomposition:", name, [*NAMES, "voronoi8", "voronoi64", "voronoi128"])
+        raise did_you_mean("cue of a decomposition:", name, [*NAMES, *MORE, "voronoi8", "voronoi64", "voronoi128"])
     number = int(sites[1])
     if not 1 <= number <= 4096:
         raise UserError(f"{name}: {number} sites", f"the published range is {SITES[0]} to {SITES[1]}")

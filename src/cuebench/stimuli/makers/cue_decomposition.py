@@ -17,11 +17,12 @@ from cuebench.cues.eed import STEPS_CLASSIFICATION, STEPS_SEGMENTATION
 from cuebench.errors import UserError, all_problems
 from cuebench.files import write_json
 from cuebench.options import Option
+from cuebench.registry import cues as cue_parts
 from cuebench.stimuli.apply_cue import apply_cue, claim_folder, recipe_of
 from cuebench.stimuli.cue_files import plan
 from cuebench.stimuli.decomposition import conflicts as mixing
 from cuebench.stimuli.decomposition import folder, shape_files
-from cuebench.stimuli.decomposition.cue_list import NAMES, RESIDUAL, SHAPE, Part
+from cuebench.stimuli.decomposition.cue_list import MORE, NAMES, RESIDUAL, SHAPE, Part
 from cuebench.stimuli.decomposition.originals import MASKS, cut, write_originals, write_residuals
 from cuebench.stimuli.decomposition.sources import LAYOUTS, Source, read_source
 from cuebench.stimuli.decomposition.wanted import Wanted, wanted
@@ -36,7 +37,8 @@ OPTIONS = {
     "source": Option("", "folder of the data set; also --source"),
     "layout": Option("auto", "layout of the data set; auto: by what lies in the folder", choices=("auto", *LAYOUTS)),
     "cues": Option(
-        ("eed", "voronoi"), f"cues: {', '.join(NAMES)}, voronoi8 … voronoi128, or all (the six published); also --cues"
+        ("eed", "voronoi"),
+        f"cues: {', '.join((*NAMES, *MORE))}, voronoi8 … voronoi128, or all (the six published); also --cues",
     ),
     "conflicts": Option((), "cue-conflict candidates such as blend/voronoi/0.5/0.5, or published (Table II)"),
     "classes": Option("", "segmentation pairs: JSON file with the meaning of the numbers in the masks"),
@@ -104,7 +106,8 @@ def make(
     layout : str
         ``image_folder``, ``segmentation_pairs``, ``cityscapes``, ``ade20k``; ``auto``: by what lies in the folder.
     cues : tuple of str
-        Of eed, voronoi, voronoi8 … voronoi128, patch, diamond, tex_eed, tex_eed_pat; ``all``: the six published.
+        Of eed, voronoi, voronoi8 … voronoi128, patch, diamond, tex_eed, tex_eed_pat, edge_blur; ``all``: the six
+        published.
     conflicts : tuple of str
         Cue-conflict candidates such as ``blend/voronoi/0.5/0.5``; ``published``: the ten of Table II.
     classes : str
@@ -207,7 +210,8 @@ def _make_part(part: Part, work: _Work) -> None:
         if gpu:
             _diffuse_on_gpu(options, place, target, work)
             return
-    mask = work.home / MASKS if work.source.classes and part.name != SHAPE else None
+    moves = cue_parts.get(part.cue).info.moves_mask  # a cue that leaves pixels where they are leaves the masks, too
+    mask = work.home / MASKS if work.source.classes and moves else None
     report = work.progress
     result = apply_cue(part.cue, place, target, options=options, seed=work.seed, workers=work.workers, mask=mask,
                        progress=(lambda done, total, message: report(done, total)) if report else None)  # fmt: skip

@@ -76,13 +76,13 @@ def make(
     texture : str
         ``patches``, or ``quilting`` (slow; the validity proxy).
     segmenter : str
-        For images without a mask: ``grabcut``, ``hf:MODEL``, ``sam:MODEL``.
+        For images without a mask: ``grabcut``, ``hf:MODEL``, ``sam:MODEL``, ``grounded:DETECTOR+SAM``.
     sigma : float
         Blur of the shape cues in pixels; 0: chosen for each class, or that of ``labels.json``.
     size, margin : int, float
         Side of the cues in pixels; empty part around the object of a shape cue.
     verdicts : str
-        CSV of people's verdicts, which overrule the inspection.
+        CSV of people's verdicts, or the folder that ``cuebench curate`` wrote; they overrule the inspection.
     allow_bad : bool
         Leave out bad sources (listed as rejected) instead of stopping.
     """
@@ -234,12 +234,16 @@ MAKER = Maker(
         "grids": Option(GRIDS, "patches along a side of the texture cues", item=int, low=2),
         "texture": Option("patches", "how texture cues are made", choices=METHODS),
         "segmenter": Option(
-            "grabcut", "for images without a mask: grabcut, hf:MODEL, sam:MODEL or python:MODULE:FUNCTION"
+            "grabcut",
+            "for images without a mask: grabcut, hf:MODEL, sam:MODEL, grounded:DETECTOR+SAM (by the name of the class) "
+            "or python:MODULE:FUNCTION",
         ),
         "sigma": Option(0.0, "blur of the shape cues in pixels; 0: chosen for each class", low=0),
         "size": Option(224, "side of the cues in pixels", low=32),
         "margin": Option(0.05, "empty part around the object of a shape cue", low=0, high=0.39),
-        "verdicts": Option("", "CSV of people's verdicts, which overrule the inspection"),
+        "verdicts": Option(
+            "", "people's verdicts, a CSV or the folder of `cuebench curate`; they overrule the inspection"
+        ),
         "allow_bad": Option(False, "leave out bad sources instead of stopping; they are listed as rejected"),
     },
 )

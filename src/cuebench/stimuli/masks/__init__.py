@@ -1,4 +1,4 @@
-"""Object masks for images that come without: GrabCut (no weights needed), a Hugging Face model, or your own function.
+"""Object masks for images that come without: GrabCut (no weights needed), Hugging Face models, or your own function.
 
 A segmenter is a function ``segment(image, label) -> mask`` (uint8 H×W×3 and the name of the class → bool H×W).
 ``segmenter`` returns one by name:
@@ -7,6 +7,7 @@ A segmenter is a function ``segment(image, label) -> mask`` (uint8 H×W×3 and t
 - ``hf:MODEL``: semantic, instance or panoptic segmentation; the segment whose label is the class, else the largest that
   is not background;
 - ``sam:MODEL``: promptable; the best mask at the image's centre;
+- ``grounded:DETECTOR+SAM``: found by the name of the class (Grounding DINO), then segmented in its box;
 - ``python:MODULE:FUNCTION`` or ``python:FILE.py:FUNCTION``: such a function of your own.
 """
 
@@ -39,12 +40,18 @@ def segmenter(name: str) -> Segmenter:
 
         return labelled(rest)
     if scheme == "sam" and rest:
-        from cuebench.stimuli.masks.transformers import promptable
+        from cuebench.stimuli.masks.sam import promptable
 
         return promptable(rest)
+    if scheme == "grounded" and rest:
+        from cuebench.stimuli.masks.grounded import grounded
+
+        return grounded(rest)
     if name.startswith(SCHEME) and ":" in rest:
         return _own_function(rest)
-    raise UserError(f"segmenter {name!r}", "accepted: grabcut, hf:MODEL, sam:MODEL or python:MODULE:FUNCTION")
+    raise UserError(
+        f"segmenter {name!r}", "accepted: grabcut, hf:MODEL, sam:MODEL, grounded:DETECTOR+SAM or python:MODULE:FUNCTION"
+    )
 
 
 def _own_function(place: str) -> Segmenter:

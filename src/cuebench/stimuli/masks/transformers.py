@@ -1,4 +1,4 @@
-"""Object masks from Hugging Face models: semantic, instance or panoptic segmentation, or promptable (SAM)."""
+"""Object masks from Hugging Face models for semantic, instance or panoptic segmentation; loading of such models."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def labelled(model: str) -> Segmenter:
         Name on the hub, or a folder with the weights.
     """
     try:
-        pipe = _transformers().pipeline("image-segmentation", model=model)
+        pipe = transformers_module().pipeline("image-segmentation", model=model)
     except (OSError, ValueError, KeyError) as error:
         raise UserError(f"segmenter hf:{model} cannot be loaded: {str(error).splitlines()[0]}") from error
 
@@ -33,36 +33,6 @@ def labelled(model: str) -> Segmenter:
 
         segments = [(str(s["label"]), np.asarray(s["mask"]) > 127) for s in pipe(Image.fromarray(image))]
         return _of_class(segments, label)
-
-    return segment
-
-
-def promptable(model: str) -> Segmenter:
-    """Return the segmenter of a promptable Hugging Face model (SAM): one point, the middle of the image.
-
-    Parameters
-    ----------
-    model : str
-        Name on the hub, or a folder with the weights.
-    """
-    transformers = _transformers()
-    import torch
-
-    # A repository's own code is never run.
-    processor = transformers.AutoProcessor.from_pretrained(model, trust_remote_code=False)
-    net = transformers.AutoModel.from_pretrained(model, trust_remote_code=False)
-    net.eval()
-
-    def segment(image: Array, label: str) -> Array:
-        height, width = image.shape[:2]
-        inputs = processor(image, input_points=[[[width / 2, height / 2]]], return_tensors="pt")
-        with torch.inference_mode():
-            out = net(**inputs)
-        masks = processor.image_processor.post_process_masks(
-            out.pred_masks.cpu(), inputs["original_sizes"].cpu(), inputs["reshaped_input_sizes"].cpu()
-        )
-        best = int(out.iou_scores.reshape(-1).argmax())
-        return np.asarray(masks[0].reshape(-1, height, width)[best]) > 0
 
     return segment
 
@@ -77,10 +47,31 @@ def _of_class(segments: Sequence[tuple[str, Array]], label: str) -> Array:
     return np.logical_or.reduce(named) if named else max(others, key=lambda m: int(m.sum()))
 
 
-def _transformers() -> Any:
+def transformers_module() -> Any:
+    """Import transformers after what it needs; without it, say how to install it."""
     try:
         import_torchvision()
         import transformers
     except ImportError as error:
         raise MissingExtra("a Hugging Face segmenter", "hf", "transformers") from error
     return transformers
+
+
+def loaded(spec: str, model: str, processor: Any, network: Any) -> tuple[Any, Any]:
+    """Load a processor and a network by their automatic classes; the network in evaluation mode.
+
+    Parameters
+    ----------
+    spec : str
+        The segmenter as the user has named it, for messages.
+    model : str
+        Name on the hub, or a folder with the weights.
+    processor, network : classes
+        ``AutoProcessor`` and an ``AutoModelFor…``.
+    """
+    try:
+        # A repository's own code is never run.
+        parts = [kind.from_pretrained(model, trust_remote_code=False) for kind in (processor, network)]
+    except (OSError, ValueError, KeyError) as error:
+        raise UserError(f"segmenter {spec} cannot be loaded: {str(error).splitlines()[0]}") from error
+    return parts[0], parts[1].eval()

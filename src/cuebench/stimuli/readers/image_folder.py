@@ -44,6 +44,12 @@ def read(folder: Path, *, expected: int = 0) -> StimulusSet:
         With all problems at once.
     """
     root = require_folder(folder, LAYOUT)
+    filled = with_facts(_listed(root), root)
+    return StimulusSet(root.resolve().name, filled, str(root), expected, shortfall(len(filled), expected))
+
+
+def _listed(root: Path) -> list[Stimulus]:
+    """Return the stimuli, without the facts of their files; raise for all problems at once."""
     table = root / "labels.csv"
     files = find_images(root, depth=0 if table.is_file() else 1)
     if not files.images and not files.problems:
@@ -56,8 +62,7 @@ def read(folder: Path, *, expected: int = 0) -> StimulusSet:
     problems = [*files.problems, *problems, *id_problems(stimuli)]
     if problems:
         raise all_problems(f"image folder {root.absolute()}", problems, f"expected layout: {LAYOUT}")
-    filled = with_facts(stimuli, root)
-    return StimulusSet(root.resolve().name, filled, str(root), expected, shortfall(len(filled), expected))
+    return stimuli
 
 
 def _from_table(table: Path, images: list[Path]) -> tuple[list[Stimulus], list[str]]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from cuebench.errors import UserError, all_problems, is_printable
 from cuebench.files import hash_file
 from cuebench.reading import file_kind_problem, path_problem
-from cuebench.stimuli.hashing import for_each_file
+from cuebench.stimuli.hashing import for_each_file, in_a_process
 from cuebench.stimuli.manifest import duplicates
 from cuebench.types import Stimulus, StimulusSet
 
@@ -43,42 +42,51 @@ class ImageFacts(NamedTuple):
     height: int
 
 
-def find_images(folder: Path, depth: int) -> Listing:
-    """List image files exactly ``depth`` folders below ``folder``; everything else there is a problem."""
+def find_images(folder: Path, depth: int | None) -> Listing:
+    """List image files exactly ``depth`` folders below ``folder`` (None: at any depth); all else there is a problem."""
+    images, problems = in_a_process(_find, (str(folder), depth))
+    return Listing([Path(image) for image in images], problems)
+
+
+def _find(task: tuple[str, int | None]) -> tuple[list[str], list[str]]:
+    folder, depth = task
     images, problems = [], []
-    for path in _walk(folder):
-        relative = path.relative_to(folder)
-        if path.suffix == ".part":
+    for place, relative in _walk(folder):
+        suffix, deep = os.path.splitext(relative)[1], relative.count(os.sep)
+        if suffix == ".part":
             problems.append(f"{relative}: an unfinished download; run `cuebench fetch` again")
-        elif path.suffix.lower() not in IMAGE_SUFFIXES:
+        elif suffix.lower() not in IMAGE_SUFFIXES:
             problems.append(f"{relative}: not an image file")
-        elif len(relative.parts) != depth + 1:
-            problems.append(f"{relative}: lies {len(relative.parts) - 1} folders deep, expected {depth}")
-        elif problem := file_problem(path):
+        elif depth is not None and deep != depth:
+            problems.append(f"{relative}: lies {deep} folders deep, expected {depth}")
+        elif problem := file_problem(os.path.join(place, os.path.basename(relative))):
             problems.append(f"{relative}: {problem}")
         else:
             images.append(relative)
-    return Listing(images, problems)
+    return images, problems
 
 
-def file_problem(path: Path) -> str:
+def file_problem(path: str | Path) -> str:
     """Return why a path cannot be a stimulus: no such file, a broken link, no bytes; empty where it can."""
     text = str(path)
-    if not is_printable(path.name) or not (text.isascii() or all(not "\ud800" <= c <= "\udfff" for c in text)):
+    name = os.path.basename(text)
+    if not is_printable(name) or not (text.isascii() or all(not "\ud800" <= c <= "\udfff" for c in text)):
         return "the name holds control characters or is not UTF-8; rename it"
     return file_kind_problem(path, filled=True)
 
 
-def _walk(folder: Path) -> Iterable[Path]:
+def _walk(folder: str) -> Iterable[tuple[str, str]]:
+    """Yield the folder of each file, and its path below ``folder``. Texts: a set may have a million files."""
     # Class folders are often links to another disk, so links are followed; the depth bound ends a circle of them.
     for place, folders, files in os.walk(folder, followlinks=True):
-        deep = len(Path(place).relative_to(folder).parts) >= DEEPEST
-        folders[:] = [] if deep else sorted(f for f in folders if f != "__MACOSX")
+        below = os.path.relpath(place, folder)
+        parts = [] if below == os.curdir else below.split(os.sep)
+        folders[:] = [] if len(parts) >= DEEPEST else sorted(f for f in folders if f != "__MACOSX")
         for name in sorted(files):
             # Side files of macOS, and temporary files of a cuebench process that was killed.
             litter = name.startswith("._") or (name.startswith(".") and name.endswith(".tmp"))
             if name.lower() not in IGNORED and not litter:
-                yield Path(place, name)
+                yield place, os.sep.join([*parts, name])
 
 
 def require_folder(folder: Path, layout: str) -> Path:
@@ -98,9 +106,8 @@ def nothing_found(place: Path, layout: str) -> UserError:
 def with_facts(stimuli: Sequence[Stimulus], root: Path) -> tuple[Stimulus, ...]:
     """Fill in hash and pixel size of every stimulus that has a file, sorted by id."""
     ordered = sorted(stimuli, key=lambda s: s.id)
-    filed = [s for s in ordered if s.path]
-    facts = dict(zip((s.id for s in filed), for_each_file(image_facts, [root / s.path for s in filed])))
-    return tuple(replace(s, **facts[s.id]._asdict()) if s.id in facts else s for s in ordered)
+    facts = iter(for_each_file(image_facts, [os.path.join(root, s.path) for s in ordered if s.path]))
+    return tuple(s.of_file(*next(facts)) if s.path else s for s in ordered)
 
 
 def check_hashes(stimuli: StimulusSet) -> None:
@@ -119,7 +126,7 @@ def check_hashes(stimuli: StimulusSet) -> None:
                 problems.append(f"{path}: has two different hashes in the manifest")
     problems += [f"{path}: {why}" for path in wanted if (why := path_problem(path) or file_problem(root / path))]
     if not problems:
-        hashes = for_each_file(hash_file, [root / path for path in wanted])
+        hashes = for_each_file(hash_file, [os.path.join(root, path) for path in wanted])
         changed = (path for path, facts in zip(wanted, hashes) if facts.sha256 != wanted[path])
         problems = [f"{path}: is not the file that the manifest names" for path in changed]
     if problems:
@@ -127,20 +134,20 @@ def check_hashes(stimuli: StimulusSet) -> None:
         raise all_problems(f"stimuli in {root} have changed since the set was made", problems, hint)
 
 
-def image_facts(path: Path) -> ImageFacts:
+def image_facts(path: str | Path) -> ImageFacts:
     """Hash a file and find its pixel size in its header, without decoding it: the file is opened once.
 
     The size is 0 × 0 where the header is corrupt: the engine excludes and reports the file.
     """
     from cuebench.stimuli.image_files import UnreadablePicture, size_in_header
 
-    with path.open("rb", buffering=0) as file:
+    with open(path, "rb", buffering=0) as file:
         beginning = file.read(min(os.fstat(file.fileno()).st_size, READ_AT_ONCE))
         digest = hashlib.sha256(beginning)
         while rest := file.read(1 << 16):
             digest.update(rest)
     try:
-        return ImageFacts(digest.hexdigest(), *size_in_header(beginning, path))
+        return ImageFacts(digest.hexdigest(), *size_in_header(beginning, Path(path)))
     except UnreadablePicture:
         return ImageFacts(digest.hexdigest(), 0, 0)
 

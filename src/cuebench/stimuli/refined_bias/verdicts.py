@@ -1,4 +1,4 @@
-"""Verdicts of people on the cues of a set: a table ``cue,verdict`` that overrides the automatic inspection."""
+"""Verdicts of people on the cues of a set, from a table or from ``cuebench curate``: they override the inspection."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cuebench.errors import UserError, all_problems
 from cuebench.reading import read_csv
+from cuebench.stimuli.curation.verdict_log import KEEP, read_logs
 
 ACCEPT = frozenset({"accept", "accepted", "good", "keep", "yes", "1", "true"})
 REJECT = frozenset({"reject", "rejected", "bad", "drop", "no", "0", "false"})
@@ -14,17 +15,20 @@ _NAMES = ("cue", "stimulus", "file", "image")
 
 
 def read_verdicts(path: Path, known: Iterable[str]) -> dict[str, tuple[bool, str]]:
-    """Return cue → (accepted, reason) from a CSV.
+    """Return cue → (accepted, reason) from a CSV, or from the logs of ``cuebench curate``.
 
     Parameters
     ----------
     path : Path
-        Columns ``cue`` (or ``stimulus``, ``file``, ``image``: a file name with or without folder and extension),
+        A folder of logs, or a CSV with columns
+        ``cue`` (or ``stimulus``, ``file``, ``image``: a file name with or without folder and extension),
         ``verdict`` (accept or reject) and, if wanted, ``reason``. Of several rows for a cue (several people) the
         majority counts; a tie rejects.
     known : iterable of str
         Names of the cues that were made.
     """
+    if path.is_dir():
+        return _of_judges(path, known)
     columns, rows, lines = read_csv(path, "verdicts")
     column = next((n for n in _NAMES if n in columns), "")
     if not column or "verdict" not in columns:
@@ -48,3 +52,18 @@ def read_verdicts(path: Path, known: Iterable[str]) -> dict[str, tuple[bool, str
         cue: (2 * sum(accepted) > len(accepted), "; ".join(dict.fromkeys(r for r in reasons[cue] if r)))
         for cue, accepted in votes.items()
     }
+
+
+def _of_judges(folder: Path, known: Iterable[str]) -> dict[str, tuple[bool, str]]:
+    """Return the majority of the judges; a tie rejects. Verdicts about other cues are left alone: sets may grow."""
+    logs = read_logs(folder)
+    if not logs:
+        raise UserError(f"{folder} holds no verdicts", "judge some cues: cuebench curate DIR")
+    verdicts = {}
+    for cue in known:
+        given = [own[cue] for own in logs.values() if cue in own]
+        if given:
+            kept = sum(v.verdict == KEEP for v in given)
+            reasons = dict.fromkeys(v.reason for v in given if v.reason)
+            verdicts[cue] = (2 * kept > len(given), "; ".join(reasons))
+    return verdicts

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 import zlib
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageColor
 
 from cuebench.arrays import Pixels
 from cuebench.errors import UserError, did_you_mean
@@ -32,6 +33,11 @@ TEXTURES: tuple[str, ...] = (
     "marbled", "paisley", "pebbles", "scaly", "striped", "veined", "wood", "woven",
 )  # fmt: skip
 """The sixteen textures of experiment 3: structures that differ in kind, not in degree."""
+COLOURS: Mapping[str, str] = {
+    "red": "#d6302f", "orange": "#e8871e", "yellow": "#e6c81e", "green": "#3a9d3a",
+    "cyan": "#2bb3b3", "blue": "#2f5fd6", "purple": "#8a3fc4", "pink": "#e06aa8",
+}  # fmt: skip
+"""Fills of the colour matches: objects of one plain colour."""
 
 
 def draw(
@@ -56,7 +62,7 @@ def draw(
     shape : str or array
         Name of a novel shape, or a mask (coverage 0 to 255).
     texture : str or array
-        Name of a procedural texture, or a field of H×W×3 to cut patches from.
+        Name of a procedural texture, a plain colour ``#rrggbb``, or a field of H×W×3 to cut patches from.
     version : str
         Of the drawings; part of the recipe, so that stored answers to other drawings are never taken for these.
     size : float
@@ -106,6 +112,8 @@ def compose(
 @lru_cache(maxsize=64)
 def field(texture: str, series: int = 0, colour: bool = True, side: int = FIELD) -> Pixels:
     """Return the field of a texture instance, from which patches are cut; drawn once in each process."""
+    if texture.startswith("#"):
+        return np.broadcast_to(np.array(ImageColor.getrgb(texture), np.uint8), (side, side, 3))
     # crc32, not hash(): the same in every process. Each texture has a stream of its own, so a subset changes nothing.
     rng = np.random.default_rng([series, zlib.crc32(texture.encode()), 0])
     return textures.texture(texture, size=(side, side), rng=rng, colour=colour)

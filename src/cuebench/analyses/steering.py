@@ -1,0 +1,309 @@
+"""Steering: how far a prompt moves the shape bias of a model that answers in words, and what the order of options does.
+
+The shape bias under the neutral prompt, under one that asks for the shape and one that asks for the texture; the span
+between the last two is how far words can steer what the model sees with (Gavrikov et al. 2025). All of it from stored
+answers to the same images, so every difference is paired: an image that is easy under all prompts cancels.
+
+References
+----------
+Gavrikov et al. 2025, Can We Talk Models Into Seeing the World Differently?, ICLR; arXiv:2403.09193
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cuebench.arrays import Array, Bools, Floats
+from cuebench.errors import UserError
+from cuebench.labels import label_map
+from cuebench.labels.decisions import named, partial_space
+from cuebench.metrics.cue_conflict import Outcomes, outcomes, shape_bias
+from cuebench.observers.adapters.chat import SPENDING
+from cuebench.observers.base import Spec
+from cuebench.observers.chat.prompts import NEUTRAL, SHAPE, STEERING, TEXTURE
+from cuebench.responses.job import JobRecord
+from cuebench.responses.table import Responses
+from cuebench.runs.answers import StoredAnswers
+from cuebench.statistics.estimates import derived, from_draws
+from cuebench.statistics.intervals import KINDS, Clusters, resampled_sums, too_few
+from cuebench.types import Estimate, IntervalKind
+
+_NOT_IDENTITY = frozenset({"prompt", "shuffle", "name", "url", *SPENDING})
+"""Options of a spec that may differ between the answers of one model."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """Another order of the options: what it does to the shape bias, and how many answers stay the same."""
+
+    observer: str
+    effect: Estimate
+    same_answer: Estimate
+
+
+@dataclass(frozen=True)
+class Steered:
+    """What prompts do to one model.
+
+    Parameters
+    ----------
+    model, protocol : str
+        Which.
+    images : int
+        Conflict images that it answered under all prompts.
+    bias : mapping of str to Estimate
+        Prompt → shape bias.
+    towards_shape, towards_texture, span : Estimate or None
+        Shape bias under the shape prompt minus the neutral one; neutral minus texture prompt; shape minus texture.
+    orders : tuple of Order
+        Of other orders of the options, against the order of the paper.
+    """
+
+    model: str
+    protocol: str
+    images: int
+    bias: Mapping[str, Estimate]
+    towards_shape: Estimate | None = None
+    towards_texture: Estimate | None = None
+    span: Estimate | None = None
+    orders: tuple[Order, ...] = field(default_factory=tuple)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return everything as flat records: quantity, value, its widest interval, n."""
+        quantities = [(f"shape bias, {prompt}", estimate) for prompt, estimate in self.bias.items()]
+        quantities += [
+            (name, estimate)
+            for name, estimate in (
+                (f"{SHAPE} − {NEUTRAL}", self.towards_shape),
+                (f"{NEUTRAL} − {TEXTURE}", self.towards_texture),
+                (f"span, {SHAPE} − {TEXTURE}", self.span),
+            )
+            if estimate is not None
+        ]
+        for order in self.orders:
+            quantities += [(f"order of options: {order.observer}", order.effect)]
+            quantities += [(f"same answer: {order.observer}", order.same_answer)]
+        return [
+            {"model": self.model, "protocol": self.protocol, "quantity": name, **_record(estimate)}
+            for name, estimate in quantities
+        ]
+
+
+def _record(estimate: Estimate) -> dict[str, Any]:
+    widest = estimate.widest
+    low, high, kind = (widest.low, widest.high, widest.kind) if widest else (None, None, "")
+    intervals = [asdict(interval) for interval in estimate.intervals]
+    return {"value": estimate.value, "low": low, "high": high, "kind": kind, "n": estimate.n, "intervals": intervals}
+
+
+class _Told(NamedTuple):
+    """Answers of a model under one prompt."""
+
+    prompt: str
+    shuffle: int
+    observer: str
+    responses: Responses
+
+
+def steering(
+    runs: str | Path | Sequence[str | Path],
+    *,
+    protocol: str = "",
+    prompts: Mapping[str, str] | None = None,
+    seed: int = 0,
+    resamples: int = 10_000,
+) -> list[Steered]:
+    """Compare the answers of models under several prompts.
+
+    Parameters
+    ----------
+    runs : path or several
+        Run folders with answers under at least two of the prompts ``vqa``, ``vqa_shape``, ``vqa_texture``, or under one
+        of them in several orders of the options (``?shuffle=SEED``).
+    protocol : str
+        Whose answers; default: every protocol with answers under several prompts.
+    prompts : mapping of str to str, optional
+        Prompt → observer, for recordings, whose names do not say what was asked.
+    seed, resamples : int
+        Of the bootstrap.
+    """
+    folders = [runs] if isinstance(runs, (str, Path)) else list(runs)
+    found = _found([Path(folder).expanduser() for folder in folders], protocol, prompts or {})
+    results = [_steered(model, name, told, seed, resamples) for (model, name), told in found.items() if len(told) > 1]
+    if not results:
+        raise UserError(
+            "no model has answered under several prompts",
+            "run the same model with ?prompt=vqa, ?prompt=vqa_shape and ?prompt=vqa_texture into one folder; for "
+            "recordings name them: --neutral NAME --shape NAME --texture NAME",
+        )
+    return results
+
+
+def _found(folders: Sequence[Path], protocol: str, prompts: Mapping[str, str]) -> dict[tuple[str, str], list[_Told]]:
+    """Return (model, protocol) → its answers under each prompt."""
+    by_observer = {observer: prompt for prompt, observer in prompts.items()}
+    found: dict[tuple[str, str], list[_Told]] = {}
+    known: set[str] = set()
+    for folder in folders:
+        stored = StoredAnswers(folder)
+        for job in stored.jobs():
+            known.add(job.observer)
+            if job.baseline_of or (protocol and job.protocol != protocol):
+                continue
+            if prompts:
+                model, prompt, shuffle = "recorded", by_observer.get(job.observer, ""), 0
+            else:
+                model, prompt, shuffle = _asked(job)
+            if prompt:
+                told = _Told(prompt, shuffle, job.observer, stored.whole(job, condensed=False))
+                found.setdefault((model, job.protocol), []).append(told)
+    missing = [name for name in by_observer if name not in known]
+    if missing:
+        raise UserError(f"the runs have no observer {missing[0]!r}", f"there are: {', '.join(sorted(known))}")
+    return found
+
+
+def _asked(job: JobRecord) -> tuple[str, str, int]:
+    """Return model, prompt and seed of the order of options of an observer; an empty prompt: it was not prompted."""
+    try:
+        spec = Spec.parse(job.spec)
+    except UserError:  # an observer that was passed as an object
+        return "", "", 0
+    asked = spec.scheme == "chat" or (spec.scheme == "transformers" and "prompt" in spec.options)
+    prompt = spec.options.get("prompt", NEUTRAL) if asked else ""
+    kept = "&".join(f"{k}={v}" for k, v in spec.options.items() if k not in _NOT_IDENTITY)
+    return f"{spec.scheme}:{spec.body}{'?' * bool(kept)}{kept}", prompt, int(spec.options.get("shuffle", 0))
+
+
+# ------------------------------------------------------------------------------------------------ one model
+
+
+class _Paired(NamedTuple):
+    """The same images under every prompt: how each was answered, and what they share."""
+
+    outcomes: list[Outcomes]
+    answers: list[Array]
+    clusters: Clusters
+
+
+def _steered(model: str, protocol: str, told: Sequence[_Told], seed: int, resamples: int) -> Steered:
+    paired = _pair(model, protocol, told)
+    bias = _biases(paired, seed, resamples)
+    first: dict[str, int] = {}
+    for position, answers in enumerate(told):
+        if answers.prompt not in first or (told[first[answers.prompt]].shuffle and not answers.shuffle):
+            first[answers.prompt] = position
+    by_prompt = {prompt: bias[first[prompt]] for prompt in sorted(first, key=_place)}
+    orders = [
+        Order(
+            told[i].observer,
+            _minus(bias[i], bias[first[told[i].prompt]]),
+            _same(paired, i, first[told[i].prompt], seed, resamples),
+        )
+        for i in range(len(told))
+        if i != first[told[i].prompt]
+    ]
+    neutral, shape, texture = (by_prompt.get(prompt) for prompt in STEERING)
+    return Steered(
+        model,
+        protocol,
+        len(paired.clusters.images),
+        by_prompt,
+        _minus(shape, neutral) if shape and neutral else None,
+        _minus(neutral, texture) if neutral and texture else None,
+        _minus(shape, texture) if shape and texture else None,
+        tuple(orders),
+    )
+
+
+def _place(prompt: str) -> tuple[int, str]:
+    return (STEERING.index(prompt) if prompt in STEERING else len(STEERING)), prompt
+
+
+def _pair(model: str, protocol: str, told: Sequence[_Told]) -> _Paired:
+    """Return the answers to the conflict images that were answered under all prompts, in one order."""
+    rows = []
+    for answers in told:
+        responses = answers.responses
+        ids = responses.truth("id")
+        if len(np.unique(ids)) < len(ids):
+            raise UserError(f"{answers.observer} has several answers to an image", "steering compares single models")
+        rows.append({str(name): row for row, name in enumerate(ids)})
+    shared = [name for name in rows[0] if all(name in other for other in rows[1:])]
+    all_outcomes, all_answers = [], []
+    places = [np.array([of[name] for name in shared], np.intp) for of in rows]
+    for answers, place in zip(told, places):
+        decided = _decided(answers.responses)
+        shape, texture = (answers.responses.truth(cue)[place] for cue in ("shape", "texture"))
+        all_outcomes.append(outcomes(decided[place], shape, texture))
+        all_answers.append(decided[place])
+    conflict = all_outcomes[0].conflict if shared else np.zeros(0, bool)
+    if not conflict.any():
+        raise UserError(
+            f"{model}: no image of {protocol} with the shape of one class and the texture of another was answered "
+            "under all prompts",
+            "steering needs such images, for example: -p cue_conflict",
+        )
+    truth = told[0].responses.truth
+    sources = (truth(name)[places[0]][conflict] for name in ("id", "shape_source", "texture_source"))
+    kept = [Outcomes(*(part[conflict] for part in outcome)) for outcome in all_outcomes]
+    return _Paired(kept, [answer[conflict] for answer in all_answers], Clusters(*sources))
+
+
+def _decided(responses: Responses) -> Array:
+    """Return the class that each row decides for, as a name; a text that is no class where it decides for none."""
+    if "decisions" in responses.columns:
+        names = tuple(dict.fromkeys(c for s in responses.stimuli for c in (s.shape, s.texture) if c))
+        codes = named(responses.columns["decisions"], names)
+    elif "logits" in responses.columns and responses.labels is not None and responses.stimuli.targets:
+        targets = label_map(responses.stimuli.targets)
+        names, codes = targets.names, partial_space(responses.columns["logits"], targets.resolve(responses.labels))
+    else:
+        raise UserError(f"{responses.observer} has no decisions", "steering needs a protocol with decisions")
+    return np.array([*names, "none"])[codes]
+
+
+def _biases(paired: _Paired, seed: int, resamples: int) -> list[Estimate]:
+    """Return the shape bias under each prompt; all of them share their resamples of images and sources."""
+    assert shape_bias.terms is not None
+    terms = [shape_bias.terms(outcome) for outcome in paired.outcomes]
+    columns = np.column_stack([column for t in terms for column in t])
+    return _estimates(columns, paired.clusters, seed, resamples)
+
+
+def _same(paired: _Paired, one: int, other: int, seed: int, resamples: int) -> Estimate:
+    same: Bools = paired.answers[one] == paired.answers[other]
+    (estimate,) = _estimates(np.column_stack([same, np.ones(len(same))]), paired.clusters, seed, resamples)
+    return estimate
+
+
+def _estimates(columns: Array, clusters: Clusters, seed: int, resamples: int) -> list[Estimate]:
+    """Return the ratio of each pair of columns, with draws of every kind of resampling."""
+    totals = columns.sum(axis=0)
+    reasons = {kind: too_few(clusters, kind) for kind in KINDS}
+    sums = {
+        kind: resampled_sums(columns, clusters, kind, seed=seed, resamples=resamples)
+        for kind in KINDS
+        if not reasons[kind]
+    }
+    estimates = []
+    for i in range(0, columns.shape[1], 2):
+        draws: dict[IntervalKind, Array] = {
+            kind: _ratio(sums[kind][:, i], sums[kind][:, i + 1]) if kind in sums else np.empty(0) for kind in KINDS
+        }
+        value = float(totals[i] / totals[i + 1]) if totals[i + 1] else float("nan")
+        estimates.append(from_draws(value, int(totals[i + 1]), draws, {k: why for k, why in reasons.items() if why}))
+    return estimates
+
+
+def _ratio(top: Floats, bottom: Floats) -> Floats:
+    return np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom != 0)
+
+
+def _minus(first: Estimate, second: Estimate) -> Estimate:
+    return derived(lambda a, b: a - b, first, second, n=min(first.n, second.n))

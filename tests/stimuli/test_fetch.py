@@ -425,7 +425,7 @@ def test_an_archive_of_pictures_is_checked_by_md5_and_structure_and_unpacked_by_
 
 
 def test_an_archive_of_archives_says_what_to_do(tmp_path):
-    from cuebench.stimuli._archive import unpack
+    from cuebench.stimuli.archive import unpack
 
     (tmp_path / "a.tar.gz").write_bytes(picture_archive(["ptd/part1.zip"]))
     with pytest.raises(UserError, match="unpack it by hand"):

@@ -61,7 +61,7 @@ def archive(least: int, classes: int) -> Check:
 
     def check(path: Path) -> str:
         from cuebench.errors import UserError
-        from cuebench.stimuli._archive import picture_folders
+        from cuebench.stimuli.archive import picture_folders
 
         try:
             folders = picture_folders(path)

@@ -9,6 +9,9 @@ STAMP  := $(VENV)/.installed-$(shell cat pyproject.toml constraints.txt $(PLUGIN
 # uv does not read pip's settings: hand on the folder of local wheels if pip has one.
 LINKS  := $(shell $(PYTHON) -m pip config get global.find-links 2>/dev/null)
 
+# Hundreds of processes are started by the tests: what they import is compiled once, whatever the shell says.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: install browser demo test test-all lint types unit slow faults fuzz bench clean
 
 install: $(STAMP)

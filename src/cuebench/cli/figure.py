@@ -25,7 +25,7 @@ def command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
 ) -> None:
-    """Draw a figure from a finished run, with its data as CSV beside it."""
+    """Draw a figure from a finished run, with its data as CSV."""
     from cuebench.options import split
     from cuebench.registry import figures
     from cuebench.reports.draw import draw

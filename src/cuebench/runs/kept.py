@@ -63,5 +63,5 @@ def _of_job(folder: Path, record: RunRecord, job: JobRecord, manifest: StimulusS
     shards = Shards.of_key(record.options.responses_in(folder) / job.folder, job.key)
     for _, batch in batches(manifest.stimuli, record.options.shard_size):
         for position, content in sorted(shards.kept(batch, PREDICTED).items()):
-            with Image.open(io.BytesIO(content)) as picture:
+            with Image.open(io.BytesIO(content), formats=["PNG"]) as picture:
                 yield KeptMask(job.observer, batch[position], np.asarray(picture))

@@ -92,9 +92,8 @@ def _parts(source: str, spec: Spec, parsed: TorchOptions, precision: str) -> Par
     if parsed.random or parsed.checkpoint:
         model, notes = initialised(lambda: kind.from_config(config, dtype=torch.float32), parsed)
         return Parts(model, processor, notes)
-    model, info = kind.from_pretrained(
-        source, config=config, dtype=dtype, trust_remote_code=False, output_loading_info=True
-    )
+    how = {"config": config, "dtype": dtype, "output_loading_info": True}
+    model, info = kind.from_pretrained(source, trust_remote_code=False, **how)
     if missing := sorted(map(str, info["missing_keys"])):
         title = f"the weights of {source} do not fit {type(model).__name__}"
         raise all_problems(title, [f"missing {key}" for key in missing], "choose a repository with all weights")

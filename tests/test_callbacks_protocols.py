@@ -103,15 +103,36 @@ def cue_decomposition_segmentation(root: Path) -> Case:
     return Case(root, names, "segmentation")
 
 
+def silhouettes(root: Path) -> Case:
+    case = cue_conflict(root)
+    for k, name in enumerate(CLASSES):
+        mask = np.full((40, 40), 255, np.uint8)
+        mask[4 + k : 30, 6:30] = 0
+        path = root / "cue_conflict" / "silhouettes" / name / f"{name}1.png"
+        path.parent.mkdir(parents=True)
+        Image.fromarray(mask).save(path)
+    return case
+
+
+def edges(root: Path) -> Case:
+    for k, name in enumerate(label_map("in16").names):
+        for i in (1, 2):
+            noise(root / "model_vs_human" / "stimuli" / "edge" / name / f"{name}{i}.png", 10 * k + i)
+    return Case(root, label_map("in16").names)
+
+
 CASES: dict[str, Callable[[Path], Case]] = {
     "corruption_robustness": with_photographs,
     "cue_conflict": cue_conflict,
     "cue_decomposition": cue_decomposition,
     "cue_decomposition_segmentation": cue_decomposition_segmentation,
     "feature_suppression": with_photographs,
+    "human_alignment": edges,
     "imagenet_accuracy": with_photographs,
+    "pure_shape": edges,
     "refined_bias": refined_bias,
     "texture_association": texture_association,
+    "textured_silhouettes": silhouettes,
     "triplets": lambda root: Case(None, None, settings=(("triplets.experiments", "3"),)),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,13 +17,13 @@ from cuebench.stimuli.makers.base import make
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # for ``planted_runs``: importlib mode adds no folder to the path
 WNIDS = ("n02123045", "n02391049", "n02690373", "n04254680")
-NOISE = np.random.default_rng(0)
 
 
 def noise(path: Path, height: int = 40, width: int = 48) -> None:
-    """Write a small picture of coloured noise."""
+    """Write a small picture of coloured noise, the same for a name whatever was written before."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(NOISE.integers(0, 256, (height, width, 3), dtype=np.uint8)).save(path)
+    generator = np.random.default_rng((1, zlib.crc32("/".join(path.parts[-3:]).encode())))
+    Image.fromarray(generator.integers(0, 256, (height, width, 3), dtype=np.uint8)).save(path)
 
 
 def photographs(root: Path, folder: str = "imagenet_val", count: int = 24) -> Path:
@@ -60,7 +61,7 @@ def segmentation(root: Path) -> Path:
     for folder in ("images", "masks"):
         (root / "source" / folder).mkdir(parents=True)
     for i in range(6):
-        labels = np.kron(NOISE.integers(0, 3, (3, 4)), np.ones((8, 8), int))
+        labels = np.kron(np.random.default_rng(i).integers(0, 3, (3, 4)), np.ones((8, 8), int))
         Image.fromarray(colours[labels]).save(root / "source" / "images" / f"{i}.png")
         Image.fromarray((10 * labels + 1).astype(np.uint8)).save(root / "source" / "masks" / f"{i}.png")
     classes = [{"name": name, "ids": [10 * i + 1]} for i, name in enumerate(("red", "green", "blue"))]

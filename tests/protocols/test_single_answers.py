@@ -77,7 +77,8 @@ def test_the_sums_give_the_headline(name):
 
 
 def test_every_built_in_protocol_can_be_compared():
-    assert set(WITH_SUMS) == {n for n, _ in protocols.usable() if n != "striped_objects"}
+    without = {"striped_objects", "human_alignment"}  # an example; a mean over people of a ratio of each
+    assert set(WITH_SUMS) == {n for n, _ in protocols.usable()} - without
 
 
 # ------------------------------------------------------------------------------------------------------- rows

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import cuebench as cb
-from conftest import write_cue_conflict
 from cuebench import cli
 from cuebench.errors import UserError
 from cuebench.reports.comparison import compare_runs, write_pairs
+from small_data import write_cue_conflict
 
 CLASSES = ("cat", "dog", "car", "clock", "bear", "chair")
 SHAPE, MIXED, OTHER, TEXTURE = ("ideal:shape", "ideal:mixture?shape=0.6", "ideal:mixture?shape=0.5", "ideal:texture")

@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import cuebench as cb
-from conftest import write_cue_conflict
 from cuebench import cli
 from cuebench.errors import UserError
 from cuebench.protocols.base import Protocol
 from cuebench.protocols.trials import TrialRows, TrialTable
 from cuebench.registry import protocols
 from cuebench.runs.trials import SCHEMA, Trials
+from small_data import write_cue_conflict
 
 ANSWERS = """subj,session,trial,rt,object_response,category,condition,imagename
 anna,1,1,0.50,cat,cat,0,cat1-dog2.png
@@ -106,7 +106,14 @@ def test_one_stored_file_at_a_time(run: Path, table: pa.Table) -> None:
     assert {len(p) for p in parts} == {8}
 
 
-def test_the_command_line(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], table: pa.Table) -> None:
+def test_the_command_line(
+    run: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    table: pa.Table,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)  # pytest-xdist says how wide a line is
     out = tmp_path / "all.csv"
     assert cli.invoke(["trials", str(run), "--out", str(out), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"file": str(out), "rows": len(table), "without_a_row": {}}

@@ -163,7 +163,9 @@ def _limits(values: Floats, draws: Array) -> Limits:
     low, high, defined = percentile_limits(draws)
     shift = values - over_people(draws)
     least = np.where(np.array(METRICS) == "error_consistency", -1.0, 0.0)[:, None]
-    return Limits(np.maximum(low + shift, least), np.minimum(high + shift, 1.0), defined)
+    # Where draws are skewed, moving them can carry an end past the value, or out of the range of the metric.
+    low, high = (np.clip(end + shift, least, 1.0) for end in (low, high))
+    return Limits(np.minimum(low, values), np.maximum(high, values), defined)
 
 
 def _divided(top: Floats, bottom: Floats) -> Floats:

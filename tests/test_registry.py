@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import py_compile
 import subprocess
 import sys
 from dataclasses import replace
@@ -312,3 +313,14 @@ def test_a_broken_plug_in_ends_nobodys_run(broken_site: Path, data_root: Path) -
     without_data = cuebench("run", "-p", "cue_conflict", "-o", "ideal:shape", "--out", str(out), site=broken_site)
     assert "half an upgrade" not in without_data.stderr
     assert "--data-root" in without_data.stderr
+
+
+def test_a_changed_file_is_never_run_from_its_compiled_copy(tmp_path, monkeypatch):
+    """An edit of the same length in the same second: Python itself would run the old code."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    file = tmp_path / "mine.py"
+    for number in (1, 2):
+        file.write_text(f"NUMBER = {number}\n")
+        os.utime(file, (1_700_000_000, 1_700_000_000))
+        assert registry.import_file(file).NUMBER == number
+        py_compile.compile(str(file))

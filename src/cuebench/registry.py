@@ -349,8 +349,8 @@ def name_of_file(path: str | Path) -> str:
 class _FromSource(SourceFileLoader):
     """Compiles the file that is there.
 
-    Python's compiled copy counts as current where seconds and size are the same: an edit in the second in which the copy
-    was made, of the same length, would be hashed as new code and run as the old.
+    Python's compiled copy counts as current where seconds and size are the same: an edit of the same length in the
+    second of the last one would be hashed as new code and run as the old.
     """
 
     def get_code(self, fullname: str) -> CodeType:

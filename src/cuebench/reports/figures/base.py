@@ -31,6 +31,8 @@ class Figure:
         The protocol whose results it shows; empty where it shows none.
     options : mapping of str to Option
         Keyword arguments of ``draw`` that a user can set, with the same defaults.
+    pictures : bool
+        It shows stimuli as they are: large, and left out of a report, whose gallery shows them.
 
     Examples
     --------
@@ -48,6 +50,7 @@ class Figure:
     needs: Needs = "run"
     protocol: str = ""
     options: Mapping[str, Option] = field(default_factory=dict)
+    pictures: bool = False
 
     def __post_init__(self) -> None:
         parameters = inspect.signature(self.draw).parameters

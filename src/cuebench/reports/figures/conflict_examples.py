@@ -99,4 +99,5 @@ FIGURE = Figure(
     conflict_examples,
     protocol="cue_conflict",
     options={"by": BY, "count": COUNT},
+    pictures=True,
 )

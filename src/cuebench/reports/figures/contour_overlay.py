@@ -140,4 +140,5 @@ FIGURE = Figure(
         "count": COUNT,
         "images": Option((), "these images instead, for example bear1-clock2"),
     },
+    pictures=True,
 )

@@ -205,4 +205,5 @@ FIGURE = Figure(
         "protocol": Option("cue_conflict", "one whose answers are classes"),
         "people": PEOPLE,
     },
+    pictures=True,
 )

@@ -165,4 +165,5 @@ FIGURE = Figure(
         "conditions": Option(("original", "eed", "voronoi"), "columns; those that the run does not have are left out"),
         "observers": Option(8, "how many rows at most", low=1),
     },
+    pictures=True,
 )

@@ -74,4 +74,5 @@ FIGURE = Figure(
         "texture": Option("", "only photographs of this identified texture"),
         "number": Option(24, "how many at most", low=1),
     },
+    pictures=True,
 )

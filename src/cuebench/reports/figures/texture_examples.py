@@ -88,4 +88,5 @@ FIGURE = Figure(
         "part": Option("clean", "which photographs", choices=("clean", "adversarial")),
         "number": Option(24, "how many at most", low=1),
     },
+    pictures=True,
 )

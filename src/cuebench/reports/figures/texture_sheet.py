@@ -62,4 +62,5 @@ FIGURE = Figure(
         "colour": Option(True, "false: in grey"),
         "textures": Option((), "only these; default: all"),
     },
+    pictures=True,
 )

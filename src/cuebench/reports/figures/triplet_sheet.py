@@ -130,4 +130,5 @@ FIGURE = Figure(
         "trials": Option(2, "trials in a row", low=1, high=4),
         "seed": Option(0, "which trials", low=0),
     },
+    pictures=True,
 )

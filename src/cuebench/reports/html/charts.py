@@ -24,8 +24,6 @@ FIRST = ("shape_bias", "triplet_curves", "corruption_curves")
 """Figures that their protocol is known for: they stand before its others."""
 PEOPLE = ("agreement_matrix",)
 """Figures of the section about people."""
-LEFT_OUT = frozenset({"decisions"})
-"""Figures of a single image: the gallery shows what they show."""
 FEW = 3
 """Figures up to which starting processes takes longer than it saves."""
 MOST_PROCESSES = 4
@@ -126,7 +124,7 @@ def _fitting(protocols: Sequence[str]) -> list[str]:
     usable = dict(figures.usable())
     fitting = [n for n, f in usable.items() if f.needs == "run" and (not f.protocol or f.protocol in protocols)]
     order = {name: i for i, name in enumerate((*OVERVIEW, *FIRST))}
-    return sorted((n for n in fitting if n not in LEFT_OUT), key=lambda n: order.get(n, len(order)))
+    return sorted((n for n in fitting if not usable[n].pictures), key=lambda n: order.get(n, len(order)))
 
 
 def _workers() -> int:

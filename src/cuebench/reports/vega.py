@@ -9,6 +9,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -99,7 +100,7 @@ def as_spec(build: Callable[[], Any], config: Mapping[str, Any], *, validate: bo
     making = _Making({}, [])
     token = _MAKING.set(making)
     try:
-        with alt.theme.enable("none"):
+        with alt.theme.enable("none"), _shallow_copies():
             spec: dict[str, Any] = build().to_dict(validate=validate)
     finally:
         _MAKING.reset(token)
@@ -113,6 +114,25 @@ def as_spec(build: Callable[[], Any], config: Mapping[str, Any], *, validate: bo
 
     spec = json.loads(_COUNTED.sub(renamed, json.dumps(spec, ensure_ascii=False)))
     return {**spec, "config": dict(config), **({"datasets": making.tables} if making.tables else {})}
+
+
+@contextmanager
+def _shallow_copies() -> Iterator[None]:
+    """Let Altair copy charts without all that is in them, which takes a fifth of the time.
+
+    It copies the parts of a layered chart only to set a few of their attributes, never what those hold.
+    """
+    base = importlib.import_module("altair.utils.schemapi").SchemaBase
+    copy = base.copy
+
+    def shallow(self: Any, deep: Any = True, ignore: Any = None) -> Any:
+        return copy(self, deep=False if deep is True else deep, ignore=ignore)
+
+    base.copy = shallow
+    try:
+        yield
+    finally:
+        base.copy = copy
 
 
 def _names(part: Any) -> Iterator[str]:

@@ -97,7 +97,7 @@ def drawing(material: Material, *, wanted: bool = True) -> Iterator[Drawing]:
     elsewhere = [n for n in names if n not in here]
     workers = _workers() if len(elsewhere) > FEW else 0
     folders = [run.folder.absolute() for run in material.runs]
-    shares = [elsewhere[i :: max(workers, 1)] for i in range(max(workers, 1))]
+    shares = _shares(elsewhere, max(workers, 1))
     with ProcessPool(workers) as pool:
         futures = [pool.submit(draw, Task(share, folders)) for share in shares if share]
         with ProcessPool(0) as mine:
@@ -125,6 +125,15 @@ def _fitting(protocols: Sequence[str]) -> list[str]:
     fitting = [n for n, f in usable.items() if f.needs == "run" and (not f.protocol or f.protocol in protocols)]
     order = {name: i for i, name in enumerate((*OVERVIEW, *FIRST))}
     return sorted((n for n in fitting if not usable[n].pictures), key=lambda n: order.get(n, len(order)))
+
+
+def _shares(names: Sequence[str], number: int) -> list[list[str]]:
+    """Deal figures to processes, to and fro: those with many panels follow each other."""
+    shares: list[list[str]] = [[] for _ in range(number)]
+    for place, name in enumerate(names):
+        turn, at = divmod(place, number)
+        shares[at if turn % 2 == 0 else number - 1 - at].append(name)
+    return shares
 
 
 def _workers() -> int:

@@ -300,7 +300,7 @@ def test_judging_in_a_browser(running, tmp_path):
         page.fill("#name", "ann")
         page.press("#name", "Enter")
         expect(page.locator("#question")).to_contain_text("recognisable as tiger by its shape")
-        page.wait_for_function("document.getElementById('picture').naturalWidth == 224")
+        expect(page.locator("#picture")).to_have_js_property("naturalWidth", 224)
         names = [f.name for f in running.curation.cues.files]
 
         def expect_cue(number):

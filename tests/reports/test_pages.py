@@ -45,7 +45,7 @@ def test_a_page_in_a_browser(page):
         tab.on("pageerror", lambda error: problems.append(str(error)))
         tab.on("request", lambda request: requests.append(request.url))
         tab.goto(page.as_uri())
-        tab.wait_for_function("document.querySelectorAll('figure[data-drawn=vega]').length === 2")
+        tab.wait_for_function("() => document.querySelectorAll('figure[data-drawn=vega]').length === 2")
 
         # Pointing at a mark fades the other series.
         marks = "figure:first-of-type g.mark-symbol.role-mark path"
@@ -61,7 +61,7 @@ def test_a_page_in_a_browser(page):
         tab.evaluate("document.documentElement.dataset.theme = 'dark'")
         tab.wait_for_function(f"light => ({background})() !== light", arg=light)
         tab.set_viewport_size({"width": 390, "height": 800})
-        tab.wait_for_function("document.querySelector('figure').dataset.narrow === 'true'")
+        tab.wait_for_function("() => document.querySelector('figure').dataset.narrow === 'true'")
         assert tab.evaluate("document.documentElement.scrollWidth") <= 390
         assert tab.title() == "Charts"
         browser.close()

@@ -14,6 +14,9 @@ from report_run import HOSTILE, make_run
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 CAPTURE = "navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); };"
 
+DARK_CHART = "() => document.querySelector('.cuebench-chart .vega-embed svg')?.outerHTML.includes('#16191d')"
+"""A function, not an expression: the page forbids to evaluate text."""
+
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -128,9 +131,7 @@ def test_the_theme_changes_page_and_charts(page: Any) -> None:
     page.locator("#theme").click()
     assert ground() == "rgb(22, 25, 29)"
     assert page.locator("#theme").get_attribute("aria-label") == "Switch to the light theme"
-    page.wait_for_function(
-        "document.querySelector('figure.cuebench-chart .vega-embed svg').outerHTML.includes('#16191d')"
-    )
+    page.wait_for_function(DARK_CHART)
 
 
 def test_on_a_phone_nothing_sticks_out(page: Any) -> None:
@@ -146,11 +147,11 @@ def test_charts_are_printed_light(page: Any) -> None:
     page.emulate_media(color_scheme="dark")
     figure = page.locator("figure.cuebench-chart").first
     figure.scroll_into_view_if_needed()
-    page.wait_for_function("document.querySelector('.cuebench-chart .vega-embed svg')?.outerHTML.includes('#16191d')")
+    page.wait_for_function(DARK_CHART)
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert "#16191d" not in figure.locator("div").first.inner_html()
     page.evaluate("dispatchEvent(new Event('afterprint'))")
-    page.wait_for_function("document.querySelector('.cuebench-chart .vega-embed svg')?.outerHTML.includes('#16191d')")
+    page.wait_for_function(DARK_CHART)
     assert page.evaluate("document.documentElement.dataset.theme") is None
 
 

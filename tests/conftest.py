@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # importlib mode adds no folder to the path
+sys.path.insert(0, str(Path(__file__).parent))  # for what tests share: importlib mode adds no folder
 from small_data import write_cue_conflict
 
 REPOSITORY = Path(__file__).resolve().parents[1]

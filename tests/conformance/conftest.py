@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,6 @@ from PIL import Image
 
 from cuebench.stimuli.makers.base import make
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # for ``planted_runs``: importlib mode adds no folder to the path
 WNIDS = ("n02123045", "n02391049", "n02690373", "n04254680")
 
 

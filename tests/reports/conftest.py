@@ -1,19 +1,14 @@
-"""Lets the tests of this folder import ``planted_scores``: pytest's importlib mode adds no folder to the path.
-
-A real browser for the tests of pages.
-"""
+"""A real browser for the tests of pages."""
 
 from __future__ import annotations
 
 import shutil
-import sys
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 
@@ -28,3 +23,29 @@ def browser() -> Iterator[Any]:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Callable[..., AbstractContextManager[tuple[Any, list[str], list[str]]]]:
+    """``open_page(address, *scripts)``: a page, the addresses that it asks for, and whatever goes wrong in it."""
+
+    @contextmanager
+    def opened(address: str, *scripts: str) -> Iterator[tuple[Any, list[str], list[str]]]:
+        context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        requests: list[str] = []
+        problems: list[str] = []
+        page.on("request", lambda request: requests.append(request.url))
+        kinds = ("error", "warning")
+        page.on("console", lambda message: problems.append(message.text) if message.type in kinds else None)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("dialog", lambda dialog: problems.append(dialog.message))
+        for script in scripts:
+            page.add_init_script(script)
+        page.goto(address)
+        page.wait_for_selector("html[data-ready=true]")
+        yield page, requests, problems
+        context.close()
+
+    return opened

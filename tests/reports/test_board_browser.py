@@ -44,24 +44,13 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def page(browser: Any, root: Path) -> Iterator[Any]:
+def page(open_page: Any, root: Path) -> Iterator[Any]:
     """The open board; after every test: nothing but its own files was asked for, and nothing went wrong."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
-    page = context.new_page()
-    page.set_default_timeout(20_000)
-    requests: list[str] = []
-    problems: list[str] = []
-    page.on("request", lambda request: requests.append(request.url))
-    page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("dialog", lambda dialog: problems.append(dialog.message))
-    page.goto((root / "index.html").as_uri())
-    page.wait_for_selector("html[data-ready=true]")
-    yield page
-    assert [url for url in requests if not url.startswith(("data:", root.as_uri()))] == []
-    assert problems == []
-    assert page.evaluate("window.hacked") is None
-    context.close()
+    with open_page((root / "index.html").as_uri()) as (page, requests, problems):
+        yield page
+        assert [url for url in requests if not url.startswith(("data:", root.as_uri()))] == []
+        assert problems == []
+        assert page.evaluate("window.hacked") is None
 
 
 def names(page: Any) -> list[str]:

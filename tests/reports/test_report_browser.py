@@ -25,25 +25,13 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def page(browser: Any, file: Path) -> Iterator[Any]:
+def page(open_page: Any, file: Path) -> Iterator[Any]:
     """The open report; that nothing was asked for and nothing went wrong is checked after every test."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
-    page = context.new_page()
-    page.set_default_timeout(20_000)
-    requests: list[str] = []
-    problems: list[str] = []
-    page.on("request", lambda request: requests.append(request.url))
-    page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("dialog", lambda dialog: problems.append(dialog.message))
-    page.add_init_script(CAPTURE)
-    page.goto(file.as_uri())
-    page.wait_for_selector("html[data-ready]")
-    yield page
-    assert [url for url in requests if not url.startswith("data:")] == [file.as_uri()]
-    assert problems == []
-    assert page.evaluate("window.hacked") is None
-    context.close()
+    with open_page(file.as_uri(), CAPTURE) as (page, requests, problems):
+        yield page
+        assert [url for url in requests if not url.startswith("data:")] == [file.as_uri()]
+        assert problems == []
+        assert page.evaluate("window.hacked") is None
 
 
 def observers(page: Any, table: str = "#table-headline-cue_conflict") -> list[str]:

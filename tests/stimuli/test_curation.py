@@ -281,7 +281,10 @@ def test_a_port_in_use(running):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not CHROMIUM or find_spec("playwright") is None, reason="needs Chromium and playwright")
+@pytest.mark.skipif(
+    not CHROMIUM or find_spec("playwright") is None,
+    reason="needs a browser: apt-get install chromium; pip install playwright",
+)
 def test_judging_in_a_browser(running, tmp_path):
     """Keys, buttons, undo, a second visit, and a server that has gone."""
     from playwright.sync_api import expect, sync_playwright

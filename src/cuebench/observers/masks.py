@@ -113,7 +113,7 @@ class MaskObserver(ObserverBase):
         for size, rows in self._sizes(batch).items():
             for start in range(0, len(rows), step):
                 piece = rows[start : start + step]
-                # Enlarged to the frame, so that whoever scales the frame to the truth gets the mask's own pixels.
+                # Enlarged to the frame: scaling the frame to the size of the truth then gives the mask's own pixels.
                 masks[piece] = nearest(self._masks(batch.images[piece, : size[0], : size[1]]), (height, width))
         return {"masks": masks}
 

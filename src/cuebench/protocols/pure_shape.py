@@ -20,13 +20,14 @@ from cuebench.metrics.recognition import METRIC, Answers
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
 from cuebench.protocols.cue_conflict import AMONG_ALL, AMONG_TARGETS, FULL, TARGETS, way
+from cuebench.protocols.cue_conflict import PROTOCOL as CUE_CONFLICT
 from cuebench.protocols.trials import Asked, TrialRows, TrialTable, class_names
 from cuebench.responses.table import Reduce, Responses
 from cuebench.statistics.clustered import Sums
 from cuebench.statistics.estimates import missing
 from cuebench.statistics.means import mean_estimates
 from cuebench.stimuli.readers import image_folder
-from cuebench.types import REMOVED, Citation, Estimate, Headline, IntervalKind, Stimulus, StimulusSet
+from cuebench.types import REMOVED, Estimate, Headline, IntervalKind, Stimulus, StimulusSet
 
 NAME, VERSION = "pure_shape", 1
 SETS: Mapping[str, tuple[str, ...]] = {
@@ -220,16 +221,5 @@ PROTOCOL = Protocol(
         tuple(f"{name}/{space}" for name in SETS for space in _WAYS),
         direction="correct",
     ),
-    citation=Citation(
-        text="Geirhos, Rubisch, Michaelis, Bethge, Wichmann & Brendel (2019). ImageNet-trained CNNs are biased towards "
-        "texture; increasing shape bias improves accuracy and robustness. ICLR.",
-        bibtex="""@inproceedings{geirhos2019imagenettrained,
-  title     = {ImageNet-trained {CNN}s are biased towards texture; increasing shape bias improves accuracy and robustness},
-  author    = {Robert Geirhos and Patricia Rubisch and Claudio Michaelis and Matthias Bethge and Felix A. Wichmann and Wieland Brendel},
-  booktitle = {International Conference on Learning Representations},
-  year      = {2019}
-}""",  # noqa: E501
-        url="https://github.com/rgeirhos/texture-vs-shape",
-        licence="stimuli CC-BY-4.0",
-    ),
+    citation=replace(CUE_CONFLICT.citation, licence="stimuli CC-BY-4.0"),
 )

@@ -247,3 +247,55 @@ def _exactly(channel: Any, field: str, length: float) -> Any:
     """Return a channel in which a field is a position in points from the left or the top."""
     ends = [0, length] if channel is alt.X else [length, 0]
     return channel(f"{field}:Q", axis=None, scale=alt.Scale(domain=ends, nice=False, zero=False))
+
+
+def kappa_matrix(
+    rows: Any,
+    order: Sequence[str],
+    field: str,
+    values: Sequence[float],
+    room: float,
+    *,
+    largest: float = 26.0,
+    angle: int = -60,
+    stroke: float = 0.4,
+    font: float = 5.8,
+) -> Any:
+    """Return a square of κ, ``first`` against ``second``; numbers stand in cells that are large enough.
+
+    Parameters
+    ----------
+    rows : data of a chart
+        With the fields ``first``, ``second``, ``n`` and ``field``.
+    order : sequence of str
+        Names, as they stand from left to right and from top to bottom.
+    field : str
+        The field that holds κ.
+    values : sequence of float
+        All values that are defined: they decide the end of the colour scale.
+    room, largest : float
+        Width of the plot, and the largest side of a cell, in points.
+    angle, stroke, font
+        Of the names above, of the lines between cells, and of the numbers.
+    """
+    cell = min(room / len(order), largest)
+    plain = {"title": None, "ticks": False, "domain": False, "labelOverlap": cell < 7, "grid": False}
+    base = alt.Chart(rows).encode(
+        x=alt.X("second:N", sort=list(order), axis=alt.Axis(orient="top", labelAngle=angle, **plain)),
+        y=alt.Y("first:N", sort=list(order), axis=alt.Axis(**plain)),
+    )
+    top = max(0.2, *values, 0.2)
+    squares = base.mark_rect(stroke=theme.PAPER, strokeWidth=stroke).encode(
+        color=alt.Color(
+            f"{field}:Q",
+            scale=alt.Scale(domain=[0, round(top, 2)], range=list(theme.HEAT), clamp=True),
+            legend=alt.Legend(title="κ", format=".2f", tickCount=4),
+        ),
+        tooltip=tooltip("first", "second", **{field: ".3f", "n": ","}),
+    )
+    layers = [squares]
+    if cell >= 14:
+        paint = alt.condition(f"datum.{field} > {top / 2:.4f}", alt.value(theme.PAPER), alt.value(theme.INK))
+        layers.append(base.mark_text(fontSize=font).encode(text=alt.Text(f"{field}:Q", format=".2f"), color=paint))
+    side = cell * len(order)
+    return alt.layer(*layers).properties(width=side, height=side)

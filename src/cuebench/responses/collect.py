@@ -373,7 +373,7 @@ class Stream:
         decoding: deque[_Shard] = deque()
         answered: deque[_Answered] = deque()
         geometries = [job.geometry for job in group]
-        on_gpu = [str(job.observer.device).startswith("cuda") for job in group if job.geometry is not None]
+        on_gpu = _on_gpu(group)
         behind = ANSWERED_AHEAD + max((len(job.others) for job in group), default=0)
         # A GPU copies pixels at once; others may look at them until their answers are there.
         ahead = max(1, self._shards_in_memory(group) - (1 if all(on_gpu) else behind))
@@ -443,7 +443,7 @@ class Stream:
                 continue
             self.advance(job, len(hidden))
             written.append((job, writers.submit(_store, job, shard.stimuli, hidden, wait)))
-        if all(str(job.observer.device).startswith("cuda") for job in shard.jobs if job.geometry is not None):
+        if all(_on_gpu(shard.jobs)):
             shard.pictures.give_back_copied()
         return _Answered(shard, written)
 
@@ -472,6 +472,11 @@ class Stream:
             if error is not None:
                 self.drop(job, error)
         answered.shard.pictures.give_back()
+
+
+def _on_gpu(jobs: Sequence[Job]) -> list[bool]:
+    """Tell for each job that looks at pictures whether a GPU does."""
+    return [str(job.observer.device).startswith("cuda") for job in jobs if job.geometry is not None]
 
 
 def _store(

@@ -16,11 +16,9 @@ from cuebench.metrics.error_consistency import error_consistency
 from cuebench.options import Option
 from cuebench.protocols.headline import headline_column
 from cuebench.reports.figures.base import Figure
-from cuebench.reports.marks import table, tooltip
+from cuebench.reports.marks import kappa_matrix, table
 from cuebench.reports.picture import Picture
 from cuebench.reports.run_data import Run, all_scores, folders, observers_of
-from cuebench.reports.theme import HEAT, INK, PAPER
-from cuebench.reports.vega import alt
 from cuebench.runs.trials import Trials
 
 
@@ -87,31 +85,8 @@ def _chart(records: Sequence[dict[str, Any]], names: Mapping[str, str], room: fl
     data = table(
         {"first": names[a], "second": names[b], "kappa": r["error_consistency"], "n": r["n"]} for r, a, b in pairs
     )
-    cell = min(room / len(order), 26.0)
-    side = cell * len(order)
-    crowded = cell < 7
-    base = alt.Chart(data).encode(
-        x=alt.X(
-            "second:N",
-            sort=order,
-            axis=alt.Axis(orient="top", labelAngle=-60, title=None, ticks=False, domain=False, labelOverlap=crowded),
-        ),
-        y=alt.Y("first:N", sort=order, axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=crowded)),
-    )
-    top = max(0.2, *(r["error_consistency"] for r in records if r["error_consistency"] == r["error_consistency"]), 0.2)
-    squares = base.mark_rect(stroke=PAPER, strokeWidth=0.4).encode(
-        color=alt.Color(
-            "kappa:Q",
-            scale=alt.Scale(domain=[0, round(top, 2)], range=list(HEAT), clamp=True),
-            legend=alt.Legend(title="κ", format=".2f", tickCount=4),
-        ),
-        tooltip=tooltip("first", "second", kappa=".3f", n=","),
-    )
-    layers = [squares]
-    if cell >= 14:
-        paint = alt.condition(f"datum.kappa > {top / 2:.4f}", alt.value(PAPER), alt.value(INK))
-        layers.append(base.mark_text(fontSize=5.8).encode(text=alt.Text("kappa:Q", format=".2f"), color=paint))
-    return alt.layer(*layers).properties(width=side, height=side)
+    values = [r["error_consistency"] for r in records if r["error_consistency"] == r["error_consistency"]]
+    return kappa_matrix(data, order, "kappa", values, room)
 
 
 FIGURE = Figure(

@@ -60,6 +60,15 @@ def fitting_batch(observer: ObserverBase, ask: Callable[[int], object]) -> int:
     return size
 
 
+def leave_device(observers: Sequence[ObserverBase]) -> None:
+    """Free what observers that are asked no more take of the device."""
+    released = [o for o in observers if o.memory]
+    for observer in released:
+        observer.release()
+    if released:
+        sys.modules["torch"].cuda.empty_cache()
+
+
 class Device:
     """The observers that are on the device, the one that was asked last at the end.
 

@@ -35,6 +35,7 @@ from cuebench.runs.record import DamagedRecord, RunOptions, RunRecord, locked, n
 from cuebench.runs.score import find_protocols, score_run
 from cuebench.runs.scores import Scores
 from cuebench.runs.share import PATIENCE, SHARED, PartRecord, begin, unfinished, with_parts
+from cuebench.runs.waves import add_wave, answers_each, cut, loading_ahead
 from cuebench.stimuli.hashing import hashing_in
 from cuebench.types import Score
 
@@ -191,17 +192,30 @@ def _run(
         if options.fresh:
             check_forgettable(folder)
         before, options = _conditions(folder, options, names, notice)
+        first, *later = cut(wanted, options)
         with hashing_in(pool if pool.workers else None):
-            plan = plan_run(wanted, names, root, folder, options, tell)
+            plan = plan_run(first, names, root, folder, options, tell)
         record = _record(plan, wanted, names, root, options)
         _join(before, record, folder, notice)
         if options.fresh:  # only now: a mistyped observer must not cost what was measured
             forget(folder)
         _write_plan(plan, record, folder)
-        _collect(plan, record, folder, options, _pieces(before, options), pool, tell)
-        _notice_damage(plan, notice)
-        for text in set_aside_besides(record, [job.record for job in plan.jobs]):
-            notice(text)
+        pieces, progress = _pieces(before, options), Progress(tell)
+        taken = {job.observer: job.spec for job in record.jobs}
+        with loading_ahead(later, plan.load_options, plan.baselines, taken) as next_wave:
+            waiting = sum(map(len, later))
+            while True:
+                progress = Progress(tell, done=progress.done, to_come=answers_each(plan) * waiting)
+                _collect(plan, record, folder, options, pieces, pool, progress)
+                _notice_damage(plan, notice)
+                for text in set_aside_besides(record, [job.record for job in plan.jobs]):
+                    notice(text)
+                wave = next_wave()
+                if wave is None:
+                    break
+                waiting -= wave.size
+                plan = add_wave(plan, wave, record, before.jobs if before else (), folder, tell)
+                _write_plan(plan, record, folder)
         rows = _score(folder, record, notices, tell)
     tell(Event("finished", f"{len(rows)} scores in {folder}", fields={"out": str(folder)}))
     return Scores(tuple(rows), folder, record)
@@ -349,10 +363,9 @@ def _collect(
     options: RunOptions,
     pieces: Pieces,
     pool: DecodePool,
-    tell: OnEvent,
+    progress: Progress,
 ) -> None:
     """Collect the answers; whatever happens, the record on disk says how far it came."""
-    progress = Progress(tell)
     try:
         _ask(plan, options, pieces, pool, progress)
         record.status = "collected"

@@ -62,6 +62,13 @@ class Plan:
     """Manifest → versions of the cues that make its pictures in the stream."""
     origins: dict[Job, Origin] = field(default_factory=dict)
     """Job → how its observer can be made again elsewhere; not for observers that were passed as objects."""
+    experiments: list[Experiment] = field(default_factory=list)
+    load_options: LoadOptions = field(default_factory=LoadOptions)
+
+    @property
+    def baselines(self) -> int:
+        """Most random initialisations of a network that a protocol asks for."""
+        return max((e.baselines for e in self.experiments), default=0)
 
     def write_manifests(self, folder: Path) -> None:
         """Write what is shown to a folder, with users' label maps: scoring never needs the data root again."""
@@ -105,7 +112,7 @@ def plan_run(
     """
     experiments = read_experiments(names, data_root, limit=options.limit, seed=options.seed, settings=options.settings)
     loaded = _load(wanted, experiments, folder, options, tell)
-    plan = Plan(device=loaded.device)
+    plan = Plan(device=loaded.device, experiments=experiments, load_options=loaded.options)
     for experiment in experiments:
         _add_experiment(plan, experiment, loaded.observers, loaded, folder, options)
         shown = frozenset(s.id for job in plan.jobs if job.protocol == experiment.protocol.name for s in job.stimuli)
@@ -116,6 +123,21 @@ def plan_run(
     if not plan.jobs and plan.failures:
         reasons = [f.reason for f in plan.failures] + [f"{f.observer}: {f.reason}" for f in loaded.failures]
         raise UserError("\n".join(dict.fromkeys(reasons)), str(plan.failures[0].details.get("hint", "")))
+    return _told(plan, loaded, tell)
+
+
+def plan_more(plan: Plan, loaded: LoadedObservers, folder: Path, options: RunOptions, tell: OnEvent) -> Plan:
+    """Settle what further networks are shown in a run that has begun; one that does not fit is a failure."""
+    more = Plan(experiments=plan.experiments, load_options=plan.load_options)  # and with all of the device
+    more.recipe_versions = plan.recipe_versions
+    for experiment in plan.experiments:
+        _add_experiment(more, experiment, loaded.observers, loaded, folder, options)
+    _sort_out_skipped(more)
+    more.notices += expense_notices(more.jobs, options)
+    return _told(more, loaded, tell)
+
+
+def _told(plan: Plan, loaded: LoadedObservers, tell: OnEvent) -> Plan:
     tell_failures(plan.failures, tell)
     for notice in plan.notices:
         tell(Event("notice", notice))

@@ -7,6 +7,7 @@ each batch would cost more than the answers.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Sequence
 
@@ -60,13 +61,12 @@ def fitting_batch(observer: ObserverBase, ask: Callable[[int], object]) -> int:
     return size
 
 
-def leave_device(observers: Sequence[ObserverBase]) -> None:
-    """Free what observers that are asked no more take of the device."""
-    released = [o for o in observers if o.memory]
-    for observer in released:
-        observer.release()
-    if released:
-        sys.modules["torch"].cuda.empty_cache()
+def give_memory_back() -> None:
+    """Return the memory of networks that nobody holds any more to the GPU."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        gc.collect()  # a recording and its network may hold each other
+        torch.cuda.empty_cache()
 
 
 class Device:

@@ -20,6 +20,7 @@ from cuebench.places import place
 from cuebench.protocols.base import Protocol
 from cuebench.registry import SCHEME, adapters, protocols
 from cuebench.responses.collect import Part, check_unreadable, collect
+from cuebench.responses.device import give_memory_back
 from cuebench.responses.engines import LOCAL, address_of
 from cuebench.responses.events import Event, OnEvent, ignore
 from cuebench.responses.job import Pieces, Progress
@@ -215,6 +216,7 @@ def _run(
                     break
                 waiting -= wave.size
                 plan = add_wave(plan, wave, record, before.jobs if before else (), folder, tell)
+                give_memory_back()  # of the networks before
                 _write_plan(plan, record, folder)
         rows = _score(folder, record, notices, tell)
     tell(Event("finished", f"{len(rows)} scores in {folder}", fields={"out": str(folder)}))

@@ -18,7 +18,6 @@ from cuebench.errors import UserError
 from cuebench.observers.base import LoadOptions, Observer
 from cuebench.observers.torch.placement import loaded_aside
 from cuebench.registry import BUILT_IN, adapters
-from cuebench.responses.device import leave_device
 from cuebench.responses.engines import LOCAL
 from cuebench.responses.events import Event, OnEvent
 from cuebench.responses.job import JobRecord, failure_of
@@ -125,7 +124,7 @@ def add_wave(
     folder: Path,
     tell: OnEvent,
 ) -> Plan:
-    """Plan what the next networks are asked, and add it to the record; those before them leave the device.
+    """Plan what the next networks are asked, and add it to the record.
 
     Parameters
     ----------
@@ -144,7 +143,6 @@ def add_wave(
     """
     for event in wave.events:
         tell(event)
-    leave_device([job.observer for job in plan.jobs])
     more = plan_more(plan, wave.loaded, folder, record.options, tell)
     kept = list(record.jobs)
     for name in dict.fromkeys(job.observer.name for job in more.jobs):

@@ -146,8 +146,9 @@ def read_recorded_csv(path: Path) -> None:
     assert rows is not None, "a CSV was read that is none"
     assert len(recording) == len(rows) - 1, "rows were dropped or added"
     columns = [name.strip() for name in rows[0]]
+    columns += [name.lower() for name in columns]  # names of raw data may be capitalised
     name = next(c for c in ("stimulus", "image", "imagename", "id") if c in columns)
-    assert list(recording.names) == [row[columns.index(name)].strip() for row in rows[1:]]
+    assert list(recording.names) == [row[columns.index(name) % len(row)].strip() for row in rows[1:]]
 
 
 def check_recording(recording: Recording) -> None:

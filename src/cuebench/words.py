@@ -41,8 +41,8 @@ _COLUMNS = {
     "ci_low": "lower end of the 95 % interval",
     "ci_high": "upper end of the 95 % interval",
     "ci_kind": "what would be drawn anew in the interval: images, shape_sources, texture_sources, two_way, subjects, "
-    "three_way, data_sets, classes, seeds or shuffles; a number has one row in scores.parquet for each kind, and tables show the "
-    "widest",
+    "three_way, data_sets, classes, seeds or shuffles; a number has one row in scores.parquet for each kind, and "
+    "tables show the widest",
     "n": "what the value was divided by: trials, images or people",
     "n_excluded": "how many trials are outside the denominator; the note says why",
     "note": "what a reader must know: excluded trials, incomplete stimuli, undefined values, remarks of the observer",

@@ -159,7 +159,7 @@ class Shards:
             table = file.read(scored, use_threads=False)
             columns = {name: _from_arrow(table.column(name).combine_chunks()) for name in table.column_names}
             check_columns(columns, len(batch))
-            return columns, _errors(table.schema, len(batch))
+            return columns, _errors(file.schema_arrow, len(batch))
 
     def kept(self, batch: Sequence[Stimulus], name: str) -> dict[int, bytes]:
         """Return what was kept of a batch under a name: position → bytes; positions without anything are left out."""

@@ -189,7 +189,25 @@ def _run(
 
     if options.shard is not None:
         return _run_part(wanted, names, root, folder, options, tell, notice, notices)
-    with locked(folder, notice), start_decoders(wanted, options, notice) as pool:
+    with locked(folder, notice):
+        # Decoding processes, pixels and networks are gone before scoring needs memory.
+        record = _answered(wanted, names, root, folder, options, tell, notice)
+        rows = _score(folder, record, notices, tell)
+    tell(Event("finished", f"{len(rows)} scores in {folder}", fields={"out": str(folder)}))
+    return Scores(tuple(rows), folder, record)
+
+
+def _answered(
+    wanted: Sequence[str | Observer],
+    names: Sequence[str],
+    root: Path | None,
+    folder: Path,
+    options: RunOptions,
+    tell: OnEvent,
+    notice: Callable[[str], None],
+) -> RunRecord:
+    """Plan the run and collect its answers; return the record."""
+    with start_decoders(wanted, options, notice) as pool:
         if options.fresh:
             check_forgettable(folder)
         before, options = _conditions(folder, options, names, notice)
@@ -218,9 +236,7 @@ def _run(
                 plan = add_wave(plan, wave, record, before.jobs if before else (), folder, tell)
                 give_memory_back()  # of the networks before
                 _write_plan(plan, record, folder)
-        rows = _score(folder, record, notices, tell)
-    tell(Event("finished", f"{len(rows)} scores in {folder}", fields={"out": str(folder)}))
-    return Scores(tuple(rows), folder, record)
+    return record
 
 
 def _run_part(

@@ -27,6 +27,7 @@ LAYERS = [
     {"analyses", "published", "checkup", "callbacks"},
     {"reports"},
     {"testing"},
+    {"study"},
     {"catalogue"},
     {"cli"},
     {"__main__"},

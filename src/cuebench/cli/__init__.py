@@ -22,6 +22,7 @@ FOLDER = Path(__file__).parent
 GROUPS = {
     "Measure": ("demo", "run", "score", "merge", "texture-of"),
     "Results": ("report", "trials", "compare", "correlate", "steer", "figure", "validity", "published", "board"),
+    "People": ("study",),
     "Stimuli": ("make", "curate", "fetch", "cue", "data", "import"),
     "Reference": ("list", "explain", "doctor"),
 }

@@ -1,0 +1,97 @@
+"""The nouns of a study as frozen dataclasses of plain values: what server, page, simulation and analysis hand over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+TASKS = ("shape", "texture", "category", "same_kind", "words")
+"""What a participant is asked for."""
+KINDS = ("familiarisation", "practice", "trial", "attention")
+"""Kinds of trials; only ``trial`` counts for results."""
+ROLES = ("trial", "familiarisation", "mask")
+"""What an image of a study is for."""
+LONGEST_TEXT = 500
+"""Most characters of a free text."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One question to one participant.
+
+    Parameters
+    ----------
+    position : int
+        Place in the session, from 0.
+    block : str
+        Name of the block in the design.
+    task : str
+        One of ``TASKS``.
+    kind : str
+        One of ``KINDS``.
+    stimuli : tuple of str
+        Ids of the study's images: one, or for triplets anchor, left and right.
+    options : tuple of str
+        Possible answers in the order in which they are shown; for triplets the ids of the two matches.
+    correct : tuple of str
+        The correct answers, where there are any. The page is never told.
+    planned_ms : int, optional
+        How long the image is shown; None: until the answer.
+    several : bool
+        Several answers are allowed.
+    free : bool
+        A comment may be given.
+    """
+
+    position: int
+    block: str
+    task: str
+    kind: str = "trial"
+    stimuli: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    correct: tuple[str, ...] = ()
+    planned_ms: int | None = None
+    several: bool = False
+    free: bool = False
+
+    def shown(self) -> dict[str, Any]:
+        """Return what the page is told: everything but the correct answer."""
+        told = asdict(self)
+        del told["correct"]
+        return told
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a participant answered to one trial.
+
+    Parameters
+    ----------
+    position : int
+        Of the trial.
+    response : tuple of str
+        The chosen options; empty: no answer in the response window.
+    rt_ms : float, optional
+        Reaction time from the onset of the image.
+    planned_ms, shown_ms : int, float, optional
+        How long the image should have been shown, and how long it was by the frames of the display.
+    text : str
+        Free text, at most ``LONGEST_TEXT`` characters.
+    client : mapping
+        Small facts of the browser: dropped frames, losses of focus, size of the window, zoom.
+    """
+
+    position: int
+    response: tuple[str, ...] = ()
+    rt_ms: float | None = None
+    planned_ms: int | None = None
+    shown_ms: float | None = None
+    text: str = ""
+    client: Mapping[str, Any] = field(default_factory=dict)
+
+
+def trial_from(values: Mapping[str, Any]) -> Trial:
+    """Return the trial that ``dataclasses.asdict`` made a dictionary of, after it went through JSON."""
+    names = {f.name for f in fields(Trial)}
+    return Trial(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k in names})

@@ -42,6 +42,8 @@ class Trial:
         Several answers are allowed.
     free : bool
         A comment may be given.
+    asked : str
+        The option that the participant is told to choose: an instructed attention check.
     """
 
     position: int
@@ -54,6 +56,7 @@ class Trial:
     planned_ms: int | None = None
     several: bool = False
     free: bool = False
+    asked: str = ""
 
     def shown(self) -> dict[str, Any]:
         """Return what the page is told: everything but the correct answer."""

@@ -101,7 +101,7 @@ def balanced(
 
 def classes_of(images: Sequence[StudyImage], block: Block) -> list[str]:
     """Return the possible answers of a block, in alphabetical order."""
-    shown = [image for image in images if image.role == "trial" and image.cue in ("", block.cue)]
+    shown = [image for image in images if image.role == "trial" and (not block.cue or image.cue == block.cue)]
     columns = ("shape", "texture") if block.task == "category" else (block.truth,)
     return sorted({value for image in shown for column in columns if column and (value := getattr(image, column))})
 
@@ -188,7 +188,9 @@ class _Session:
             others = [name for name in names if name != word]
             if len(others) < self.block.choices - 1:
                 raise UserError(f"there are {len(names)} words; {self.block.choices} are needed", "show more textures")
-            names = [word, *self.rng.choice(others, self.block.choices - 1, replace=False)]
+            # By the study, not by the participant: people are compared on the same words.
+            rng = generator(self.seed, "words", image.id) if image else self.rng
+            names = [word, *rng.choice(others, self.block.choices - 1, replace=False)]
         if self.block.task == "words" or self.block.order == "trial":
             names = [names[i] for i in self.rng.permutation(len(names))]
         return tuple(map(str, names))

@@ -51,6 +51,7 @@ PARTICIPANTS = sa.Table(
     sa.Column("last_at", sa.Text, nullable=False),
     sa.Column("finished_at", sa.Text),
     sa.Column("excluded", sa.Text, nullable=False, server_default=""),
+    sa.Column("length", sa.Integer),
     sa.Column("trials", sa.Text),
 )
 """One row for each person. ``slot``: which of the design's assignments; that of a drop-out is given out again."""
@@ -89,7 +90,7 @@ class Stored(Enum):
 
 
 class Participant(NamedTuple):
-    """A row of ``participants`` without its trials."""
+    """A row of ``participants`` without its trials; ``length`` is their number."""
 
     number: int
     slot: int
@@ -100,6 +101,7 @@ class Participant(NamedTuple):
     last_at: str
     finished_at: str | None
     excluded: str
+    length: int | None
 
     @property
     def name(self) -> str:
@@ -226,7 +228,9 @@ def _checked(url: str) -> sa.URL:
 
 def _engine(url: sa.URL, *, writes: bool) -> sa.Engine:
     if url.get_backend_name() != "sqlite":
-        engine = sa.create_engine(url, pool_size=1 if writes else 4, max_overflow=0 if writes else 4, pool_pre_ping=True)
+        engine = sa.create_engine(
+            url, pool_size=1 if writes else 4, max_overflow=0 if writes else 4, pool_pre_ping=True
+        )
 
         @sa.event.listens_for(engine, "connect")
         def durable(connection: Any, _: Any) -> None:
@@ -292,7 +296,9 @@ def start_participant(
         if known:
             return known[0], False
     since = (datetime.now(UTC) - drop_out).isoformat(timespec="microseconds")
-    holds = (PARTICIPANTS.c.excluded == "") & (PARTICIPANTS.c.finished_at.is_not(None) | (PARTICIPANTS.c.last_at > since))
+    holds = (PARTICIPANTS.c.excluded == "") & (
+        PARTICIPANTS.c.finished_at.is_not(None) | (PARTICIPANTS.c.last_at > since)
+    )
     held = sa.func.sum(sa.case((holds, 1), else_=0))
     free = sa.select(PARTICIPANTS.c.slot).group_by(PARTICIPANTS.c.slot).having(held == 0)
     slot = connection.execute(free.order_by(PARTICIPANTS.c.slot).limit(1)).scalar_one_or_none()
@@ -329,7 +335,7 @@ def store_trials(connection: sa.Connection, number: int, group: str, trials: Seq
     """Keep the trials of a participant, once: what was planned does not depend on a later version of the design."""
     text = json.dumps([asdict(t) for t in trials], ensure_ascii=False, separators=(",", ":"))
     first = (PARTICIPANTS.c.number == number) & PARTICIPANTS.c.trials.is_(None)
-    connection.execute(PARTICIPANTS.update().where(first).values(group=group, trials=text))
+    connection.execute(PARTICIPANTS.update().where(first).values(group=group, length=len(trials), trials=text))
 
 
 def read_trials(connection: sa.Connection, number: int) -> list[Trial] | None:
@@ -426,6 +432,7 @@ class StoredAnswer(NamedTuple):
     answer: Answer
     correct: bool | None
     answered_at: str
+    client_text: str
 
 
 def read_answers(connection: sa.Connection) -> Iterator[StoredAnswer]:
@@ -440,4 +447,4 @@ def read_answers(connection: sa.Connection) -> Iterator[StoredAnswer]:
             text=row.text,
             client=json.loads(row.client),
         )
-        yield StoredAnswer(row.participant, answer, row.correct, row.answered_at)
+        yield StoredAnswer(row.participant, answer, row.correct, row.answered_at, row.client)

@@ -162,7 +162,8 @@ class StudyDesign(Protocol):
 def is_correct(trial: Trial, response: Sequence[str]) -> bool | None:
     """Tell whether a response is correct; None where the trial has no correct answer.
 
-    One choice must be among the correct ones; where several may be chosen, all of them and no other. No answer is wrong.
+    One choice must be among the correct ones; where several may be chosen, all of them and no other. No answer is
+    wrong.
     """
     if not trial.correct:
         return None

@@ -21,6 +21,10 @@ MOST_AT_ONCE = 256
 """Most requests in one transaction."""
 
 
+class Stopping(Exception):
+    """The server is stopping and takes nothing more."""
+
+
 class _Work:
     """One request: an answer of a participant, or a function of the connection."""
 
@@ -67,7 +71,7 @@ class Writer:
     def _put(self, work: _Work) -> Future[Any]:
         with self._lock:
             if self._closed:
-                work.future.set_exception(RuntimeError("the server is stopping"))
+                work.future.set_exception(Stopping("the server is stopping"))
             else:
                 self._queue.put(work)
         return work.future

@@ -45,7 +45,7 @@ _MOST_CLIENT = 2_000
 Identifier = Annotated[str, Field(max_length=200, pattern=r"^[\x21-\x7e]*$")]
 Option = Annotated[str, Field(max_length=200)]
 Milliseconds = Annotated[float, Field(ge=0, le=1e10, allow_inf_nan=False)]
-Fact = bool | int | float | str | None
+Fact = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
 
 
 class NewParticipant(BaseModel):

@@ -70,6 +70,14 @@ class NewAnswer(BaseModel):
     client: Annotated[dict[Annotated[str, Field(max_length=50)], Fact], Field(max_length=40)] = {}
 
 
+class Problem(BaseModel):
+    """Why a request was refused: a sentence, a code for programs, and where it is malformed."""
+
+    detail: str
+    code: str = ""
+    problems: list[dict[str, Any]] = []
+
+
 def create_app(study: Study, database: db.Database, *, root_path: str = "") -> FastAPI:
     """Return the application of a study.
 
@@ -99,6 +107,7 @@ def create_app(study: Study, database: db.Database, *, root_path: str = "") -> F
         root_path=root_path,
         docs_url=None,
         redoc_url=None,
+        responses=_errors(400, 422),
     )
     app.state.sessions = sessions
     app.add_middleware(Guard, headers=security_headers(study.settings.frame_ancestors))
@@ -241,14 +250,16 @@ def _answer(new: NewAnswer) -> Answer:
 
 def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     meaning = {
+        400: "the body cannot be read",
         401: "the token is missing or wrong",
         403: "not allowed: no consent, a preview, or the study is full",
         409: "not the next position, or not finished",
         413: "the request is too large",
+        422: "malformed, or it does not fit the trial",
         429: "too many requests",
         503: "not stored; try again",
     }
-    return {status: {"description": meaning[status]} for status in statuses}
+    return {status: {"description": meaning[status], "model": Problem} for status in statuses}
 
 
 _STORE: dict[int | str, dict[str, Any]] = {

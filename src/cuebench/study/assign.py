@@ -156,11 +156,8 @@ class _Session:
         return [self._question(image, kind) for image in images]
 
     def _question(self, image: StudyImage, kind: str) -> Trial:
-        truth = () if self.block.task == "words" else self._truth(image)
+        truth = (getattr(image, self.block.truth),) if self.block.truth else ()
         return self._trial(kind, (image.id,), self._options(image), truth)
-
-    def _truth(self, image: StudyImage) -> tuple[str, ...]:
-        return (getattr(image, self.block.truth),) if self.block.truth else ()
 
     def _trial(
         self, kind: str, stimuli: tuple[str, ...], options: tuple[str, ...], correct: tuple[str, ...], asked: str = ""

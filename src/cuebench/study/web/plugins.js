@@ -92,6 +92,7 @@ export function makePlugins(context) {
         resolve();
       };
       const group = element("div", `options ${trial.layout}${trial.options.length <= 4 ? " few" : ""}`);
+      group.style.setProperty("--columns", trial.options.length % 5 === 0 ? 5 : trial.options.length % 3 === 0 ? 3 : 4);
       group.setAttribute("role", "group");
       group.setAttribute("aria-label", trial.prompt);
       const keys = trial.options.length <= KEYS.length ? KEYS : LETTERS;

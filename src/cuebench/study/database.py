@@ -51,6 +51,7 @@ PARTICIPANTS = sa.Table(
     sa.Column("last_at", sa.Text, nullable=False),
     sa.Column("finished_at", sa.Text),
     sa.Column("excluded", sa.Text, nullable=False, server_default=""),
+    sa.Column("length", sa.Integer),
     sa.Column("trials", sa.Text),
 )
 """One row for each person. ``slot``: which of the design's assignments; that of a drop-out is given out again."""
@@ -59,6 +60,8 @@ ANSWERS = sa.Table(
     _METADATA,
     sa.Column("participant", sa.Integer, sa.ForeignKey(PARTICIPANTS.c.number), primary_key=True, autoincrement=False),
     sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("correct", sa.Boolean),
     sa.Column("response", sa.Text, nullable=False),
     sa.Column("rt_ms", sa.Double),
     sa.Column("planned_ms", sa.Integer),
@@ -87,7 +90,7 @@ class Stored(Enum):
 
 
 class Participant(NamedTuple):
-    """A row of ``participants`` without its trials."""
+    """A row of ``participants`` without its trials; ``length`` is their number."""
 
     number: int
     slot: int
@@ -98,11 +101,26 @@ class Participant(NamedTuple):
     last_at: str
     finished_at: str | None
     excluded: str
+    length: int | None
 
     @property
     def name(self) -> str:
         """The name in exports: ``p0001``."""
         return participant_name(self.number)
+
+
+class Given(NamedTuple):
+    """An answer on its way to the database: whose, to which kind of trial, and whether it is correct."""
+
+    participant: int
+    answer: Answer
+    kind: str = "trial"
+    correct: bool | None = None
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """What is unique: participant and position."""
+        return self.participant, self.answer.position
 
 
 class Facts(NamedTuple):
@@ -210,7 +228,9 @@ def _checked(url: str) -> sa.URL:
 
 def _engine(url: sa.URL, *, writes: bool) -> sa.Engine:
     if url.get_backend_name() != "sqlite":
-        engine = sa.create_engine(url, pool_size=1 if writes else 4, max_overflow=0 if writes else 4, pool_pre_ping=True)
+        engine = sa.create_engine(
+            url, pool_size=1 if writes else 4, max_overflow=0 if writes else 4, pool_pre_ping=True
+        )
 
         @sa.event.listens_for(engine, "connect")
         def durable(connection: Any, _: Any) -> None:
@@ -276,7 +296,9 @@ def start_participant(
         if known:
             return known[0], False
     since = (datetime.now(UTC) - drop_out).isoformat(timespec="microseconds")
-    holds = (PARTICIPANTS.c.excluded == "") & (PARTICIPANTS.c.finished_at.is_not(None) | (PARTICIPANTS.c.last_at > since))
+    holds = (PARTICIPANTS.c.excluded == "") & (
+        PARTICIPANTS.c.finished_at.is_not(None) | (PARTICIPANTS.c.last_at > since)
+    )
     held = sa.func.sum(sa.case((holds, 1), else_=0))
     free = sa.select(PARTICIPANTS.c.slot).group_by(PARTICIPANTS.c.slot).having(held == 0)
     slot = connection.execute(free.order_by(PARTICIPANTS.c.slot).limit(1)).scalar_one_or_none()
@@ -313,7 +335,7 @@ def store_trials(connection: sa.Connection, number: int, group: str, trials: Seq
     """Keep the trials of a participant, once: what was planned does not depend on a later version of the design."""
     text = json.dumps([asdict(t) for t in trials], ensure_ascii=False, separators=(",", ":"))
     first = (PARTICIPANTS.c.number == number) & PARTICIPANTS.c.trials.is_(None)
-    connection.execute(PARTICIPANTS.update().where(first).values(group=group, trials=text))
+    connection.execute(PARTICIPANTS.update().where(first).values(group=group, length=len(trials), trials=text))
 
 
 def read_trials(connection: sa.Connection, number: int) -> list[Trial] | None:
@@ -345,23 +367,22 @@ def next_position(connection: sa.Connection, number: int) -> int:
     return 0 if last is None else int(last) + 1
 
 
-def store_answers(connection: sa.Connection, items: Sequence[tuple[int, Answer]]) -> list[Stored]:
-    """Store answers (participant, answer) and return what became of each.
+def store_answers(connection: sa.Connection, items: Sequence[Given]) -> list[Stored]:
+    """Store answers and return what became of each.
 
     The first answer to a position counts; a later one changes nothing. Positions come in order, without gaps.
     """
-    wanted = {(number, answer.position - back) for number, answer in items for back in (0, 1)}
+    wanted = {(item.participant, item.answer.position - back) for item in items for back in (0, 1)}
     key = sa.tuple_(ANSWERS.c.participant, ANSWERS.c.position)
     query = sa.select(ANSWERS.c.participant, ANSWERS.c.position).where(key.in_(sorted(wanted)))
     there = {(row[0], row[1]) for row in connection.execute(query)}
     results, rows = [], []
-    for number, answer in items:
-        place = (number, answer.position)
-        if place in there:
+    for item in items:
+        if item.place in there:
             results.append(Stored.AGAIN)
-        elif answer.position == 0 or (number, answer.position - 1) in there:
-            there.add(place)
-            rows.append(_values(number, answer))
+        elif item.answer.position == 0 or (item.participant, item.answer.position - 1) in there:
+            there.add(item.place)
+            rows.append(_values(item))
             results.append(Stored.NEW)
         else:
             results.append(Stored.NOT_NEXT)
@@ -369,8 +390,8 @@ def store_answers(connection: sa.Connection, items: Sequence[tuple[int, Answer]]
         inserted = _insert(connection, rows)
         # Another process may have stored the same answer since we looked.
         results = [
-            Stored.AGAIN if result is Stored.NEW and (number, answer.position) not in inserted else result
-            for result, (number, answer) in zip(results, items)
+            Stored.AGAIN if result is Stored.NEW and item.place not in inserted else result
+            for result, item in zip(results, items)
         ]
         numbers = sorted({row["participant"] for row in rows})
         touched = PARTICIPANTS.update().where(PARTICIPANTS.c.number.in_(numbers))
@@ -381,22 +402,25 @@ def store_answers(connection: sa.Connection, items: Sequence[tuple[int, Answer]]
 def _insert(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> set[tuple[int, int]]:
     from sqlalchemy.dialects import postgresql, sqlite
 
-    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+    dialect: Any = sqlite if connection.dialect.name == "sqlite" else postgresql
     insert = dialect.insert(ANSWERS).on_conflict_do_nothing()
     returned = connection.execute(insert.returning(ANSWERS.c.participant, ANSWERS.c.position), rows)
     return {(row[0], row[1]) for row in returned}
 
 
-def _values(number: int, answer: Answer) -> dict[str, Any]:
+def _values(item: Given) -> dict[str, Any]:
+    answer = item.answer
     return {
-        "participant": number,
+        "participant": item.participant,
         "position": answer.position,
-        "response": json.dumps(answer.response, ensure_ascii=False),
+        "kind": item.kind,
+        "correct": item.correct,
+        "response": json.dumps(answer.response),
         "rt_ms": answer.rt_ms,
         "planned_ms": answer.planned_ms,
         "shown_ms": answer.shown_ms,
         "text": answer.text,
-        "client": json.dumps(dict(answer.client), ensure_ascii=False),
+        "client": json.dumps(dict(answer.client)),
         "answered_at": now(),
     }
 
@@ -406,7 +430,9 @@ class StoredAnswer(NamedTuple):
 
     participant: int
     answer: Answer
+    correct: bool | None
     answered_at: str
+    client_text: str
 
 
 def read_answers(connection: sa.Connection) -> Iterator[StoredAnswer]:
@@ -421,4 +447,4 @@ def read_answers(connection: sa.Connection) -> Iterator[StoredAnswer]:
             text=row.text,
             client=json.loads(row.client),
         )
-        yield StoredAnswer(row.participant, answer, row.answered_at)
+        yield StoredAnswer(row.participant, answer, row.correct, row.answered_at, row.client)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, Protocol
 
 TASKS = ("shape", "texture", "category", "same_kind", "words")
 """What a participant is asked for."""
@@ -42,6 +42,8 @@ class Trial:
         Several answers are allowed.
     free : bool
         A comment may be given.
+    asked : str
+        The option that the participant is told to choose: an instructed attention check.
     """
 
     position: int
@@ -54,6 +56,7 @@ class Trial:
     planned_ms: int | None = None
     several: bool = False
     free: bool = False
+    asked: str = ""
 
     def shown(self) -> dict[str, Any]:
         """Return what the page is told: everything but the correct answer."""
@@ -89,6 +92,84 @@ class Answer:
     shown_ms: float | None = None
     text: str = ""
     client: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StudyImage:
+    """An image of a study: a row of ``stimuli.parquet``.
+
+    Parameters
+    ----------
+    id : str
+        Opaque: a hash of the bytes and of the study's salt, which says nothing of the class.
+    file : str
+        Name of the file below ``images/``: the id and an ending.
+    sha256, size : str, int
+        Of the file.
+    name : str
+        The protocol's own id of the stimulus, which ``recorded:`` needs; of a mask, its name.
+    role : str
+        One of ``ROLES``.
+    cue : str
+        ``shape`` or ``texture`` where the image carries one cue only, else empty.
+    label, shape, texture, shape_source, texture_source, condition : str
+        As in the protocol.
+    """
+
+    id: str
+    file: str
+    sha256: str
+    size: int
+    name: str
+    role: str = "trial"
+    cue: str = ""
+    label: str = ""
+    shape: str = ""
+    texture: str = ""
+    shape_source: str = ""
+    texture_source: str = ""
+    condition: str = ""
+
+
+class StudyDesign(Protocol):
+    """What the server needs of a design (``design.read_design`` returns one)."""
+
+    @property
+    def name(self) -> str:
+        """Name of the design."""
+
+    @property
+    def protocol(self) -> str:
+        """Name of the protocol whose stimuli are shown."""
+
+    @property
+    def languages(self) -> Sequence[str]:
+        """Codes of the languages that it has texts in, the default first."""
+
+    def title(self, language: str) -> str:
+        """Return the title that participants see."""
+
+    def text(self, language: str, name: str) -> str:
+        """Return Markdown: ``consent``, ``instructions`` or ``debriefing``."""
+
+    def words(self, language: str) -> Mapping[str, str]:
+        """Return the words of the page and of the options: key → text."""
+
+    def page(self, language: str) -> Mapping[str, Any]:
+        """Return what the page needs beyond the texts: timeline, times, icons."""
+
+
+def is_correct(trial: Trial, response: Sequence[str]) -> bool | None:
+    """Tell whether a response is correct; None where the trial has no correct answer.
+
+    One choice must be among the correct ones; where several may be chosen, all of them and no other. No answer is
+    wrong.
+    """
+    if not trial.correct:
+        return None
+    if trial.several:
+        return set(response) == set(trial.correct)
+    return len(response) == 1 and response[0] in trial.correct
 
 
 def trial_from(values: Mapping[str, Any]) -> Trial:

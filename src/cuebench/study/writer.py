@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from cuebench.study.database import Database, StudyIsFull, store_answers
-from cuebench.study.types import Answer
+from cuebench.study.database import Database, Given, StudyIsFull, store_answers
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -22,13 +21,17 @@ MOST_AT_ONCE = 256
 """Most requests in one transaction."""
 
 
+class Stopping(Exception):
+    """The server is stopping and takes nothing more."""
+
+
 class _Work:
     """One request: an answer of a participant, or a function of the connection."""
 
-    __slots__ = ("answer", "do", "future", "number")
+    __slots__ = ("do", "future", "given")
 
-    def __init__(self, number: int, answer: Answer | None, do: Callable[[sa.Connection], Any] | None) -> None:
-        self.number, self.answer, self.do = number, answer, do
+    def __init__(self, given: Given | None, do: Callable[[sa.Connection], Any] | None) -> None:
+        self.given, self.do = given, do
         self.future: Future[Any] = Future()
 
 
@@ -49,13 +52,13 @@ class Writer:
         self._lock = threading.Lock()
         self._thread.start()
 
-    def answer(self, number: int, answer: Answer) -> Future[Any]:
+    def answer(self, given: Given) -> Future[Any]:
         """Store an answer; the result, a ``Stored``, is there when it is durable."""
-        return self._put(_Work(number, answer, None))
+        return self._put(_Work(given, None))
 
     def call(self, do: Callable[[sa.Connection], Any]) -> Future[Any]:
         """Call a function in a writing transaction; its result is there when that is durable."""
-        return self._put(_Work(0, None, do))
+        return self._put(_Work(None, do))
 
     def close(self) -> None:
         """Write what was asked for and end."""
@@ -68,7 +71,7 @@ class Writer:
     def _put(self, work: _Work) -> Future[Any]:
         with self._lock:
             if self._closed:
-                work.future.set_exception(RuntimeError("the server is stopping"))
+                work.future.set_exception(Stopping("the server is stopping"))
             else:
                 self._queue.put(work)
         return work.future
@@ -110,10 +113,9 @@ class Writer:
 def _done(connection: sa.Connection, batch: Sequence[_Work]) -> list[Any]:
     """Do everything of a batch: answers together, then each of the rest."""
     results: dict[int, Any] = {}
-    answers = [(i, work.number, work.answer) for i, work in enumerate(batch) if work.answer is not None]
+    answers = {i: work.given for i, work in enumerate(batch) if work.given is not None}
     if answers:
-        stored = store_answers(connection, [(number, answer) for _, number, answer in answers])
-        results |= {i: result for (i, _, _), result in zip(answers, stored)}
+        results |= zip(answers, store_answers(connection, list(answers.values())))
     for i, work in enumerate(batch):
         if work.do is not None:
             try:

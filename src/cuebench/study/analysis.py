@@ -17,7 +17,7 @@ import numpy as np
 from cuebench.arrays import Array, Floats
 from cuebench.errors import UserError
 from cuebench.observers.recorded_files import read_table
-from cuebench.observers.study_export import TRIAL, TRIPLET, WORDS, StudyAnswer, answers_of, as_recorded
+from cuebench.observers.study_export import BETWEEN, TRIAL, TRIPLET, WORDS, StudyAnswer, answers_of, as_recorded
 from cuebench.statistics.crossed import Crossed, Range, kappa, share
 from cuebench.statistics.estimates import difference_of_means, mean
 from cuebench.statistics.ratios import Terms
@@ -113,14 +113,29 @@ class Analysis:
         return {**asdict(self), "rows": [row.record() for row in self.rows]}
 
 
-def read_answers(source: str | Path) -> list[StudyAnswer]:
-    """Return the rows of an export, from its file or from the database of a study folder."""
+def read_answers(source: str | Path, url: str = "") -> list[StudyAnswer]:
+    """Return the rows of an export, from its file or from the database of a study folder.
+
+    Parameters
+    ----------
+    source : path
+        The file of an export, or a study folder.
+    url : str
+        Of the database, where it is not the one in the folder.
+    """
     path = Path(source).expanduser()
     if path.is_dir():
-        from cuebench.study.export import answers_table
+        from cuebench.study.database import Database
+        from cuebench.study.export import export_table
         from cuebench.study.folder import open_study
 
-        return answers_of(path, answers_table(open_study(path)))
+        study = open_study(path)
+        database = Database(url or study.database_url)
+        try:
+            database.prepare(study.facts)
+            return answers_of(path, export_table(study, database))
+        finally:
+            database.close()
     return answers_of(path, read_table(path)[0])
 
 
@@ -129,6 +144,7 @@ def analyse(
     *,
     rules: Rules | None = None,
     textures: Mapping[str, str] | None = None,
+    url: str = "",
     seed: int = 0,
 ) -> Analysis:
     """Analyse an export.
@@ -141,11 +157,13 @@ def analyse(
         Other rules than those of the study; the result says so. Decisions of the experimenter stay.
     textures : mapping of str to str, optional
         Image → the texture that TID identified, where the study does not know it.
+    url : str
+        Of the database of a study folder, where it is not in the folder.
     seed : int
         Of the permutation tests.
     """
-    answers = list(source) if isinstance(source, Sequence) and not isinstance(source, str) else read_answers(source)
-    name = "" if isinstance(source, Sequence) and not isinstance(source, str) else str(source)
+    given = not isinstance(source, str | Path)
+    answers, name = (list(source), "") if given else (read_answers(source, url), str(source))
     if not answers:
         raise UserError(f"{name or 'the study'} holds no answer", "wait for participants, or rehearse the study")
     stored = sorted({a.rules for a in answers if a.rules})
@@ -155,16 +173,16 @@ def analyse(
     if rules is not None:
         answers = with_rules(answers, rules)
         notes += [changed(h, rules.sha256, when="the data were exported") for h in stored[:1]]
-    everyone = dict.fromkeys(a.participant for a in answers)
+    first = {a.participant: a.excluded for a in reversed(answers)}
     trials = [a for a in answers if a.kind == TRIAL]
     left = {a.participant for a in answers if not a.excluded}
     kept = [a for a in trials if not a.excluded]
-    gone = [next(a.excluded for a in answers if a.participant == person) for person in everyone if person not in left]
+    gone = [reason for person, reason in first.items() if person not in left]
     if not kept:
         raise UserError(f"{name or 'the study'}: no answer is left", f"excluded: {', '.join(counted(gone)) or 'none'}")
     return Analysis(
         source=name,
-        participants=len(everyone),
+        participants=len(first),
         analysed=len({a.participant for a in kept}),
         excluded_participants=counted(gone),
         excluded_trials=counted([a.excluded for a in trials if a.participant in left]),
@@ -218,8 +236,8 @@ def _rows(
         judged[task] = _judge(task, answers, textures)
         rows += _shares(judged[task])
     rows += _gap(judged)
-    for task, answers in by_task.items():
-        rows += _agreement(task, answers)
+    for of_task in judged.values():
+        rows += _agreement(of_task)
     for of_task in judged.values():
         rows += _order(of_task, seed)
     for of_task in judged.values():
@@ -250,7 +268,7 @@ class _Judged(NamedTuple):
         """Return the share of some of the answers, or of all."""
         chosen = np.ones(len(self.answers), bool) if rows is None else rows
         people = np.array([a.participant for a in self.answers])[chosen]
-        images = np.array([a.stimulus for a in self.answers])[chosen]
+        images = np.array([_image(a) for a in self.answers])[chosen]
         return share(Terms(self.hits[chosen], self.counts[chosen]), people, images)
 
     def by_person(self) -> dict[str, float]:
@@ -327,26 +345,20 @@ def _gap(judged: Mapping[str, _Judged]) -> Iterator[Row]:
     yield Row("gap", "", "shape − texture", test.estimate, (interval,), len(both), len(both), p=test.p)
 
 
-def _agreement(task: str, answers: Sequence[StudyAnswer]) -> Iterator[Row]:
-    """Yield Fleiss' κ; several words to one image are no categories."""
-    given = [a for a in answers if a.response]
-    if task == WORDS or len({a.participant for a in given}) < FEWEST:
+def _agreement(judged: _Judged) -> Iterator[Row]:
+    """Yield Fleiss' κ; several words to one image are no categories, and of triplets the cue is."""
+    given = [(a, hit) for a, hit in zip(judged.answers, judged.hits) if a.response]
+    if judged.task == WORDS or len({a.participant for a, _ in given}) < FEWEST:
         return
-    found = kappa(*(np.array([of(a) for a in given]) for of in _RATING))
-    yield _crossed("kappa", task, "", found, "of two matches" if task == TRIPLET else "")
+    answers = [str(bool(hit)) if judged.task == TRIPLET else a.response[0] for a, hit in given]
+    people, images = [a.participant for a, _ in given], [_image(a) for a, _ in given]
+    yield _crossed("kappa", judged.task, "", kappa(np.array(answers), np.array(people), np.array(images)))
 
 
-_RATING: tuple[Callable[[StudyAnswer], str], ...] = (
-    lambda a: a.response[0],
-    lambda a: a.participant,
-    lambda a: _triplet(a) if a.task == TRIPLET else a.stimulus,
-)
-
-
-def _triplet(answer: StudyAnswer) -> str:
-    """Return a triplet by its anchor and its two matches, whichever of them stood on the left."""
-    anchor, *matches = answer.stimulus.split("|")
-    return "|".join((anchor, *sorted(matches)))
+def _image(answer: StudyAnswer) -> str:
+    """Return what was shown; a triplet by its anchor and matches, whichever of them stood on the left."""
+    anchor, *matches = answer.stimulus.split(BETWEEN)
+    return BETWEEN.join((anchor, *sorted(matches)))
 
 
 def _order(judged: _Judged, seed: int) -> Iterator[Row]:
@@ -416,7 +428,7 @@ def _people(judged: _Judged) -> Iterator[Row]:
     for person in np.unique(people):
         rows = (people == person) & (judged.counts > 0)
         if n := int(rows.sum()):
-            found = wilson(int(round(judged.hits[rows].sum())), n)
+            found = wilson(round(float(judged.hits[rows].sum())), n)
             (interval,) = found.intervals
             own = (Interval(IMAGES, interval.low, interval.high, interval.note),)
             yield Row(judged.measure, judged.task, f"person={person}", found.value, own, n, 1, n)

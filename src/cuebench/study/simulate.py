@@ -17,10 +17,7 @@ from cuebench.errors import UserError, did_you_mean
 from cuebench.observers.base import Spec
 from cuebench.options import Option, parse
 from cuebench.statistics.intervals import child_generator
-from cuebench.study.types import Answer, Trial
-
-Facts = Mapping[str, str]
-"""What the table of stimuli says of an image: ``name``, ``shape``, ``texture``, ``label``."""
+from cuebench.study.types import Answer, StudyImage, Trial
 
 IDEAL = {"shape": (1.0, 0.0), "texture": (0.0, 0.0), "random": (0.5, 1.0), "mixture": (0.5, 0.0)}
 """Body of the spec ``ideal:BODY`` → probability of answering by shape, and of a lapse, as in a run."""
@@ -117,25 +114,25 @@ class Person:
     shift: float
     slowness: float
 
-    def answers(self, trials: Sequence[Trial], stimuli: Mapping[str, Facts]) -> Iterator[Answer]:
+    def answers(self, trials: Sequence[Trial], stimuli: Mapping[str, StudyImage]) -> Iterator[Answer]:
         """Answer trials one after the other."""
         for trial in trials:
             yield self.answer(trial, stimuli)
 
-    def answer(self, trial: Trial, stimuli: Mapping[str, Facts]) -> Answer:
+    def answer(self, trial: Trial, stimuli: Mapping[str, StudyImage]) -> Answer:
         """Answer one trial.
 
         Parameters
         ----------
         trial : Trial
             With the correct answer, where there is one.
-        stimuli : mapping of str to mapping
-            Id of an image → what the table of stimuli says of it.
+        stimuli : mapping of str to StudyImage
+            The images of the study by their ids.
 
         Returns
         -------
         Answer
-            Familiarisation, which has no options, is passed without a response.
+            Familiarisation asks nothing and is passed without a response.
         """
         rng = child_generator(self.seed, f"study/answer/{self.number}/{trial.position}")
         response = self._response(trial, stimuli, rng)
@@ -143,47 +140,46 @@ class Person:
         people = self.population
         rt = people.rt * math.exp(self.slowness + people.rt_sd * rng.normal()) * (people.slower if wrong else 1)
         shown = None if trial.planned_ms is None else trial.planned_ms + float(rng.normal(0, 1))
-        answered = bool(response) or not trial.options
+        answered = bool(response) or trial.kind == "familiarisation"
         return Answer(trial.position, response, rt if answered else None, trial.planned_ms, shown)
 
-    def _response(self, trial: Trial, stimuli: Mapping[str, Facts], rng: np.random.Generator) -> tuple[str, ...]:
-        if not trial.options or (trial.kind == "trial" and rng.random() < self.population.missing):
+    def _response(self, trial: Trial, stimuli: Mapping[str, StudyImage], rng: np.random.Generator) -> tuple[str, ...]:
+        if trial.kind == "familiarisation" or (trial.kind == "trial" and rng.random() < self.population.missing):
             return ()
         guess = trial.options[int(rng.integers(len(trial.options)))]
         if rng.random() < self.population.lapse:
             return (guess,)
         if trial.kind == "attention":
             return trial.correct or (guess,)
-        facts = [stimuli[name] for name in trial.stimuli]
+        images = [stimuli[identity] for identity in trial.stimuli]
         if trial.task == "words":
-            return self._words(trial, rng)
+            return self._words(trial, images[0].texture, rng)
         if trial.task == "same_kind":
-            return (self._match(trial, facts, rng),)
-        asked = trial.task if trial.task in ("shape", "texture") else ""
+            return (self._match(trial, images, rng),)
         label = trial.correct[0] if len(trial.correct) == 1 else ""
         known = self.population.by_class.get((trial.task, label), self.population.accuracy.get(trial.task))
         if known is not None and trial.correct:
             right = rng.random() < self._shifted(known, trial)
             return trial.correct[:1] if right else (_other(trial, rng),)
-        return (self._by_cue(trial, facts[0], asked, rng) or guess,)
+        return (self._by_cue(trial, images[0], rng) or guess,)
 
-    def _by_cue(self, trial: Trial, facts: Facts, asked: str, rng: np.random.Generator) -> str:
+    def _by_cue(self, trial: Trial, image: StudyImage, rng: np.random.Generator) -> str:
         """Return the class of the cue that the person goes by; empty where the image lacks it."""
         by_shape = rng.random() < self._shifted(self.population.shape, trial)
-        answer = facts.get("shape" if by_shape else "texture", "") or (facts.get("label", "") if not asked else "")
+        answer = (image.shape if by_shape else image.texture) or (image.label if trial.task == "category" else "")
         return answer if answer in trial.options else ""
 
-    def _match(self, trial: Trial, facts: Sequence[Facts], rng: np.random.Generator) -> str:
-        shapes = [f.get("shape_source") or f["name"].partition("-")[0] for f in facts]
-        by_shape = next(i for i in (1, 2) if shapes[i] == shapes[0])
+    def _match(self, trial: Trial, images: Sequence[StudyImage], rng: np.random.Generator) -> str:
+        by_shape = next(i for i in (1, 2) if images[i].shape_source == images[0].shape_source)
         chosen = by_shape if rng.random() < self._shifted(self.population.shape, trial) else 3 - by_shape
         return trial.stimuli[chosen]
 
-    def _words(self, trial: Trial, rng: np.random.Generator) -> tuple[str, ...]:
-        """Name a right word or a wrong one, and where several are allowed another one now and then."""
-        right = rng.random() < self._shifted(self.population.accuracy.get("words", 0.75), trial)
-        first = trial.correct[0] if right and trial.correct else _other(trial, rng)
-        more = [word for word in trial.options if word != first and word not in trial.correct]
+    def _words(self, trial: Trial, texture: str, rng: np.random.Generator) -> tuple[str, ...]:
+        """Name the texture or another word, and where several are allowed a further wrong one now and then."""
+        named = rng.random() < self._shifted(self.population.accuracy.get("words", 0.75), trial)
+        others = [word for word in trial.options if word != texture]
+        first = texture if named else others[int(rng.integers(len(others)))]
+        more = [word for word in others if word != first]
         second = (more[int(rng.integers(len(more)))],) if trial.several and more and rng.random() < 0.2 else ()
         return tuple(word for word in trial.options if word in (first, *second))
 

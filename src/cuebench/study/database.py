@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from pathlib import Path
@@ -333,7 +332,7 @@ def find_participant(connection: sa.Connection, number: int) -> Participant | No
 
 def store_trials(connection: sa.Connection, number: int, group: str, trials: Sequence[Trial]) -> None:
     """Keep the trials of a participant, once: what was planned does not depend on a later version of the design."""
-    text = json.dumps([asdict(t) for t in trials], ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps([vars(t) for t in trials], ensure_ascii=False, separators=(",", ":"))
     first = (PARTICIPANTS.c.number == number) & PARTICIPANTS.c.trials.is_(None)
     connection.execute(PARTICIPANTS.update().where(first).values(group=group, length=len(trials), trials=text))
 

@@ -182,7 +182,7 @@ class _Session:
         names = list(self.classes)
         if self.block.task == "words":
             word = image.texture if image else str(self.rng.choice(names))
-            others = [name for name in names if name != word]
+            others = sorted(name for name in names if name != word)
             if len(others) < self.block.choices - 1:
                 raise UserError(f"there are {len(names)} words; {self.block.choices} are needed", "show more textures")
             # By the study, not by the participant: people are compared on the same words.

@@ -191,6 +191,7 @@ class Page {
   async experiment() {
     this.shared = this.context();
     const plugins = { ...this.plugins, ...makePlugins(this.shared) };
+    at("page").replaceChildren();
     at("page").hidden = true;
     at("stage").hidden = at("bar").hidden = false;
     this.progress();

@@ -238,7 +238,9 @@ def _triplets(file: Path, answers: Sequence[StudyAnswer]) -> tuple[tuple[str, ..
             continue
         by_shape, other = (1, 2) if shapes[1] == shapes[0] else (2, 1)
         meaning: dict[str, Chosen] = {SHAPE: SHAPE, TEXTURE: TEXTURE, images[by_shape]: SHAPE, images[other]: TEXTURE}
-        answer = r.chosen or (r.response[0].partition("/")[0] if r.response else "")
+        # By the name of the chosen image where it is there: instances, not classes, make a match.
+        answer = r.response[0].partition("/")[0] if r.response else ""
+        answer = answer if answer in meaning else r.chosen or answer
         if answer and answer not in meaning:
             problems.append(f"{where(file, r.row)}: {answer!r} is neither match")
         names.append(BETWEEN.join((parts[0][2] or "choices", images[0], images[by_shape], images[other])))
@@ -250,17 +252,19 @@ def _triplets(file: Path, answers: Sequence[StudyAnswer]) -> tuple[tuple[str, ..
 
 def _notes(rows: Sequence[StudyAnswer]) -> dict[str, tuple[str, ...]]:
     """Return participant → what was left out; under the empty name, how many people and trials of all."""
-    everyone, left = dict.fromkeys(r.participant for r in rows), {r.participant for r in rows if not r.excluded}
+    own: dict[str, list[StudyAnswer]] = {}
+    for row in rows:
+        own.setdefault(row.participant, []).append(row)
+    left = {person for person, answers in own.items() if not all(r.excluded for r in answers)}
     notes: dict[str, tuple[str, ...]] = {}
-    for person in everyone:
-        own = [r for r in rows if r.participant == person]
-        if person in left and (reasons := _reasons(own)):
-            notes[person] = (f"{sum(bool(r.excluded) for r in own):,} of {len(own):,} trials excluded: {reasons}",)
+    for person in sorted(left):
+        if reasons := _reasons(own[person]):
+            excluded = sum(bool(r.excluded) for r in own[person])
+            notes[person] = (f"{excluded:,} of {len(own[person]):,} trials excluded: {reasons}",)
     overall = []
-    if gone := [person for person in everyone if person not in left]:
-        reasons = Counter(next(r.excluded for r in rows if r.participant == person) for person in gone)
-        listed = ", ".join(f"{why} ({n:,})" for why, n in reasons.most_common())
-        overall.append(f"{len(gone):,} of {len(everyone):,} participants excluded: {listed}")
+    if gone := [answers[0].excluded for person, answers in own.items() if person not in left]:
+        listed = ", ".join(f"{why} ({n:,})" for why, n in Counter(gone).most_common())
+        overall.append(f"{len(gone):,} of {len(own):,} participants excluded: {listed}")
     kept = [r for r in rows if r.participant in left]
     if reasons_of_trials := _reasons(kept):
         overall.append(f"{sum(bool(r.excluded) for r in kept):,} of {len(kept):,} trials excluded: {reasons_of_trials}")

@@ -182,7 +182,7 @@ def two_way_clustered(terms: Terms, clusters: Clusters, *, level: float = 0.95) 
     return Interval(float(expit(centre - reach)), float(expit(centre + reach)), "two_way", level)
 
 
-def t_quantile(df: int, level: float) -> float:
+def t_quantile(df: float, level: float) -> float:
     """Return how many standard errors an interval reaches to either side."""
     from scipy.special import stdtrit
 

@@ -20,6 +20,9 @@ function picture(context, id, alt = "") {
   return copy;
 }
 
+// Resolves when all images of an element can be drawn at once.
+const decoded = parent => Promise.all(Array.from(parent.querySelectorAll("img"), image => image.decode().catch(() => {})));
+
 // Question above, square for the image below: the same for noise, image and answers, so that nothing moves.
 function skeleton(display, prompt = "") {
   const trial = element("div", "trial");
@@ -53,6 +56,7 @@ export function makePlugins(context) {
         square.append(layer);
         return layer;
       });
+      await decoded(square);
       let now = await nextFrame();
       for (const [i, step] of steps.entries()) {
         if (i) layers[i - 1].classList.add("off");
@@ -92,6 +96,7 @@ export function makePlugins(context) {
         resolve();
       };
       const group = element("div", `options ${trial.layout}${trial.options.length <= 4 ? " few" : ""}`);
+      group.style.setProperty("--columns", trial.options.length % 5 === 0 ? 5 : trial.options.length % 3 === 0 ? 3 : 4);
       group.setAttribute("role", "group");
       group.setAttribute("aria-label", trial.prompt);
       const keys = trial.options.length <= KEYS.length ? KEYS : LETTERS;
@@ -149,6 +154,7 @@ export function makePlugins(context) {
         parts.trial.append(send);
       }
 
+      await decoded(parts.trial);
       addEventListener("keydown", keyboard);
       const watch = watcher(context, state);
       const start = await nextFrame();

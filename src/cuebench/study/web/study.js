@@ -173,7 +173,10 @@ class Page {
       icons: Object.fromEntries(Object.entries(study.icons ?? {}).map(([name, source]) => [name, svg(source)])),
       remaining: this.session.trials.slice(this.next),
       trial: { dropped: 0 },
-      begin: trial => { this.shared.trial = { of: trial, dropped: 0, losses: this.losses }; },
+      begin: trial => {
+        at("stage").dataset.position = trial.position;
+        this.shared.trial = { of: trial, dropped: 0, losses: this.losses };
+      },
       showKind: trial => {
         at("kind").textContent = trial?.kind === "practice" ? words.practice : "";
         at("stage").querySelectorAll("button").forEach((button, _, all) => { if (all.length === 1) button.focus({ preventScroll: true }); });
@@ -188,6 +191,7 @@ class Page {
   async experiment() {
     this.shared = this.context();
     const plugins = { ...this.plugins, ...makePlugins(this.shared) };
+    at("page").replaceChildren();
     at("page").hidden = true;
     at("stage").hidden = at("bar").hidden = false;
     this.progress();

@@ -124,7 +124,7 @@ def _print_measure(console: Console, title: str, rows: Sequence[Row]) -> None:
         Column("p", [_p(row.p) for row in rows], needed=True),
     ]
     print_columns(console, [c for c in columns if any(c.cells)], title=title)
-    for note in dict.fromkeys(row.note for row in rows if row.note):
+    for note in dict.fromkeys(row.note for row in rows if row.note and not row.part.startswith("person=")):
         console.print(note, style="dim", markup=False)
     missing = dict.fromkeys(i.note for row in rows for i in row.intervals if i.note and not math.isfinite(i.low))
     for note in list(missing)[:3]:
@@ -136,7 +136,7 @@ def _p(p: float) -> str:
 
 
 def _number(value: float, digits: int) -> str:
-    return f"{value:.{digits}f}" if math.isfinite(value) else "–"
+    return f"{value + 0.0:z.{digits}f}" if math.isfinite(value) else "–"
 
 
 def _ends(row: Row, over: str, digits: int) -> str:

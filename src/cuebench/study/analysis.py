@@ -215,7 +215,7 @@ def with_rules(answers: Sequence[StudyAnswer], rules: Rules) -> list[StudyAnswer
 def _remarks(kept: Sequence[StudyAnswer]) -> Iterator[str]:
     missing = sum(not a.response for a in kept)
     if missing:
-        yield f"{missing:,} of {len(kept):,} trials have no answer: wrong in accuracies, outside every other number"
+        yield f"{missing:,} of {len(kept):,} trials have no answer: wrong in accuracies, undecided in a shape bias"
     planned = [a for a in kept if not math.isnan(a.planned_ms)]
     unknown = sum(math.isnan(a.shown_ms) for a in planned)
     if unknown:
@@ -443,11 +443,12 @@ def _people(judged: Judged) -> Iterator[Row]:
     """Yield the share of each person, with Wilson's interval over the images that they saw."""
     from cuebench.statistics.estimates import share as wilson
 
-    people = judged.people
+    people, groups = judged.people, {a.participant: a.group for a in judged.answers}
     for person in np.unique(people):
         rows = (people == person) & (judged.counts > 0)
         if n := int(rows.sum()):
             found = wilson(round(float(judged.hits[rows].sum())), n)
             (interval,) = found.intervals
             own = (Interval(IMAGES, interval.low, interval.high, interval.note),)
-            yield Row(judged.measure, judged.task, f"person={person}", found.value, own, n, 1, n)
+            group = f"group {groups[person]}" if groups[person] else ""
+            yield Row(judged.measure, judged.task, f"person={person}", found.value, own, n, 1, n, note=group)

@@ -12,7 +12,12 @@ from cuebench.cli._study_analysis import analyse, power
 
 Folder = Annotated[Path, typer.Argument(help="A study folder.")]
 Url = Annotated[
-    str, typer.Option("--database", help="postgresql://USER:PASSWORD@HOST/NAME; default: study.sqlite in the folder.")
+    str,
+    typer.Option(
+        "--database",
+        envvar="CUEBENCH_STUDY_DATABASE",
+        help="postgresql://USER:PASSWORD@HOST/NAME; default: study.sqlite in the folder.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 

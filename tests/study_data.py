@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import numpy as np
 from PIL import Image
 
 from cuebench.study import database as db
+from cuebench.study.design import BUILT_IN
 from cuebench.study.export import write_export
 from cuebench.study.folder import NewStudy, Study, new_study
 from cuebench.study.simulate import Population, person
@@ -87,3 +90,14 @@ def export(study: Study, out: Path) -> Path:
     write_export(study, database, out)
     database.close()
     return out
+
+
+def small_design(name: str, folder: Path, **changes: str) -> str:
+    """Copy a built-in design with some lines of its ``design.toml`` changed: ``count="8"``, ``practice="0"``."""
+    shutil.copytree(BUILT_IN / name, folder)
+    text = (folder / "design.toml").read_text("utf-8")
+    for key, value in changes.items():
+        text, found = re.subn(rf"(?m)^{key} = [^#\n]*", f"{key} = {value}", text)
+        assert found, f"{name} has no {key}"
+    (folder / "design.toml").write_text(text, "utf-8")
+    return str(folder)

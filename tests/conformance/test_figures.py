@@ -124,7 +124,7 @@ def test_figure_of_agreements():
 
 def test_every_figure_is_checked_here():
     other = {name for name, figure in figures.usable() if figure.needs in ("file", "objects")}
-    assert other == {"bias_over_training", "texture_of", "published_agreement"}
+    assert other == {"bias_over_training", "texture_of", "published_agreement", "study_accuracy", "study_people"}
 
 
 # ------------------------------------------------------------------------------------- what the check must find

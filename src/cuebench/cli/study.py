@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cuebench.cli._json import print_json
+from cuebench.cli._study_analysis import analyse, power
 
 Folder = Annotated[Path, typer.Argument(help="A study folder.")]
 Url = Annotated[
@@ -127,4 +128,6 @@ COMMANDS = {
     "new": new,
     "serve": serve,
     "export": export,
+    "analyse": analyse,
+    "power": power,
 }

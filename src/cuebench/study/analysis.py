@@ -215,7 +215,7 @@ def with_rules(answers: Sequence[StudyAnswer], rules: Rules) -> list[StudyAnswer
 def _remarks(kept: Sequence[StudyAnswer]) -> Iterator[str]:
     missing = sum(not a.response for a in kept)
     if missing:
-        yield f"{missing:,} of {len(kept):,} trials have no answer: wrong in accuracies, outside every other number"
+        yield f"{missing:,} of {len(kept):,} trials have no answer: wrong in accuracies, undecided in a shape bias"
     planned = [a for a in kept if not math.isnan(a.planned_ms)]
     unknown = sum(math.isnan(a.shown_ms) for a in planned)
     if unknown:
@@ -228,13 +228,8 @@ def _remarks(kept: Sequence[StudyAnswer]) -> Iterator[str]:
 def _rows(
     kept: Sequence[StudyAnswer], every: Sequence[StudyAnswer], textures: Mapping[str, str], seed: int
 ) -> list[Row]:
-    by_task: dict[str, list[StudyAnswer]] = {}
-    for answer in kept:
-        by_task.setdefault(answer.task, []).append(answer)
-    rows, judged = list[Row](), dict[str, _Judged]()
-    for task, answers in by_task.items():
-        judged[task] = _judge(task, answers, textures)
-        rows += _shares(judged[task])
+    judged = judged_answers(kept, textures)
+    rows = [row for of_task in judged.values() for row in _shares(of_task)]
     rows += _gap(judged)
     for of_task in judged.values():
         rows += _agreement(of_task)
@@ -248,7 +243,24 @@ def _rows(
     return rows
 
 
-class _Judged(NamedTuple):
+def judged_answers(answers: Sequence[StudyAnswer], textures: Mapping[str, str] | None = None) -> dict[str, Judged]:
+    """Return task → its answers that count, and the share that is computed from them.
+
+    Parameters
+    ----------
+    answers : sequence of StudyAnswer
+        All rows of an export.
+    textures : mapping of str to str, optional
+        As in `analyse`.
+    """
+    by_task: dict[str, list[StudyAnswer]] = {}
+    for answer in answers:
+        if answer.counts:
+            by_task.setdefault(answer.task, []).append(answer)
+    return {task: _judge(task, own, textures or {}) for task, own in by_task.items()}
+
+
+class Judged(NamedTuple):
     """The answers to one task and the share that is computed from them.
 
     ``measure`` is the name of the share, ``hits`` and ``counts`` what each answer adds to it, ``classes`` what it is
@@ -267,49 +279,56 @@ class _Judged(NamedTuple):
     def share(self, rows: Array | None = None) -> Crossed:
         """Return the share of some of the answers, or of all."""
         chosen = np.ones(len(self.answers), bool) if rows is None else rows
-        people = np.array([a.participant for a in self.answers])[chosen]
-        images = np.array([_image(a) for a in self.answers])[chosen]
-        return share(Terms(self.hits[chosen], self.counts[chosen]), people, images)
+        return share(Terms(self.hits[chosen], self.counts[chosen]), self.people[chosen], self.images[chosen])
+
+    @property
+    def people(self) -> Array:
+        """Who gave each answer."""
+        return np.array([a.participant for a in self.answers])
+
+    @property
+    def images(self) -> Array:
+        """What each answer is to."""
+        return np.array([_image(a) for a in self.answers])
 
     def by_person(self) -> dict[str, float]:
         """Return person → share; people without a counted answer are left out."""
-        people = np.array([a.participant for a in self.answers])
-        names, code = np.unique(people, return_inverse=True)
+        names, code = np.unique(self.people, return_inverse=True)
         top, bottom = (np.bincount(code.ravel(), t, len(names)) for t in (self.hits * (self.counts > 0), self.counts))
         return {str(n): float(t / b) for n, t, b in zip(names, top, bottom) if b}
 
 
-def _judge(task: str, answers: Sequence[StudyAnswer], textures: Mapping[str, str]) -> _Judged:
+def _judge(task: str, answers: Sequence[StudyAnswer], textures: Mapping[str, str]) -> Judged:
     given = np.array([bool(a.response) for a in answers], np.float64)
     if task == TRIPLET:
         choices = as_recorded(Path("answers"), answers).choices
         by_shape = np.array([c == "shape" for c in choices], np.float64)
         decided = np.array([bool(c) for c in choices], np.float64)
-        return _Judged(task, "shape_matches", answers, by_shape, decided, _texts(answers, lambda a: a.shape))
+        return Judged(task, "shape_matches", answers, by_shape, decided, _texts(answers, lambda a: a.shape))
     if task == WORDS:
         words = [textures.get(a.stimulus, a.texture) for a in answers]
         names = np.array([w in a.response for w, a in zip(words, answers)], np.float64)
         known = np.array([bool(w and a.response) for w, a in zip(words, answers)], np.float64)
         chance = np.array([len(a.response) / max(len(a.options), 1) for a in answers])[known > 0]
         note = f"words drawn at random would agree in {chance.mean():.1%}" if len(chance) else ""
-        return _Judged(task, "tid_agreement", answers, names, known, np.array(words, np.str_), "texture", note)
+        return Judged(task, "tid_agreement", answers, names, known, np.array(words, np.str_), "texture", note)
     if task not in CUES and all(a.shape and a.texture for a in answers):
         by_shape = np.array([a.response[:1] == (a.shape,) for a in answers], np.float64)
         by_texture = np.array([a.response[:1] == (a.texture,) for a in answers], np.float64)
         conflict = np.array([a.shape != a.texture for a in answers], np.float64)
         decided = (by_shape + by_texture) * conflict
-        return _Judged(task, "shape_bias", answers, by_shape * decided, decided, _texts(answers, lambda a: a.shape))
+        return Judged(task, "shape_bias", answers, by_shape * decided, decided, _texts(answers, lambda a: a.shape))
     truth = [getattr(a, task if task in CUES else "label") or a.label for a in answers]
     right = [a.right if not math.isnan(a.right) else float(a.response[:1] == (t,)) for a, t in zip(answers, truth)]
     asked = np.array([bool(t) or not math.isnan(a.right) for a, t in zip(answers, truth)], np.float64)
-    return _Judged(task, "accuracy", answers, np.array(right) * given * asked, asked, np.array(truth, np.str_))
+    return Judged(task, "accuracy", answers, np.array(right) * given * asked, asked, np.array(truth, np.str_))
 
 
 def _texts(answers: Sequence[StudyAnswer], of: Callable[[StudyAnswer], str]) -> Array:
     return np.array([of(a) for a in answers], np.str_)
 
 
-def _shares(judged: _Judged) -> Iterator[Row]:
+def _shares(judged: Judged) -> Iterator[Row]:
     whole = judged.share()
     if not whole.n:
         return
@@ -332,7 +351,7 @@ def _interval(over: str, found: Range) -> Interval:
     return Interval(over, found.low, found.high, found.note)
 
 
-def _gap(judged: Mapping[str, _Judged]) -> Iterator[Row]:
+def _gap(judged: Mapping[str, Judged]) -> Iterator[Row]:
     """Yield accuracy on shape minus accuracy on texture, person by person."""
     if not all(judged.get(cue) is not None and judged[cue].measure == "accuracy" for cue in CUES):
         return
@@ -345,7 +364,7 @@ def _gap(judged: Mapping[str, _Judged]) -> Iterator[Row]:
     yield Row("gap", "", "shape − texture", test.estimate, (interval,), len(both), len(both), p=test.p)
 
 
-def _agreement(judged: _Judged) -> Iterator[Row]:
+def _agreement(judged: Judged) -> Iterator[Row]:
     """Yield Fleiss' κ; several words to one image are no categories, and of triplets the cue is."""
     given = [(a, hit) for a, hit in zip(judged.answers, judged.hits) if a.response]
     if judged.task == WORDS or len({a.participant for a, _ in given}) < FEWEST:
@@ -361,7 +380,7 @@ def _image(answer: StudyAnswer) -> str:
     return BETWEEN.join((anchor, *sorted(matches)))
 
 
-def _order(judged: _Judged, seed: int) -> Iterator[Row]:
+def _order(judged: Judged, seed: int) -> Iterator[Row]:
     """Yield the difference of the first group and each other one, over people."""
     group_of = {a.participant: a.group for a in judged.answers}
     values: dict[str, list[float]] = {}
@@ -382,14 +401,14 @@ def _order(judged: _Judged, seed: int) -> Iterator[Row]:
         yield Row("order_effect", judged.task, part, test.estimate, (found,), people, people, p=test.p, note=note)
 
 
-def _reaction_times(judged: _Judged) -> Iterator[Row]:
+def _reaction_times(judged: Judged) -> Iterator[Row]:
     """Yield the typical reaction time: the mean over people of their medians, on the scale of logarithms."""
     times = np.array([a.rt_ms for a in judged.answers])
     usable = np.isfinite(times) & (times > 0) & np.array([bool(a.response) for a in judged.answers])
     parts = {"": usable}
     if judged.measure == "accuracy":
         parts |= {"correct": usable & (judged.hits > 0), "wrong": usable & (judged.hits == 0) & (judged.counts > 0)}
-    people = np.array([a.participant for a in judged.answers])
+    people = judged.people
     for part, rows in parts.items():
         medians = [float(np.median(times[rows & (people == p)])) for p in np.unique(people[rows])]
         if not medians:
@@ -420,15 +439,16 @@ def _attention(every: Sequence[StudyAnswer]) -> Iterator[Row]:
         yield Row("attention", "", "", found.value, intervals, found.n, found.n_people, found.n_images, note=note)
 
 
-def _people(judged: _Judged) -> Iterator[Row]:
+def _people(judged: Judged) -> Iterator[Row]:
     """Yield the share of each person, with Wilson's interval over the images that they saw."""
     from cuebench.statistics.estimates import share as wilson
 
-    people = np.array([a.participant for a in judged.answers])
+    people, groups = judged.people, {a.participant: a.group for a in judged.answers}
     for person in np.unique(people):
         rows = (people == person) & (judged.counts > 0)
         if n := int(rows.sum()):
             found = wilson(round(float(judged.hits[rows].sum())), n)
             (interval,) = found.intervals
             own = (Interval(IMAGES, interval.low, interval.high, interval.note),)
-            yield Row(judged.measure, judged.task, f"person={person}", found.value, own, n, 1, n)
+            group = f"group {groups[person]}" if groups[person] else ""
+            yield Row(judged.measure, judged.task, f"person={person}", found.value, own, n, 1, n, note=group)

@@ -219,10 +219,10 @@ def _checked(url: str) -> sa.URL:
         parsed = sa.make_url(url)
     except sa.exc.ArgumentError:
         raise UserError(f"{url!r} is no address of a database", _HELP) from None
-    backend = parsed.get_backend_name()
-    if backend not in ("sqlite", "postgresql") and parsed.drivername != "postgres":
+    backend = parsed.drivername.partition("+")[0]
+    if backend not in ("sqlite", "postgresql", "postgres"):
         raise UserError(f"databases of the kind {parsed.drivername!r} are not supported", _HELP)
-    return parsed if backend == "sqlite" else parsed.set(drivername="postgresql+psycopg")
+    return parsed.set(drivername="sqlite" if backend == "sqlite" else "postgresql+psycopg")
 
 
 def _engine(url: sa.URL, *, writes: bool) -> sa.Engine:

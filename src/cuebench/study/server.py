@@ -45,7 +45,7 @@ _MOST_CLIENT = 2_000
 Identifier = Annotated[str, Field(max_length=200, pattern=r"^[\x21-\x7e]*$")]
 Option = Annotated[str, Field(max_length=200)]
 Milliseconds = Annotated[float, Field(ge=0, le=1e10, allow_inf_nan=False)]
-Fact = bool | int | float | str | None
+Fact = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
 
 
 class NewParticipant(BaseModel):
@@ -68,6 +68,14 @@ class NewAnswer(BaseModel):
     shown_ms: Milliseconds | None = None
     text: Annotated[str, Field(max_length=LONGEST_TEXT)] = ""
     client: Annotated[dict[Annotated[str, Field(max_length=50)], Fact], Field(max_length=40)] = {}
+
+
+class Problem(BaseModel):
+    """Why a request was refused: a sentence, a code for programs, and where it is malformed."""
+
+    detail: str
+    code: str = ""
+    problems: list[dict[str, Any]] = []
 
 
 def create_app(study: Study, database: db.Database, *, root_path: str = "") -> FastAPI:
@@ -99,6 +107,7 @@ def create_app(study: Study, database: db.Database, *, root_path: str = "") -> F
         root_path=root_path,
         docs_url=None,
         redoc_url=None,
+        responses=_errors(400, 422),
     )
     app.state.sessions = sessions
     app.add_middleware(Guard, headers=security_headers(study.settings.frame_ancestors))
@@ -241,14 +250,16 @@ def _answer(new: NewAnswer) -> Answer:
 
 def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     meaning = {
+        400: "the body cannot be read",
         401: "the token is missing or wrong",
         403: "not allowed: no consent, a preview, or the study is full",
         409: "not the next position, or not finished",
         413: "the request is too large",
+        422: "malformed, or it does not fit the trial",
         429: "too many requests",
         503: "not stored; try again",
     }
-    return {status: {"description": meaning[status]} for status in statuses}
+    return {status: {"description": meaning[status], "model": Problem} for status in statuses}
 
 
 _STORE: dict[int | str, dict[str, Any]] = {

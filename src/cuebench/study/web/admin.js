@@ -48,7 +48,7 @@ function make(tag, properties = {}, ...children) {
 }
 
 const percent = (share) => (share === null ? "–" : `${(100 * share).toFixed(1)} %`);
-const number = (value, digits = 0) => (value === null ? "–" : value.toLocaleString("en", { maximumFractionDigits: digits }));
+const number = (value, digits = 0) => (value === null ? "–" : value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
 
 function time(text) {
   const date = new Date(text);
@@ -115,16 +115,19 @@ function showGroups(data) {
 
 function showAgreement(data) {
   const heads = ["task", "people", "answers", "no answer", "accuracy", "shape choices", "κ", "images", "median reaction"];
-  const head = make("tr", {}, ...heads.map((name, i) => make("th", { className: i ? "number" : "", scope: "col" }, name)));
+  const fields = { 4: "accuracy", 5: "shape_share" }; // not every design has them
+  const shown = heads.map((_, i) => !fields[i] || data.tasks.some((task) => task[fields[i]] !== null));
+  const line = (tag, cells) => make("tr", {}, ...cells.map((cell, i) =>
+    shown[i] ? make(tag, { className: i ? "number" : "" }, cell) : ""));
   const lines = data.tasks.map((task) => {
     const kappa = task.kappa === null ? make("span", { title: task.note, className: "quiet" }, "–")
       : `${task.kappa.toFixed(2)} [${task.kappa_low.toFixed(2)}, ${task.kappa_high.toFixed(2)}]`;
     const cells = [task.task.replace("_", " "), number(task.people), number(task.answers), number(task.missing),
       percent(task.accuracy), percent(task.shape_share), kappa, number(task.images),
       task.median_rt_ms === null ? "–" : `${number(task.median_rt_ms)} ms`];
-    return make("tr", {}, ...cells.map((cell, i) => make("td", { className: i ? "number" : "" }, cell)));
+    return line("td", cells);
   });
-  $("agreement").replaceChildren(make("thead", {}, head), make("tbody", {}, ...lines));
+  $("agreement").replaceChildren(make("thead", {}, line("th", heads)), make("tbody", {}, ...lines));
   if (!lines.length) $("agreement").replaceChildren(make("tbody", {}, make("tr", {}, make("td", {}, "No answers yet."))));
   $("reasons").replaceChildren(...Object.entries(data.excluded).map(([reason, count]) =>
     make("li", {}, `${number(count)} of ${number(data.trials)} trials excluded: ${reason}`)));

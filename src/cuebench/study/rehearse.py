@@ -39,6 +39,8 @@ PHONE: Mapping[str, Any] = {
 }
 DEVICES = {"desktop": DESKTOP, "phone": PHONE}
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+HESITATION_MS = 300
+"""Simulated people wait as long as their reaction time says, but no longer than this: rehearsals should end."""
 PATIENCE_MS = 60_000
 """How long the browser may take for any one thing."""
 _NEXT = (
@@ -70,7 +72,7 @@ class Rehearsal:
     problems : list of str
         Errors of the page, requests that failed or left the server, violations of the content policy.
     answers : int
-        Answers in the database.
+        Answers in the database; fewer than the participants gave are a problem.
     seconds : float
         How long it took.
     """
@@ -176,6 +178,9 @@ def rehearse(
         source.prepare(study.facts)
         with contextlib.closing(source), tempfile.TemporaryDirectory() as place:
             result.answers = len(write_export(study, source, out or Path(place) / "answers.parquet"))
+    given = participants * len(study.assign(0)[1])
+    if result.answers != given:
+        result.problems.append(f"{given:,} answers were given, {result.answers:,} are stored")
     result.seconds = time.perf_counter() - begun
     return result
 
@@ -314,6 +319,7 @@ class Visitor:
         answer = self.someone.answer(trial, self.study.images)
         self._picture(f"{trial.block} {trial.kind}")
         self.last = trial.position
+        time.sleep(min(answer.rt_ms or 0, HESITATION_MS) / 1000)
         for option in answer.response:
             self._press(f'#stage .option[data-option="{option}"]')
         if trial.several and answer.response:

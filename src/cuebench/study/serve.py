@@ -97,5 +97,6 @@ def _socket(options: Options) -> socket.socket:
     except OSError as error:
         why = error.strerror or str(error)
         raise UserError(f"cannot listen at {options.host}:{options.port}: {why}", "try --port 0") from None
+    listening.listen(2048)  # whoever reads the address may come at once; the server takes them when it is ready
     listening.set_inheritable(True)
     return listening

@@ -64,7 +64,8 @@ def serve_study(folder: Path, database: str = "", options: Options | None = None
     shown = f"[{host}]" if ":" in host else host
     print(f"study  http://{shown}:{port}{options.root_path}/", flush=True)
     print(f"admin  http://{shown}:{port}{options.root_path}/admin  token: {study.secrets.admin_token}", flush=True)
-    for note in (study.rules_note, *study.settings.notes):
+    gaps = [f"still to be filled in: {gap}" for gap in study.design.gaps if gap.split("/")[1] in study.languages]
+    for note in (study.rules_note, *study.settings.notes, *gaps):
         print(*([f"note: {note}"] if note else []), sep="", end="\n" * bool(note), flush=True)
     config = uvicorn.Config(
         "cuebench.study.serve:app",

@@ -78,7 +78,7 @@ class Problem(BaseModel):
     problems: list[dict[str, Any]] = []
 
 
-def create_app(study: Study, database: db.Database, *, root_path: str = "") -> FastAPI:
+def create_app(study: Study, database: db.Database) -> FastAPI:
     """Return the application of a study.
 
     Parameters
@@ -87,8 +87,6 @@ def create_app(study: Study, database: db.Database, *, root_path: str = "") -> F
         An opened study folder.
     database : Database
         Where answers are stored; it is prepared here and closed when the server stops.
-    root_path : str
-        The path below which a reverse proxy shows the study: ``/study``.
     """
     database.prepare(study.facts)
     sessions = Sessions(study, database)
@@ -104,7 +102,6 @@ def create_app(study: Study, database: db.Database, *, root_path: str = "") -> F
         title="cuebench study",
         version=__version__,
         lifespan=lifespan,
-        root_path=root_path,
         docs_url=None,
         redoc_url=None,
         responses=_errors(400, 422),

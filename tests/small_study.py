@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from small_data import write_cue_conflict
-
 from cuebench.study.folder import NewStudy, Study, new_study
+from small_data import write_cue_conflict
 
 DESIGN = """
 name = "small"

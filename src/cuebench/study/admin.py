@@ -216,8 +216,10 @@ def _of_task(task: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     decided = cues["shape"] + cues["texture"]
     ratings: dict[str, Counter[str]] = {}
     for row in rows:
-        if row["response"] and "|" not in row["response"]:
-            ratings.setdefault(row["stimulus"], Counter())[row["chosen"] or row["response"]] += 1
+        # Of triplets, the answers are other images each time: what people agree about is the cue.
+        rating = row["chosen"] if task == "same_kind" else row["response"]
+        if rating:
+            ratings.setdefault(row["stimulus"], Counter())[rating] += 1
     return {
         "task": task,
         "people": len({row["participant"] for row in rows}),
@@ -226,7 +228,7 @@ def _of_task(task: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "accuracy": sum(right) / len(right) if right else None,
         "shape_share": cues["shape"] / decided if decided else None,
         "median_rt_ms": median(times) if times else None,
-        **_kappa(list(ratings.values())),
+        **_kappa([] if task == "words" else list(ratings.values())),
     }
 
 

@@ -156,11 +156,8 @@ class _Session:
         return [self._question(image, kind) for image in images]
 
     def _question(self, image: StudyImage, kind: str) -> Trial:
-        truth = () if self.block.task == "words" else self._truth(image)
+        truth = (getattr(image, self.block.truth),) if self.block.truth else ()
         return self._trial(kind, (image.id,), self._options(image), truth)
-
-    def _truth(self, image: StudyImage) -> tuple[str, ...]:
-        return (getattr(image, self.block.truth),) if self.block.truth else ()
 
     def _trial(
         self, kind: str, stimuli: tuple[str, ...], options: tuple[str, ...], correct: tuple[str, ...], asked: str = ""
@@ -185,7 +182,7 @@ class _Session:
         names = list(self.classes)
         if self.block.task == "words":
             word = image.texture if image else str(self.rng.choice(names))
-            others = [name for name in names if name != word]
+            others = sorted(name for name in names if name != word)
             if len(others) < self.block.choices - 1:
                 raise UserError(f"there are {len(names)} words; {self.block.choices} are needed", "show more textures")
             # By the study, not by the participant: people are compared on the same words.

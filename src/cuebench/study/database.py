@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from pathlib import Path
@@ -220,10 +219,10 @@ def _checked(url: str) -> sa.URL:
         parsed = sa.make_url(url)
     except sa.exc.ArgumentError:
         raise UserError(f"{url!r} is no address of a database", _HELP) from None
-    backend = parsed.get_backend_name()
-    if backend not in ("sqlite", "postgresql") and parsed.drivername != "postgres":
+    backend = parsed.drivername.partition("+")[0]
+    if backend not in ("sqlite", "postgresql", "postgres"):
         raise UserError(f"databases of the kind {parsed.drivername!r} are not supported", _HELP)
-    return parsed if backend == "sqlite" else parsed.set(drivername="postgresql+psycopg")
+    return parsed.set(drivername="sqlite" if backend == "sqlite" else "postgresql+psycopg")
 
 
 def _engine(url: sa.URL, *, writes: bool) -> sa.Engine:
@@ -333,7 +332,7 @@ def find_participant(connection: sa.Connection, number: int) -> Participant | No
 
 def store_trials(connection: sa.Connection, number: int, group: str, trials: Sequence[Trial]) -> None:
     """Keep the trials of a participant, once: what was planned does not depend on a later version of the design."""
-    text = json.dumps([asdict(t) for t in trials], ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps([vars(t) for t in trials], ensure_ascii=False, separators=(",", ":"))
     first = (PARTICIPANTS.c.number == number) & PARTICIPANTS.c.trials.is_(None)
     connection.execute(PARTICIPANTS.update().where(first).values(group=group, length=len(trials), trials=text))
 

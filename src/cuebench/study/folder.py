@@ -25,7 +25,7 @@ from typing import Any
 
 from cuebench._version import __version__
 from cuebench.errors import UserError, all_problems, did_you_mean
-from cuebench.files import hash_file, make_folder, parquet_bytes, write_atomic
+from cuebench.files import disk_errors, hash_file, make_folder, parquet_bytes, write_atomic
 from cuebench.options import check_types
 from cuebench.reading import file_kind_problem, parse_parquet, path_problem, read_bytes, read_text
 from cuebench.study import exclusions
@@ -248,7 +248,10 @@ def _write_image(
     while identity in others:  # two stimuli with the same pixels are two stimuli
         copies += 1
         identity = secrets.image_id(data + b"copy %d" % copies)
-    write_atomic(folder / IMAGES / f"{identity}{ending}", data)
+    # Not synced one by one, which takes seconds: study.toml, which is written last, makes the folder a study.
+    (folder / IMAGES).mkdir(exist_ok=True)
+    with disk_errors(folder):
+        (folder / IMAGES / f"{identity}{ending}").write_bytes(data)
     digest = hashlib.sha256(data).hexdigest()
     return replace(row, id=identity, file=f"{identity}{ending}", sha256=digest, size=len(data))
 

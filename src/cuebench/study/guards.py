@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 LARGEST_BODY = 16 * 1024
 """Most bytes of a request: an answer has a few hundred."""
 
 Message = MutableMapping[str, Any]
-Application = Callable[
-    [Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]
-]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 def security_headers(frame_ancestors: Sequence[str] = ()) -> list[tuple[bytes, bytes]]:
@@ -47,23 +48,14 @@ class Guard:
     def __init__(self, app: Application, headers: Sequence[tuple[bytes, bytes]]) -> None:
         self._app, self._headers = app, list(headers)
 
-    async def __call__(self, scope: Message, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun = False
-
-        async def guarded_send(message: Message) -> None:
-            nonlocal begun
-            if message["type"] == "http.response.start":
-                begun = True
-                names = {name for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *self._headers]
-                if b"cache-control" not in names:
-                    message["headers"].append((b"cache-control", b"no-store"))
-            await send(message)
-
+        if _announced(scope) > LARGEST_BODY:
+            await self._refuse(send)
+            return
         size = 0
 
         async def guarded_receive() -> Message:
@@ -74,14 +66,27 @@ class Guard:
                 raise _TooLarge
             return message
 
-        try:
-            if _announced(scope) > LARGEST_BODY:
-                raise _TooLarge
+        async def guarded_send(message: Message) -> None:
+            if size <= LARGEST_BODY:
+                await self._respond(send, message)
+
+        with suppress(_TooLarge):
             await self._app(scope, guarded_receive, guarded_send)
-        except _TooLarge:
-            if begun:
-                raise
-            await _refuse(guarded_send)
+        if size > LARGEST_BODY:  # whatever was made of it
+            await self._refuse(send)
+
+    async def _refuse(self, send: Send) -> None:
+        body = b'{"detail":"the request is too large","code":"too_large"}'
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        await self._respond(send, {"type": "http.response.start", "status": 413, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    async def _respond(self, send: Send, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            names = {name for name, _ in message["headers"]}
+            kept = [] if b"cache-control" in names else [(b"cache-control", b"no-store")]
+            message = {**message, "headers": [*message["headers"], *self._headers, *kept]}
+        await send(message)
 
 
 class _TooLarge(Exception):
@@ -91,14 +96,3 @@ class _TooLarge(Exception):
 def _announced(scope: Message) -> int:
     text = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
     return int(text) if text.isdigit() else 0
-
-
-async def _refuse(send: Callable[[Message], Awaitable[None]]) -> None:
-    body = b'{"detail":"the request is too large"}'
-    headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", b"%d" % len(body)),
-        (b"connection", b"close"),
-    ]
-    await send({"type": "http.response.start", "status": 413, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

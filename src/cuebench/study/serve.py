@@ -22,13 +22,14 @@ _FOLDER, _DATABASE, _ROOT_PATH = "CUEBENCH_STUDY", "CUEBENCH_STUDY_DATABASE", "C
 
 
 class Options(NamedTuple):
-    """How to serve."""
+    """How to serve. ``page``: jsPsych must be there; without it only simulated participants can take part."""
 
     host: str = "127.0.0.1"
     port: int = 8000
     workers: int = 1
     root_path: str = ""
     trusted_proxy: str = "127.0.0.1"
+    page: bool = True
 
 
 def app() -> FastAPI:
@@ -55,7 +56,8 @@ def serve_study(folder: Path, database: str = "", options: Options | None = None
     checked = Database(database or study.database_url)
     checked.prepare(study.facts)
     checked.close()
-    check_present()
+    if options.page:
+        check_present()
     listening = _socket(options)
     os.environ |= {_FOLDER: str(folder.resolve()), _DATABASE: database, _ROOT_PATH: options.root_path}
     host, port = listening.getsockname()[:2]

@@ -6,9 +6,12 @@ No cookie, no address, no account: a participant is a number and a token. ``docs
 from __future__ import annotations
 
 import asyncio
+import json
 import mimetypes
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,7 +45,7 @@ _MOST_CLIENT = 2_000
 Identifier = Annotated[str, Field(max_length=200, pattern=r"^[\x21-\x7e]*$")]
 Option = Annotated[str, Field(max_length=200)]
 Milliseconds = Annotated[float, Field(ge=0, le=1e10, allow_inf_nan=False)]
-Fact = bool | int | float | str | None
+Fact = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
 
 
 class NewParticipant(BaseModel):
@@ -67,6 +70,14 @@ class NewAnswer(BaseModel):
     client: Annotated[dict[Annotated[str, Field(max_length=50)], Fact], Field(max_length=40)] = {}
 
 
+class Problem(BaseModel):
+    """Why a request was refused: a sentence, a code for programs, and where it is malformed."""
+
+    detail: str
+    code: str = ""
+    problems: list[dict[str, Any]] = []
+
+
 def create_app(study: Study, database: db.Database, *, root_path: str = "") -> FastAPI:
     """Return the application of a study.
 
@@ -84,6 +95,7 @@ def create_app(study: Study, database: db.Database, *, root_path: str = "") -> F
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        sys.setswitchinterval(0.001)  # the thread that answers waits less for one that computes
         yield
         await run_in_threadpool(sessions.close)  # answers on their way are stored
 
@@ -95,6 +107,7 @@ def create_app(study: Study, database: db.Database, *, root_path: str = "") -> F
         root_path=root_path,
         docs_url=None,
         redoc_url=None,
+        responses=_errors(400, 422),
     )
     app.state.sessions = sessions
     app.add_middleware(Guard, headers=security_headers(study.settings.frame_ancestors))
@@ -139,10 +152,10 @@ def _unavailable(detail: str) -> Response:
 def _add_session_routes(app: FastAPI, sessions: Sessions, access: Access) -> None:
     study = sessions.study
 
-    def described(session: Session) -> dict[str, Any]:
+    def described(session: Session) -> Response:
         used = dict.fromkeys(i for trial in session.trials for i in trial.stimuli)
         images = [study.images[i] for i in used] + [i for i in study.images.values() if i.role == "mask"]
-        return {
+        content = {
             "token": study.secrets.token(session.number),
             "participant": db.participant_name(session.number),
             "group": session.group,
@@ -150,10 +163,14 @@ def _add_session_routes(app: FastAPI, sessions: Sessions, access: Access) -> Non
             "trials": [trial.shown() for trial in session.trials],
             "images": [
                 {"id": i.id, "url": f"images/{i.file}", "sha256": i.sha256, "bytes": i.size, "role": i.role}
-                for i in images
+                for i in dict.fromkeys(images)
             ],
             "next": sessions.next_position(session.number),
         }
+        return JSONResponse(content)
+
+    async def in_thread(do: Callable[[], Response]) -> Response:
+        return await asyncio.get_running_loop().run_in_executor(sessions.threads, do)
 
     @app.get("/health")
     def health() -> dict[str, str]:
@@ -162,45 +179,50 @@ def _add_session_routes(app: FastAPI, sessions: Sessions, access: Access) -> Non
             connection.execute(db.sa.text("SELECT 1"))
         return {"status": "ok", "version": __version__}
 
-    @app.get("/api/study")
-    def show_study(lang: str = "") -> dict[str, Any]:
-        """Return title, texts and timeline in one language."""
-        return study_description(study, lang)
+    @cache
+    def described_study(language: str) -> bytes:
+        return json.dumps(study_description(study, language), ensure_ascii=False).encode()
 
-    @app.post("/api/participants", responses=_errors(403, 429))
-    def start(new: NewParticipant, request: Request) -> dict[str, Any]:
+    @app.get("/api/study", response_model=dict[str, Any])
+    async def show_study(lang: str = "") -> Response:
+        """Return title, texts and timeline in one language."""
+        return Response(described_study(study.language(lang)), media_type="application/json")
+
+    @app.post("/api/participants", response_model=dict[str, Any], responses=_errors(403, 413, 429))
+    async def start(new: NewParticipant, request: Request) -> Response:
         """Start a session, or find the one of the same Prolific or MTurk identifier again."""
         if not new.consent:
             raise Refused(403, "consent", "nobody takes part without having agreed")
+        entry, language = entry_from(new.entry), study.language(new.language)
         access.start(request)
-        language = study.language(new.language)
-        return described(sessions.start(language, entry_from(new.entry)))
+        return await in_thread(lambda: described(sessions.start(language, entry)))
 
-    @app.get("/api/session", responses=_errors(401, 429))
-    def go_on(request: Request, token: Token) -> dict[str, Any]:
+    @app.get("/api/session", response_model=dict[str, Any], responses=_errors(401, 429))
+    async def go_on(request: Request, token: Token) -> Response:
         """Return the session of a token again, with the position to go on at."""
-        return described(sessions.find(access.participant(request, token)))
+        number = access.participant(request, token)
+        return await in_thread(lambda: described(sessions.find(number)))
 
-    @app.post(
-        "/api/answers",
-        status_code=201,
-        responses={200: {"description": "it is already stored"}, **_errors(401, 409, 429, 503)},
-    )
-    async def store(new: NewAnswer, request: Request, response: Response, token: Token) -> dict[str, Any]:
+    @app.post("/api/answers", status_code=201, response_model=dict[str, int], responses=_STORE)
+    async def store(new: NewAnswer, request: Request, token: Token) -> Response:
         """Store an answer; the response comes when it is durable."""
         number = access.participant(request, token)
         session = sessions.kept(number) or await run_in_threadpool(sessions.find, number)
         stored = await asyncio.wrap_future(sessions.store(session, _answer(new)))
         if stored is db.Stored.NOT_NEXT:
             raise Refused(409, "not_next", "this is not the next position of the session")
-        response.status_code = 201 if stored is db.Stored.NEW else 200
-        return {"next": new.position + 1}
+        return JSONResponse({"next": new.position + 1}, 201 if stored is db.Stored.NEW else 200)
 
-    @app.post("/api/finish", responses=_errors(401, 409, 429))
-    def end(request: Request, token: Token) -> dict[str, str]:
+    @app.post("/api/finish", response_model=dict[str, str], responses=_errors(401, 409, 429))
+    async def end(request: Request, token: Token) -> Response:
         """End a session whose trials all have an answer."""
-        code, url = sessions.finish(sessions.find(access.participant(request, token)))
-        return {"code": code, "url": url}
+        number = access.participant(request, token)
+
+        def finish() -> Response:
+            code, url = sessions.finish(sessions.find(number))
+            return JSONResponse({"code": code, "url": url})
+
+        return await in_thread(finish)
 
 
 def study_description(study: Study, language: str) -> dict[str, Any]:
@@ -228,13 +250,22 @@ def _answer(new: NewAnswer) -> Answer:
 
 def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     meaning = {
+        400: "the body cannot be read",
         401: "the token is missing or wrong",
         403: "not allowed: no consent, a preview, or the study is full",
         409: "not the next position, or not finished",
+        413: "the request is too large",
+        422: "malformed, or it does not fit the trial",
         429: "too many requests",
         503: "not stored; try again",
     }
-    return {status: {"description": meaning[status]} for status in statuses}
+    return {status: {"description": meaning[status], "model": Problem} for status in statuses}
+
+
+_STORE: dict[int | str, dict[str, Any]] = {
+    200: {"description": "it is already stored; the first answer counts", "model": dict[str, int]},
+    **_errors(401, 409, 413, 429, 503),
+}
 
 
 def _add_files(app: FastAPI, study: Study) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -99,11 +99,14 @@ class Sessions:
     def __init__(self, study: Study, database: db.Database) -> None:
         self.study, self.database = study, database
         self.writer = Writer(database)
+        # Few: threads that compute would take the interpreter from the one that answers everybody.
+        self.threads = ThreadPoolExecutor(2, "cuebench-study")
         self._kept: OrderedDict[int, Session] = OrderedDict()
         self._lock = threading.Lock()
 
     def close(self) -> None:
         """Store what is on its way and close the database."""
+        self.threads.shutdown()
         self.writer.close()
         self.database.close()
 

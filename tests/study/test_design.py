@@ -7,11 +7,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from short_studies import DESIGNS, short_design
 
 from cuebench.errors import UserError
 from cuebench.study.design import WORDS, design_names, read_design
 from cuebench.study.vendor import plugins
+from short_studies import DESIGNS, short_design
 
 
 def test_the_five_designs_are_there() -> None:

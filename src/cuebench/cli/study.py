@@ -9,6 +9,7 @@ import typer
 
 from cuebench.cli._json import print_json
 from cuebench.cli._study_analysis import analyse, power
+from cuebench.cli._study_rehearse import rehearse
 
 Folder = Annotated[Path, typer.Argument(help="A study folder.")]
 Url = Annotated[
@@ -130,4 +131,5 @@ COMMANDS = {
     "export": export,
     "analyse": analyse,
     "power": power,
+    "rehearse": rehearse,
 }

@@ -38,8 +38,9 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Z]{2})?")
 _PLACEHOLDER = re.compile(r"\$([a-z_]+)")
 PLACEHOLDERS = (
-    "image images mask options labels planned_ms question task kind several free asked block times words instructions"
-).split()
+    *("image", "images", "mask", "options", "labels", "planned_ms", "question", "task", "kind", "several", "free"),
+    *("asked", "block", "times", "words", "instructions"),
+)
 """What ``$name`` in a timeline can stand for; ``$times.mask_ms``, ``$words.next`` and ``$block.title`` have parts."""
 
 

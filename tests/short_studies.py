@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
-from small_data import write_cue_conflict
 
 from cuebench.study.design import BUILT_IN
 from cuebench.study.folder import NewStudy, Study, new_study
+from small_data import write_cue_conflict
 
 FEW = {"count": 4, "familiarisation": 1, "practice": 1, "attention": 1}
 DESIGNS = ("cue_conflict", "cue_conflict_both", "refined_bias", "texture_words", "triplets")

@@ -9,6 +9,7 @@ import typer
 
 from cuebench.cli._json import print_json
 from cuebench.cli._study_analysis import analyse, power
+from cuebench.cli._study_rehearse import rehearse
 
 Folder = Annotated[Path, typer.Argument(help="A study folder.")]
 Url = Annotated[
@@ -160,4 +161,5 @@ COMMANDS = {
     "bundle": bundle,
     "analyse": analyse,
     "power": power,
+    "rehearse": rehearse,
 }

@@ -23,6 +23,7 @@ from cuebench.statistics.estimates import difference_of_means, mean
 from cuebench.statistics.ratios import Terms
 from cuebench.statistics.significance import one_sample_t, two_sample_permutation
 from cuebench.study.exclusions import BY_HAND, Rules, apply_rules, changed, counted
+from cuebench.study.types import TASKS
 
 PEOPLE, BOTH, IMAGES = "people", "people and images", "images"
 """What an interval generalises to: other people; other people and other images; other images of the same person."""
@@ -257,7 +258,8 @@ def judged_answers(answers: Sequence[StudyAnswer], textures: Mapping[str, str] |
     for answer in answers:
         if answer.counts:
             by_task.setdefault(answer.task, []).append(answer)
-    return {task: _judge(task, own, textures or {}) for task, own in by_task.items()}
+    tasks = sorted(by_task, key=lambda task: TASKS.index(task) if task in TASKS else len(TASKS))
+    return {task: _judge(task, by_task[task], textures or {}) for task in tasks}
 
 
 class Judged(NamedTuple):

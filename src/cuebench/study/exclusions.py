@@ -13,6 +13,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -69,7 +70,7 @@ class Rules:
     rt_max_ms: float | None = None
     shown_off_ms: float | None = None
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         """Hash of what the rules say: the same for the same limits, however they are written."""
         said = {name: float(value) for name, value in self._given.items()}

@@ -125,6 +125,20 @@ def level_of(share: float, spread: float) -> float:
     return float(brentq(lambda mu: float(weight @ expit(mu + spread * x)) - share, -40, 40))
 
 
+def marginal_share(typical: float, person_sd: float, image_sd: float) -> float:
+    """Return the mean share of a population whose typical person answers a typical image with this probability.
+
+    Examples
+    --------
+    >>> marginal_share(0.8, 0, 0), marginal_share(0.5, 1, 1)
+    (0.8, 0.5)
+    """
+    from scipy.special import expit, logit
+
+    x, weight = _nodes()
+    return round(float(weight @ expit(logit(typical) + math.hypot(person_sd, image_sd) * x)), 12)
+
+
 @lru_cache(maxsize=1)
 def _nodes() -> tuple[Floats, Floats]:
     x, weight = np.polynomial.hermite_e.hermegauss(_NODES)

@@ -1,7 +1,7 @@
 """Rehearse a study: simulated participants go through the whole of it, in a real browser or over HTTP.
 
 A server of its own is started on this machine with a database of its own: the answers of a rehearsal never mix with
-those of people. What the simulated people answer is planted (``study/simulate.py``), so the analysis must find it again.
+those of people. What the simulated people answer is planted (``study/simulate.py``): the analysis must find it again.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ PHONE: Mapping[str, Any] = {
 }
 DEVICES = {"desktop": DESKTOP, "phone": PHONE}
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+HESITATION_MS = 300
+"""Simulated people wait as long as their reaction time says, but no longer than this: rehearsals should end."""
 PATIENCE_MS = 60_000
 """How long the browser may take for any one thing."""
 _NEXT = (
@@ -70,7 +72,7 @@ class Rehearsal:
     problems : list of str
         Errors of the page, requests that failed or left the server, violations of the content policy.
     answers : int
-        Answers in the database.
+        Answers in the database; fewer than the participants gave are a problem.
     seconds : float
         How long it took.
     """
@@ -101,7 +103,9 @@ def running_server(folder: Path, database: str = "") -> Iterator[Running]:
             line = process.stdout.readline()
             if not line:
                 _, error = process.communicate()
-                raise UserError(f"the server does not start: {error.strip()[:2000]}", f"try: cuebench study serve {folder}")
+                raise UserError(
+                    f"the server does not start: {error.strip()[:2000]}", f"try: cuebench study serve {folder}"
+                )
             address = line.split()[1].rstrip("/")
             _wait_for(address, process)
             yield Running(address, url)
@@ -174,6 +178,9 @@ def rehearse(
         source.prepare(study.facts)
         with contextlib.closing(source), tempfile.TemporaryDirectory() as place:
             result.answers = len(write_export(study, source, out or Path(place) / "answers.parquet"))
+    given = participants * len(study.assign(0)[1])
+    if result.answers != given:
+        result.problems.append(f"{given:,} answers were given, {result.answers:,} are stored")
     result.seconds = time.perf_counter() - begun
     return result
 
@@ -273,15 +280,22 @@ class Visitor:
         self.problems: list[str] = []
         self.trials: list[Trial] = []
         self.participant, self.code, self.last = "", "", -1
+        self.host: str | None = None
         page.set_default_timeout(PATIENCE_MS)
         page.on("pageerror", lambda error: self.problems.append(f"error of the page: {error}"))
         page.on("console", self._heard)
         page.on("requestfailed", lambda request: self.problems.append(f"request failed: {request.url}"))
+        page.on("request", self._asked)
         page.on("response", self._answered)
+
+    def open(self, address: str) -> None:
+        """Open the page."""
+        self.host = urlsplit(address).hostname
+        self.page.goto(address)
 
     def visit(self, address: str) -> None:
         """Go through the whole study."""
-        self.page.goto(address)
+        self.open(address)
         while self.step():
             pass
 
@@ -305,6 +319,7 @@ class Visitor:
         answer = self.someone.answer(trial, self.study.images)
         self._picture(f"{trial.block} {trial.kind}")
         self.last = trial.position
+        time.sleep(min(answer.rt_ms or 0, HESITATION_MS) / 1000)
         for option in answer.response:
             self._press(f'#stage .option[data-option="{option}"]')
         if trial.several and answer.response:
@@ -326,6 +341,11 @@ class Visitor:
     def _heard(self, message: Any) -> None:
         if message.type in ("error", "warning"):
             self.problems.append(f"console: {message.text}")
+
+    def _asked(self, request: Any) -> None:
+        host = urlsplit(request.url).hostname
+        if host not in (None, self.host):
+            self.problems.append(f"a request to another host: {request.url}")
 
     def _answered(self, response: Any) -> None:
         if urlsplit(response.url).path.endswith(("/api/participants", "/api/session")) and response.ok:
@@ -394,7 +414,9 @@ class Client:
                 time.sleep(float(reply.headers.get("Retry-After", 1)))
                 continue
             if reply.status >= 400:
-                raise UserError(f"{method} {path}: {reply.status} {content.get('detail', '')}", "see the server's output")
+                raise UserError(
+                    f"{method} {path}: {reply.status} {content.get('detail', '')}", "see the server's output"
+                )
             return dict(content)
 
     def close(self) -> None:

@@ -64,11 +64,14 @@ def serve_study(folder: Path, database: str = "", options: Options | None = None
         check_present()
     listening = _socket(options)
     os.environ |= {_FOLDER: str(folder.resolve()), _DATABASE: database}
+    if options.workers == 1:
+        listening.listen(2048)  # whoever reads the address may come at once; they wait until the server is ready
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     print(f"study  http://{shown}:{port}/")
     print(f"admin  http://{shown}:{port}/admin  token: {study.secrets.admin_token}")
-    for note in filter(None, (study.rules_note, *study.settings.notes)):
+    gaps = [f"still to be filled in: {gap}" for gap in study.design.gaps if gap.split("/")[1] in study.languages]
+    for note in filter(None, (study.rules_note, *study.settings.notes, *gaps)):
         print(f"note: {note}")
     sys.stdout.flush()
     settings: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Which images a study needs: drawn from the protocol's own stimuli when the study is made; and images of pink noise."""
+"""Which images a study needs: drawn from the protocol's stimuli when the study is made; and images of pink noise."""
 
 from __future__ import annotations
 

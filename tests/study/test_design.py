@@ -96,5 +96,40 @@ def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
         assert part in str(error.value)
 
 
+TYPOS = [
+    ('"kind"', '"kinds"', "'kinds'"),
+    ('"familiarisation"', '"familiarization"', "'familiarization'"),
+    ("$times.noise_ms", "$times.nois_ms", "$times.nois_ms"),
+    ("$words.start", "$words.begin", "$words.begin"),
+    ('"type": "answer"', '"type": "survey-text"', "free = true"),
+    ('"for": "trials"', '"for": "trial"', '"for"'),
+]
+
+
+@pytest.mark.parametrize(("right", "wrong", "named"), TYPOS)
+def test_a_typo_in_a_timeline_is_found(tmp_path: Path, right: str, wrong: str, named: str) -> None:
+    folder = short_design("refined_bias", tmp_path / "mine")
+    text = (folder / "timeline.json").read_text("utf-8")
+    assert right in text
+    (folder / "timeline.json").write_text(text.replace(right, wrong), "utf-8")
+    with pytest.raises(UserError) as error:
+        read_design(folder)
+    assert named in str(error.value)
+
+
+def test_gaps_in_the_texts_are_known() -> None:
+    gaps = read_design("triplets").gaps
+    assert "texts/en/consent.md: ⟨name of the institution⟩" in gaps
+    assert any(gap.startswith("texts/de/") for gap in gaps)
+
+
+def test_instructed_checks_need_noise_to_stand_for_an_image(tmp_path: Path) -> None:
+    folder = short_design("refined_bias", tmp_path / "mine")
+    path = folder / "design.toml"
+    path.write_text(path.read_text("utf-8").replace("[masks]\ncount = 4", "[masks]\ncount = 0"), "utf-8")
+    with pytest.raises(UserError, match=r"masks\.count"):
+        read_design(folder)
+
+
 def test_the_plug_ins_that_designs_use_are_pinned() -> None:
-    assert {"html-button-response", "call-function", "survey-text"} <= set(plugins())
+    assert {"html-button-response", "image-button-response", "survey-text"} <= set(plugins())

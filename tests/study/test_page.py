@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from short_studies import DESIGNS, short_study, write_data
 
 pytestmark = pytest.mark.xdist_group("study pages")
 FRAME = 1000 / 60
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 @pytest.fixture(scope="module")
@@ -257,61 +259,23 @@ def test_by_keyboard_alone(browser: Any, tmp_path: Path) -> None:
             assert row["correct"] is True
 
 
-MINE = {
-    "design.toml": """\
-name = "mine"
-protocol = "cue_conflict"
-minutes = 2
-[times]
-pause_ms = 50
-[[blocks]]
-name = "only"
-task = "category"
-count = 4
-balance = "shape"
-order = "fixed"
-free = true
-""",
-    "timeline.json": json.dumps(
-        {
-            "timeline": [
-                {
-                    "type": "html-button-response",
-                    "stimulus": "<div class='text'>$instructions</div>",
-                    "choices": ["$words.next"],
-                },
-                {
-                    "for": "trials",
-                    "timeline": [
-                        {"type": "html-keyboard-response", "stimulus": "+", "choices": "NO_KEYS", "trial_duration": 50},
-                        {
-                            "type": "image-button-response",
-                            "stimulus": "$image",
-                            "choices": "$labels",
-                            "prompt": "<p>$question</p>",
-                            "answer": True,
-                        },
-                    ],
-                },
-            ]
-        }
-    ),
-    "texts/en/consent.md": "# Mine\n\n<script>alert(1)</script> Agree?",
-    "texts/en/instructions.md": "# Look",
-    "texts/en/debriefing.md": "# Bye",
-    "texts/en/words.toml": 'title = "My own"\n[questions]\ncategory = "Cat < dog?"\n[options]\ncat = "pussy cat"\n',
-}
+def write_documented_design(folder: Path) -> Path:
+    """Write the files that the documentation shows."""
+    page = next(p for p in (DOCS / "studies_design.md", DOCS / "studies.md") if p.is_file()).read_text("utf-8")
+    files = re.findall(r"^`mine/([\w./]+)`:\n\n```\w+\n(.*?)^```", page, re.M | re.S)
+    assert len(files) == 6
+    for name, text in files:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    return folder
 
 
 @pytest.mark.slow
 def test_a_psychologist_s_own_design_needs_no_python(browser: Any, tmp_path: Path) -> None:
-    """TOML, JSON in jsPsych's words and Markdown: only jsPsych's own plug-ins."""
-    for name, text in MINE.items():
-        path = tmp_path / "mine" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
-    new = NewStudy(design=str(tmp_path / "mine"), data_root=write_data(tmp_path / "data"))
-    study = new_study(tmp_path / "study", new)
+    """The design that the documentation writes in TOML, JSON and Markdown, with jsPsych's own plug-ins only."""
+    design = write_documented_design(tmp_path / "mine")
+    study = new_study(tmp_path / "study", NewStudy(design=str(design), data_root=write_data(tmp_path / "data")))
     with served(study) as address:
         someone = visitor(browser, study)
         page = someone.page
@@ -322,8 +286,8 @@ def test_a_psychologist_s_own_design_needs_no_python(browser: Any, tmp_path: Pat
         page.click("#stage .jspsych-btn")
         for position in range(4):
             page.wait_for_selector(f'#stage[data-position="{position}"] canvas')
-            assert page.locator("#stage").inner_text().count("Cat < dog?") == 1
-            page.locator("#stage .jspsych-btn", has_text="pussy cat").click()
+            assert page.locator("#stage").inner_text().count("What do you see first?") == 1
+            page.locator("#stage .jspsych-btn", has_text="a cat").click()
         page.wait_for_selector("#page .code")
         page.context.close()
     assert someone.problems == []

@@ -13,7 +13,12 @@ from cuebench.cli._study_rehearse import rehearse
 
 Folder = Annotated[Path, typer.Argument(help="A study folder.")]
 Url = Annotated[
-    str, typer.Option("--database", help="postgresql://USER:PASSWORD@HOST/NAME; default: study.sqlite in the folder.")
+    str,
+    typer.Option(
+        "--database",
+        envvar="CUEBENCH_STUDY_DATABASE",
+        help="postgresql://USER:PASSWORD@HOST/NAME; default: study.sqlite in the folder.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
@@ -125,10 +130,35 @@ def export(
         print(f"note: {study.rules_note}")
 
 
+def bundle(
+    folder: Folder,
+    out: Annotated[Path, typer.Option("--out", help="Folder to make.")],
+    domain: Annotated[str, typer.Option(help="Name of the server: study.example.org.")],
+    postgresql: Annotated[bool, typer.Option("--postgresql", help="Keep the answers in PostgreSQL.")] = False,
+    wheel: Annotated[
+        Path | None, typer.Option(help="A wheel of cuebench; default: this version from the package index.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write what a laboratory server needs: the study, Docker or systemd, a reverse proxy, a backup."""
+    from cuebench.reading import user_path
+    from cuebench.study.bundle import write_bundle
+    from cuebench.study.folder import open_study
+
+    study, place = open_study(user_path(folder)), user_path(out)
+    files = write_bundle(study, place, domain=domain, postgresql=postgresql, wheel=user_path(wheel) if wheel else None)
+    if as_json:
+        print_json({"folder": str(out), "files": files})
+        return
+    print(f"{out}: the study, and {', '.join(files)}")
+    print(f"go on with {out / 'README.md'}; the bundle holds the study's secrets")
+
+
 COMMANDS = {
     "new": new,
     "serve": serve,
     "export": export,
+    "bundle": bundle,
     "analyse": analyse,
     "power": power,
     "rehearse": rehearse,

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import sqlalchemy as sa
 from fastapi import Depends, FastAPI, Request
 from fastapi.responses import FileResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -25,9 +26,6 @@ from cuebench.study.exclusions import counted
 from cuebench.study.export import csv_bytes, export_rows, export_table
 from cuebench.study.folder import Study
 from cuebench.study.sessions import Refused, Sessions
-
-if TYPE_CHECKING:
-    import sqlalchemy as sa
 
 WEB = Path(__file__).parent / "web"
 ACTIVE = timedelta(minutes=10)
@@ -121,7 +119,7 @@ def progress(study: Study, database: db.Database) -> dict[str, Any]:
         people = db.participants(connection)
         counts = _counts(connection)
     since = {"active": _ago(ACTIVE), "drop-out": _ago(timedelta(minutes=study.settings.drop_out_minutes))}
-    rows = []
+    rows: list[dict[str, Any]] = []
     for person in people:
         answered, checks, passed = counts.get(person.number, (0, 0, 0))
         rows.append(
@@ -163,7 +161,7 @@ def progress(study: Study, database: db.Database) -> dict[str, Any]:
 
 def _counts(connection: sa.Connection) -> dict[int, tuple[int, int, int]]:
     """Return participant → answers, attention checks, and how many of these are right."""
-    table, sa = db.ANSWERS, db.sa
+    table = db.ANSWERS
     is_check = table.c.kind == "attention"
     checks = sa.func.sum(sa.case((is_check, 1), else_=0))
     passed = sa.func.sum(sa.case((is_check & table.c.correct.is_(True), 1), else_=0))

@@ -19,23 +19,29 @@ from typing import Any
 
 from cuebench.errors import UserError, all_problems, did_you_mean
 from cuebench.reading import read_json, read_text
-from cuebench.study.types import TASKS
+from cuebench.study.types import KINDS, TASKS
 from cuebench.study.vendor import plugins
 
 BUILT_IN = Path(__file__).parent / "designs"
 WORDS = Path(__file__).parent / "web" / "words"
 OWN_TYPES = ("frames", "answer")
 """Types of timeline nodes that the page brings itself: shown for a number of frames; a question with options."""
+TEXT_ANSWERS = ("survey-text", "survey-likert", "html-slider-response")
+"""Plug-ins whose response is none of the options."""
+WHEN = ("kind", "task", "block", "several", "free")
+"""What of a trial a node of the timeline can be kept to."""
 TEXTS = ("consent", "instructions", "debriefing")
 DRAWS = ("study", "participant")
 ORDERS = ("fixed", "participant", "trial")
 CHECKS = ("instructed", "aligned", "identical")
 RELATIONS = ("any", "conflict")
-FOURTH = 4
+WORDS_OFFERED = 4
 """Words that a trial of the task ``words`` offers unless the block says otherwise, as in the published check."""
 _HINT = "see the section “Write a design” of docs/studies.md"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Z]{2})?")
+_PART = re.compile(r"\$(times|words)\.([a-z_]+)")
+_GAP = re.compile(r"⟨[^⟩]*⟩")
 _PLACEHOLDER = re.compile(r"\$([a-z_]+)")
 PLACEHOLDERS = (
     *("image", "images", "mask", "options", "labels", "planned_ms", "question", "task", "kind", "several", "free"),
@@ -84,7 +90,7 @@ class Block:
     familiarisation: int = 0
     practice: int = 0
     attention: int = 0
-    choices: int = FOURTH
+    choices: int = WORDS_OFFERED
     several: bool = False
     free: bool = False
 
@@ -159,6 +165,12 @@ class Design:
         """Languages that it has texts in; English first."""
         return sorted(self.texts, key=lambda language: (language != "en", language))
 
+    @property
+    def gaps(self) -> list[str]:
+        """What whoever runs the study has still to fill in: words in ⟨angle brackets⟩, with their file."""
+        places = [(code, name, text) for code in self.languages for name, text in self.texts[code].items()]
+        return [f"texts/{code}/{name}.md: {gap}" for code, name, text in places for gap in _GAP.findall(text)]
+
     def block(self, name: str) -> Block:
         """Return a block by its name."""
         return next(block for block in self.blocks if block.name == name)
@@ -225,9 +237,12 @@ def read_design(name: str | Path) -> Design:
     icons = {path.stem: read_text(path, "icon") for path in sorted((folder / "icons").glob("*.svg"))}
     problems += [f"icons/{name}.svg holds a script" for name, svg in icons.items() if "<script" in svg.lower()]
     design = None if problems else _built(folder, facts, problems)
+    if design is not None:
+        design = replace(design, texts=texts, wording=wording, timeline=timeline, icons=icons)
+        problems += _disagreements(design)
     if problems or design is None:
         raise all_problems(f"design {name}", problems, _HINT)
-    return replace(design, texts=texts, wording=wording, timeline=timeline, icons=icons)
+    return design
 
 
 # ---- design.toml -----------------------------------------------------------------------------------------------------
@@ -332,6 +347,12 @@ def _timeline(folder: Path, problems: list[str]) -> Mapping[str, Any]:
         if "timeline" not in node and node.get("type") not in known:
             guess = did_you_mean("type", str(node.get("type")), known)
             problems.append(f"timeline.json: {place}: {guess.message}")
+        for key, allowed in (node.get("when") or {}).items():
+            values = allowed if isinstance(allowed, list) else [allowed]
+            if key not in WHEN:
+                problems.append(f"timeline.json: {place}: when {key!r}; known: {', '.join(WHEN)}")
+            choices = {"kind": KINDS, "task": TASKS}.get(key)
+            problems += [f"timeline.json: {place}: unknown {key} {v!r}" for v in values if choices and v not in choices]
         if node.get("for", "trials") not in ("blocks", "trials"):
             problems.append(f'timeline.json: {place}: "for" is "blocks" or "trials"')
         text = str({key: value for key, value in node.items() if key != "timeline"})
@@ -354,6 +375,24 @@ def _nodes(node: Mapping[str, Any], place: str = "timeline") -> Iterator[tuple[s
         yield here, child
         if isinstance(child.get("timeline"), list):
             yield from _nodes(child, here + ".timeline")
+
+
+def _disagreements(design: Design) -> list[str]:
+    """Return what the parts of a design say differently."""
+    problems = []
+    known = {"times": set(design.times), "words": set(design.wording[design.languages[0]]["page"])}
+    for place, node in _nodes(design.timeline):
+        text = str({key: value for key, value in node.items() if key != "timeline"})
+        for name, part in _PART.findall(text):
+            if part not in known[name]:
+                problems.append(f"timeline.json: {place}: ${name}.{part} is in no file of the design")
+        if node.get("answer") and node.get("type") in TEXT_ANSWERS and not all(b.free for b in design.blocks):
+            problems.append(f"timeline.json: {place}: {node['type']} answers with a text; set free = true in its block")
+    if design.check == "instructed" and not design.masks and any(b.attention for b in design.blocks):
+        problems.append("instructed attention checks stand for an image: masks.count must be at least 1")
+    if design.check == "aligned" and design.relation != "conflict" and any(b.attention for b in design.blocks):
+        problems.append('aligned attention checks are no trials: set stimuli.relation = "conflict"')
+    return problems
 
 
 # ---- texts -----------------------------------------------------------------------------------------------------------

@@ -325,8 +325,9 @@ def read_settings(path: Path) -> Settings:
     problems += [f"{name} is missing" for name in ("name", "identity", "design") if name not in values]
     if problems:
         raise all_problems(f"settings {path}", problems, f"known: {', '.join(known)}")
-    checked = {k: tuple(v) if isinstance(v, list) else v for k, v in check_types(values, Settings, str(path)).items()}
-    settings = Settings(**checked)
+    checked = check_types(values, Settings, str(path))
+    typed: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in checked.items()}
+    settings = Settings(**typed)
     below = [name for name in known if isinstance(getattr(settings, name), int) and getattr(settings, name) < 0]
     hosts = [
         host for host in settings.frame_ancestors if not re.fullmatch(r"(https?://)?[A-Za-z0-9.*:-]+|'self'", host)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cuebench.errors import MissingExtra, UserError
 from cuebench.study.database import Database
@@ -17,8 +18,11 @@ if TYPE_CHECKING:
 
 GRACE = 30
 """Seconds that requests have to end when the server is told to."""
-_FOLDER, _DATABASE, _ROOT_PATH = "CUEBENCH_STUDY", "CUEBENCH_STUDY_DATABASE", "CUEBENCH_STUDY_ROOT_PATH"
+_FOLDER, _DATABASE = "CUEBENCH_STUDY", "CUEBENCH_STUDY_DATABASE"
 """How worker processes learn what they serve."""
+
+
+_APPLICATION = "cuebench.study.serve:app"
 
 
 class Options(NamedTuple):
@@ -38,7 +42,7 @@ def app() -> FastAPI:
 
     study = open_study(Path(os.environ[_FOLDER]))
     database = Database(os.environ.get(_DATABASE) or study.database_url)
-    return create_app(study, database, root_path=os.environ.get(_ROOT_PATH, ""))
+    return create_app(study, database)
 
 
 def serve_study(folder: Path, database: str = "", options: Options | None = None) -> int:
@@ -59,31 +63,32 @@ def serve_study(folder: Path, database: str = "", options: Options | None = None
     if options.page:
         check_present()
     listening = _socket(options)
-    os.environ |= {_FOLDER: str(folder.resolve()), _DATABASE: database, _ROOT_PATH: options.root_path}
+    os.environ |= {_FOLDER: str(folder.resolve()), _DATABASE: database}
+    if options.workers == 1:
+        listening.listen(2048)  # whoever reads the address may come at once; they wait until the server is ready
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
-    print(f"study  http://{shown}:{port}{options.root_path}/", flush=True)
-    print(f"admin  http://{shown}:{port}{options.root_path}/admin  token: {study.secrets.admin_token}", flush=True)
-    for note in (study.rules_note, *study.settings.notes):
-        print(*([f"note: {note}"] if note else []), sep="", end="\n" * bool(note), flush=True)
-    config = uvicorn.Config(
-        "cuebench.study.serve:app",
-        factory=True,
-        workers=options.workers,
-        access_log=False,
-        log_level="warning",
-        server_header=False,
-        proxy_headers=True,
-        forwarded_allow_ips=options.trusted_proxy,
-        timeout_graceful_shutdown=GRACE,
-    )
-    server = uvicorn.Server(config)
+    print(f"study  http://{shown}:{port}/")
+    print(f"admin  http://{shown}:{port}/admin  token: {study.secrets.admin_token}")
+    gaps = [f"still to be filled in: {gap}" for gap in study.design.gaps if gap.split("/")[1] in study.languages]
+    for note in filter(None, (study.rules_note, *study.settings.notes, *gaps)):
+        print(f"note: {note}")
+    sys.stdout.flush()
+    settings: dict[str, Any] = {
+        "factory": True,
+        "access_log": False,
+        "log_level": "warning",
+        "server_header": False,
+        "root_path": options.root_path,
+        "proxy_headers": True,
+        "forwarded_allow_ips": options.trusted_proxy,
+        "timeout_graceful_shutdown": GRACE,
+    }
     if options.workers == 1:
-        server.run(sockets=[listening])
+        uvicorn.Server(uvicorn.Config(_APPLICATION, **settings)).run(sockets=[listening])
     else:
-        from uvicorn.supervisors import Multiprocess
-
-        Multiprocess(config, target=server.run, sockets=[listening]).run()
+        listening.close()
+        uvicorn.run(_APPLICATION, host=host, port=port, workers=options.workers, **settings)
     return 0
 
 
@@ -97,5 +102,4 @@ def _socket(options: Options) -> socket.socket:
     except OSError as error:
         why = error.strerror or str(error)
         raise UserError(f"cannot listen at {options.host}:{options.port}: {why}", "try --port 0") from None
-    listening.set_inheritable(True)
     return listening

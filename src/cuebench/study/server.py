@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from cuebench._version import __version__
 from cuebench.errors import MissingExtra
@@ -28,6 +28,7 @@ from cuebench.study.types import LONGEST_TEXT, Answer
 from cuebench.study.writer import Stopping
 
 try:
+    import sqlalchemy as sa
     from fastapi import FastAPI, Request
     from fastapi.concurrency import run_in_threadpool
     from fastapi.exceptions import RequestValidationError
@@ -37,6 +38,7 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtra("a study", "study", error.name or "") from None
 
+T = TypeVar("T")
 WEB = Path(__file__).parent / "web"
 FOR_EVER = "public, max-age=31536000, immutable"
 _MOST_CLIENT = 2_000
@@ -78,7 +80,7 @@ class Problem(BaseModel):
     problems: list[dict[str, Any]] = []
 
 
-def create_app(study: Study, database: db.Database, *, root_path: str = "") -> FastAPI:
+def create_app(study: Study, database: db.Database) -> FastAPI:
     """Return the application of a study.
 
     Parameters
@@ -87,8 +89,6 @@ def create_app(study: Study, database: db.Database, *, root_path: str = "") -> F
         An opened study folder.
     database : Database
         Where answers are stored; it is prepared here and closed when the server stops.
-    root_path : str
-        The path below which a reverse proxy shows the study: ``/study``.
     """
     database.prepare(study.facts)
     sessions = Sessions(study, database)
@@ -104,7 +104,6 @@ def create_app(study: Study, database: db.Database, *, root_path: str = "") -> F
         title="cuebench study",
         version=__version__,
         lifespan=lifespan,
-        root_path=root_path,
         docs_url=None,
         redoc_url=None,
         responses=_errors(400, 422),
@@ -113,6 +112,7 @@ def create_app(study: Study, database: db.Database, *, root_path: str = "") -> F
     app.add_middleware(Guard, headers=security_headers(study.settings.frame_ancestors))
     _add_errors(app)
     access = Access(study)
+    _add_study_routes(app, sessions)
     _add_session_routes(app, sessions, access)
     _add_files(app, study)
     add_admin_routes(app, sessions, access)
@@ -136,7 +136,7 @@ def _add_errors(app: FastAPI) -> None:
         problems = [{"where": [str(part) for part in e["loc"]], "what": e["msg"]} for e in error.errors()]
         return JSONResponse({"detail": "the request is malformed", "code": "malformed", "problems": problems}, 422)
 
-    @app.exception_handler(db.sa.exc.SQLAlchemyError)
+    @app.exception_handler(sa.exc.SQLAlchemyError)
     async def no_database(_: Request, error: Exception) -> Response:
         return _unavailable("the answer could not be stored; try again")
 
@@ -149,44 +149,31 @@ def _unavailable(detail: str) -> Response:
     return JSONResponse({"detail": detail, "code": "unavailable"}, 503, {"Retry-After": "2"})
 
 
-def _add_session_routes(app: FastAPI, sessions: Sessions, access: Access) -> None:
+def _add_study_routes(app: FastAPI, sessions: Sessions) -> None:
     study = sessions.study
-
-    def described(session: Session) -> Response:
-        used = dict.fromkeys(i for trial in session.trials for i in trial.stimuli)
-        images = [study.images[i] for i in used] + [i for i in study.images.values() if i.role == "mask"]
-        content = {
-            "token": study.secrets.token(session.number),
-            "participant": db.participant_name(session.number),
-            "group": session.group,
-            "language": session.language,
-            "trials": [trial.shown() for trial in session.trials],
-            "images": [
-                {"id": i.id, "url": f"images/{i.file}", "sha256": i.sha256, "bytes": i.size, "role": i.role}
-                for i in dict.fromkeys(images)
-            ],
-            "next": sessions.next_position(session.number),
-        }
-        return JSONResponse(content)
-
-    async def in_thread(do: Callable[[], Response]) -> Response:
-        return await asyncio.get_running_loop().run_in_executor(sessions.threads, do)
 
     @app.get("/health")
     def health() -> dict[str, str]:
         """Tell whether the server runs and its database answers."""
         with sessions.database.reading() as connection:
-            connection.execute(db.sa.text("SELECT 1"))
+            connection.execute(sa.text("SELECT 1"))
         return {"status": "ok", "version": __version__}
 
     @cache
-    def described_study(language: str) -> bytes:
+    def described(language: str) -> bytes:
         return json.dumps(study_description(study, language), ensure_ascii=False).encode()
 
     @app.get("/api/study", response_model=dict[str, Any])
     async def show_study(lang: str = "") -> Response:
         """Return title, texts and timeline in one language."""
-        return Response(described_study(study.language(lang)), media_type="application/json")
+        return Response(described(study.language(lang)), media_type="application/json")
+
+
+def _add_session_routes(app: FastAPI, sessions: Sessions, access: Access) -> None:
+    study = sessions.study
+
+    async def in_thread(do: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(sessions.threads, do)
 
     @app.post("/api/participants", response_model=dict[str, Any], responses=_errors(403, 413, 429))
     async def start(new: NewParticipant, request: Request) -> Response:
@@ -195,19 +182,21 @@ def _add_session_routes(app: FastAPI, sessions: Sessions, access: Access) -> Non
             raise Refused(403, "consent", "nobody takes part without having agreed")
         entry, language = entry_from(new.entry), study.language(new.language)
         access.start(request)
-        return await in_thread(lambda: described(sessions.start(language, entry)))
+        return await in_thread(lambda: session_response(sessions, sessions.start(language, entry)))
 
     @app.get("/api/session", response_model=dict[str, Any], responses=_errors(401, 429))
     async def go_on(request: Request, token: Token) -> Response:
         """Return the session of a token again, with the position to go on at."""
         number = access.participant(request, token)
-        return await in_thread(lambda: described(sessions.find(number)))
+        return await in_thread(lambda: session_response(sessions, sessions.find(number)))
 
     @app.post("/api/answers", status_code=201, response_model=dict[str, int], responses=_STORE)
     async def store(new: NewAnswer, request: Request, token: Token) -> Response:
         """Store an answer; the response comes when it is durable."""
         number = access.participant(request, token)
-        session = sessions.kept(number) or await run_in_threadpool(sessions.find, number)
+        session = sessions.kept(number)
+        if session is None:
+            session = await in_thread(lambda: sessions.find(number))
         stored = await asyncio.wrap_future(sessions.store(session, _answer(new)))
         if stored is db.Stored.NOT_NEXT:
             raise Refused(409, "not_next", "this is not the next position of the session")
@@ -223,6 +212,26 @@ def _add_session_routes(app: FastAPI, sessions: Sessions, access: Access) -> Non
             return JSONResponse({"code": code, "url": url})
 
         return await in_thread(finish)
+
+
+def session_response(sessions: Sessions, session: Session) -> Response:
+    """Return everything that the page needs of a session: trials, images, where to go on."""
+    study = sessions.study
+    used = dict.fromkeys(i for trial in session.trials for i in trial.stimuli)
+    used |= dict.fromkeys(image.id for image in study.images.values() if image.role == "mask")
+    images = [study.images[i] for i in used]
+    content = {
+        "token": study.secrets.token(session.number),
+        "participant": db.participant_name(session.number),
+        "group": session.group,
+        "language": session.language,
+        "trials": [trial.shown() for trial in session.trials],
+        "images": [
+            {"id": i.id, "url": f"images/{i.file}", "sha256": i.sha256, "bytes": i.size, "role": i.role} for i in images
+        ],
+        "next": sessions.next_position(session.number),
+    }
+    return JSONResponse(content)
 
 
 def study_description(study: Study, language: str) -> dict[str, Any]:

@@ -175,4 +175,5 @@ def is_correct(trial: Trial, response: Sequence[str]) -> bool | None:
 def trial_from(values: Mapping[str, Any]) -> Trial:
     """Return the trial that ``dataclasses.asdict`` made a dictionary of, after it went through JSON."""
     names = {f.name for f in fields(Trial)}
-    return Trial(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k in names})
+    known: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k in names}
+    return Trial(**known)

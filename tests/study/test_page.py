@@ -77,8 +77,16 @@ def test_a_whole_study_on_a_phone_with_measured_times(browser: Any, tmp_path: Pa
     study = short_study("cue_conflict", tmp_path)
     with served(study) as address:
         someone = visitor(browser, study, "phone")
-        someone.visit(address + "?lang=de&PROLIFIC_PID=5f1e&STUDY_ID=6&SESSION_ID=7")
         page = someone.page
+        labels, answer = [], someone._answer
+
+        def answer_and_look(trial: Any) -> None:
+            labels.append(page.locator("#kind").text_content())
+            answer(trial)
+
+        someone._answer = answer_and_look  # type: ignore[method-assign]
+        someone.visit(address + "?lang=de&PROLIFIC_PID=5f1e&STUDY_ID=6&SESSION_ID=7")
+        assert labels == ["Übung", *[""] * 5]
         assert page.locator("html").get_attribute("lang") == "de"
         assert page.locator("#page .code").inner_text() == someone.code
         link = page.locator("a.primary").get_attribute("href")

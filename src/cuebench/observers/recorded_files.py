@@ -20,6 +20,7 @@ from cuebench.observers.model_vs_human import DATA_SETS
 from cuebench.observers.recorded_rows import (
     DATA_SET,
     NO_ANSWERS,
+    cells_of,
     checked_texts,
     named_column,
     numbers_of,
@@ -192,7 +193,7 @@ def read_recording(
         digest=digest,
         people="rt" not in columns and subject in PEOPLE,
         in_words=decision == WORDS,
-        sessions=_sessions(file, table) if "session" in columns else None,
+        sessions=checked_texts(file, "session", cells_of(table, "session")) if "session" in columns else None,
         data_sets=tuple(dict.fromkeys(trial.data_set for trial in trials)),
     )
 
@@ -483,13 +484,8 @@ def _log_probabilities(file: Path, values: Floats) -> Floats:
     return np.log(np.maximum(values, _SMALLEST))
 
 
-def _sessions(file: Path, table: pa.Table) -> Strings:
-    """Return the session of each trial as text; it may be empty."""
-    return checked_texts(file, "session", [str("" if v is None else v).strip() for v in table["session"].to_pylist()])
-
-
 def _decisions(file: Path, table: pa.Table, column: str) -> Strings:
-    values = [str("" if v is None else v).strip() for v in table[column].to_pylist()]
+    values = cells_of(table, column)
     return checked_texts(file, column, [NO_ANSWER if v.lower() in NO_ANSWERS else v for v in values])
 
 

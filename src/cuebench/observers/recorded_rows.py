@@ -26,9 +26,14 @@ def where(file: Path, row: int) -> str:
     return f"{file} line {row + 2}" if file.suffix.lower() == ".csv" else f"{file} row {row + 1}"
 
 
+def cells_of(table: pa.Table, column: str) -> list[str]:
+    """Return a column as texts without spaces around them; an empty one where there is no value."""
+    return [str("" if v is None else v).strip() for v in table[column].to_pylist()]
+
+
 def named_column(file: Path, table: pa.Table, column: str) -> Strings:
     """Return a column of names; every row must have one."""
-    values = [str("" if v is None else v).strip() for v in table[column].to_pylist()]
+    values = cells_of(table, column)
     empty = [i for i, v in enumerate(values) if not v]
     if empty:
         raise UserError(f"{where(file, empty[0])}: column {column} is empty", "every row needs one")
@@ -82,7 +87,7 @@ def texts_of(table: pa.Table, column: str) -> list[str]:
     """Return a column as texts; empty ones where there is no such column or value."""
     if column not in table.column_names:
         return [""] * table.num_rows
-    values = [str("" if v is None else v).strip() for v in table[column].to_pylist()]
+    values = cells_of(table, column)
     return ["" if v.lower() in NO_ANSWERS else v for v in values]
 
 

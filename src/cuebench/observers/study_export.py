@@ -29,9 +29,12 @@ BETWEEN = "|"
 TRIAL = "trial"
 TRIPLET, WORDS = "same_kind", "words"
 """Tasks whose answer is no class: one of two images, or texture words."""
-SHAPE, TEXTURE = "shape", "texture"
 Chosen = Literal["shape", "texture", ""]
 _TRUE, _FALSE = {"true", "1", "yes"}, {"false", "0", "no"}
+_TEXTS = (
+    *("group", "block", "task", "kind", "stimulus", "shape", "texture", "label", "chosen", "excluded"),
+    "rules_sha256",
+)
 _NUMBERS = ("position", "rt_ms", "planned_ms", "shown_ms", "focus_losses")
 
 
@@ -96,9 +99,7 @@ def answers_of(file: Path, table: pa.Table) -> list[StudyAnswer]:
             "write one with: cuebench study export STUDY",
         )
     people = named_column(file, table, "participant").tolist()
-    names = ("group", "block", "task", "kind", "stimulus", SHAPE, TEXTURE, "label", "chosen", "excluded")
-    texts = {name: texts_of(table, name) for name in names}
-    rules = texts_of(table, "rules_sha256")
+    texts = {name: texts_of(table, name) for name in _TEXTS}
     options, responses = (_several(texts_of(table, name)) for name in ("options", "response"))
     finished, right = (_truths(file, table, name) for name in ("finished", "correct"))
     numbers = {name: _numbers(file, table, name) for name in _NUMBERS}
@@ -106,13 +107,26 @@ def answers_of(file: Path, table: pa.Table) -> list[StudyAnswer]:
         StudyAnswer(
             row=i,
             participant=people[i],
-            **{name: values[i] for name, values in texts.items()},
+            group=texts["group"][i],
+            block=texts["block"][i],
+            task=texts["task"][i],
+            kind=texts["kind"][i],
+            stimulus=texts["stimulus"][i],
+            shape=texts["shape"][i],
+            texture=texts["texture"][i],
+            label=texts["label"][i],
+            chosen=texts["chosen"][i],
+            excluded=texts["excluded"][i],
             options=options[i],
             response=responses[i],
             right=float(right[i]),
             finished=bool(np.isnan(finished[i]) or finished[i]),
-            rules=rules[i],
-            **{name: float(values[i]) for name, values in numbers.items()},
+            rules=texts["rules_sha256"][i],
+            position=float(numbers["position"][i]),
+            rt_ms=float(numbers["rt_ms"][i]),
+            planned_ms=float(numbers["planned_ms"][i]),
+            shown_ms=float(numbers["shown_ms"][i]),
+            focus_losses=float(numbers["focus_losses"][i]),
         )
         for i in range(table.num_rows)
     ]
@@ -237,7 +251,12 @@ def _triplets(file: Path, answers: Sequence[StudyAnswer]) -> tuple[tuple[str, ..
             problems.append(f"{where(file, r.row)}: {r.stimulus!r} is no anchor|match|match of names SHAPE-TEXTURE")
             continue
         by_shape, other = (1, 2) if shapes[1] == shapes[0] else (2, 1)
-        meaning: dict[str, Chosen] = {SHAPE: SHAPE, TEXTURE: TEXTURE, images[by_shape]: SHAPE, images[other]: TEXTURE}
+        meaning: dict[str, Chosen] = {
+            "shape": "shape",
+            "texture": "texture",
+            images[by_shape]: "shape",
+            images[other]: "texture",
+        }
         # By the name of the chosen image where it is there: instances, not classes, make a match.
         answer = r.response[0].partition("/")[0] if r.response else ""
         answer = answer if answer in meaning else r.chosen or answer

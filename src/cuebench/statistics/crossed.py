@@ -95,14 +95,14 @@ def share(terms: Terms, people: Array, images: Array) -> Crossed:
     top, bottom = (np.asarray(t, np.float64)[counted] for t in terms)
     psi = (top - ratio.value * bottom) / ratio.denominator
     spread = _Spread(
-        _variance(np.bincount(person.ravel(), psi)),
-        _variance(np.bincount(image.ravel(), psi)),
+        _variance(np.asarray(np.bincount(person.ravel(), psi), np.float64)),
+        _variance(np.asarray(np.bincount(image.ravel(), psi), np.float64)),
         _variance(psi),
         len(who),
         len(what),
     )
-    ranges = (_share_range(ratio.value, spread, over) for over in ("people", "both"))
-    return Crossed(ratio.value, *ranges, n, len(who), len(what))
+    over_people, over_both = (_share_range(ratio.value, spread, over) for over in ("people", "both"))
+    return Crossed(ratio.value, over_people, over_both, n, len(who), len(what))
 
 
 def _variance(sums: Floats) -> float:
@@ -118,7 +118,8 @@ def _share_range(value: float, spread: _Spread, over: str) -> Range:
     if value in (0.0, 1.0):
         few = spread.n_people if over == "people" else min(spread.n_people, spread.n_images)
         end = ((1 - LEVEL) / 2) ** (1 / few)
-        return Range(*((0.0, 1 - end) if value == 0 else (end, 1.0)), "every answer alike: exact for as many trials")
+        low, high = (0.0, 1 - end) if value == 0 else (end, 1.0)
+        return Range(low, high, "every answer alike: exact for as many trials")
     reach = _reach(spread, over) / (value * (1 - value))
     return Range(float(expit(logit(value) - reach)), float(expit(logit(value) + reach)))
 
@@ -174,8 +175,8 @@ def kappa(answers: Array, people: Array, images: Array) -> Crossed:
         len(who),
         len(what),
     )
-    ranges = (_kappa_range(value, spread, over) for over in ("people", "both"))
-    return Crossed(value, *ranges, n, len(who), len(what), note)
+    over_people, over_both = (_kappa_range(value, spread, over) for over in ("people", "both"))
+    return Crossed(value, over_people, over_both, n, len(who), len(what), note)
 
 
 def _kappa_range(value: float, spread: _Spread, over: str) -> Range:

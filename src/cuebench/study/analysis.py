@@ -163,8 +163,10 @@ def analyse(
     seed : int
         Of the permutation tests.
     """
-    given = not isinstance(source, str | Path)
-    answers, name = (list(source), "") if given else (read_answers(source, url), str(source))
+    if isinstance(source, str | Path):
+        answers, name = read_answers(source, url), str(source)
+    else:
+        answers, name = list(source), ""
     if not answers:
         raise UserError(f"{name or 'the study'} holds no answer", "wait for participants, or rehearse the study")
     stored = sorted({a.rules for a in answers if a.rules})

@@ -200,8 +200,8 @@ def apply_rules(rules: Rules, rows: Sequence[Mapping[str, Any]]) -> Applied:
         reason = by_hand or _trial_reason(rules, words, row)
         reasons.append(reason)
         person.finished = bool(row.get("finished", True))
-        losses = row.get("focus_losses")
-        person.focus_losses += float(losses) if _is_number(losses) else 0.0
+        losses = _number(row, "focus_losses")
+        person.focus_losses += 0.0 if math.isnan(losses) else losses
         if row["kind"] == "trial":
             person.trials += 1
             person.missing += not row.get("response")
@@ -216,16 +216,13 @@ def apply_rules(rules: Rules, rows: Sequence[Mapping[str, Any]]) -> Applied:
 def _trial_reason(rules: Rules, words: Mapping[str, str], row: Mapping[str, Any]) -> str:
     if row["kind"] != "trial":
         return ""
-    rt, planned, shown = (float(v) if _is_number(v := row.get(k)) else math.nan for k in _TIMES)
+    rt, planned, shown = (_number(row, name) for name in ("rt_ms", "planned_ms", "shown_ms"))
     broken = {
         "rt_min_ms": rules.rt_min_ms is not None and rt < rules.rt_min_ms,
         "rt_max_ms": rules.rt_max_ms is not None and rt > rules.rt_max_ms,
         "shown_off_ms": rules.shown_off_ms is not None and abs(shown - planned) > rules.shown_off_ms,
     }
     return "; ".join(words[rule] for rule, is_broken in broken.items() if is_broken)
-
-
-_TIMES = ("rt_ms", "planned_ms", "shown_ms")
 
 
 def _person_reason(rules: Rules, words: Mapping[str, str], person: _Person) -> str:
@@ -243,8 +240,9 @@ def _person_reason(rules: Rules, words: Mapping[str, str], person: _Person) -> s
     return "; ".join(words[rule] for rule, is_broken in broken.items() if is_broken)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def _number(row: Mapping[str, Any], name: str) -> float:
+    value = row.get(name)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
 
 
 # ----------------------------------------------------------------------------------------------- what was changed

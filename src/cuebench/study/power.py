@@ -354,7 +354,7 @@ def from_pilot(source: str | Path, *, task: str = "", trials: int = 50, images: 
             "a pilot needs at least three people who are neither always right nor always wrong; or give --share",
         )
     found = spreads(whole, chosen.hits[counted], people[counted], seen[counted])
-    return Assumptions(whole.value, *found, trials, images)
+    return Assumptions(whole.value, found.person_sd, found.image_sd, trials, images)
 
 
 class Spreads(NamedTuple):
@@ -376,13 +376,13 @@ def spreads(whole: Crossed, hits: Floats, people: Array, images: Array) -> Sprea
     targets = np.array([_alike(rest, people), _alike(rest, images)]) + own**2
     found = np.where(targets > 0, 0.5, 0.0)
     for _ in range(200):
-        parts = components(Assumptions(whole.value, *map(float, found)))
+        parts = components(Assumptions(whole.value, float(found[0]), float(found[1])))
         ratio = np.maximum(targets, 0) / np.maximum([parts.people, parts.images], 1e-12)
         moved = np.minimum(found * np.sqrt(np.clip(ratio, 0.25, 4)), MOST_SPREAD)
         if np.abs(moved - found).max() < 1e-6:
             break
         found = moved
-    return Spreads(*map(float, found))
+    return Spreads(float(found[0]), float(found[1]))
 
 
 def _alike(rest: Floats, clusters: Array) -> float:

@@ -321,7 +321,8 @@ class Visitor:
         self.last = trial.position
         time.sleep(min(answer.rt_ms or 0, HESITATION_MS) / 1000)
         for option in answer.response:
-            self._press(f'#stage .option[data-option="{option}"]')
+            # Of this trial: the next one may have the same option.
+            self._press(f'#stage[data-position="{trial.position}"] .option[data-option="{option}"]')
         if trial.several and answer.response:
             self._picture(f"{trial.block} chosen")
             self._press("#stage .send")
@@ -332,7 +333,7 @@ class Visitor:
 
         limited = "response_ms" in self.study.design.times and ".option" in selector
         with contextlib.suppress(*([Error] if limited else [])):
-            self.page.locator(selector).click(timeout=2_000 if limited else PATIENCE_MS)
+            self.page.locator(selector).click(timeout=1_000 if limited else PATIENCE_MS)
 
     def _picture(self, kind: str) -> None:
         if self.pictures is not None:

@@ -21,16 +21,15 @@ from cuebench.study.types import Answer, StudyImage, Trial
 
 IDEAL = {"shape": (1.0, 0.0), "texture": (0.0, 0.0), "random": (0.5, 1.0), "mixture": (0.5, 0.0)}
 """Body of the spec ``ideal:BODY`` → probability of answering by shape, and of a lapse, as in a run."""
-_SHARE = {"low": 0.0, "high": 1.0}
 OPTIONS: Mapping[str, Option] = {
-    "shape": Option(math.nan, "probability of answering by shape where both cues can be answered", **_SHARE),
-    "lapse": Option(math.nan, "probability of a random answer", **_SHARE),
-    "shape_accuracy": Option(math.nan, "probability of the right shape; default: as ideal observers", **_SHARE),
-    "texture_accuracy": Option(math.nan, "probability of the right texture", **_SHARE),
-    "words_accuracy": Option(0.75, "probability of naming the right texture word", **_SHARE),
+    "shape": Option(math.nan, "probability of answering by shape where both cues can be answered", low=0, high=1),
+    "lapse": Option(math.nan, "probability of a random answer", low=0, high=1),
+    "shape_accuracy": Option(math.nan, "probability of the right shape; default: as ideal observers", low=0, high=1),
+    "texture_accuracy": Option(math.nan, "probability of the right texture", low=0, high=1),
+    "words_accuracy": Option(0.75, "probability of naming the right texture word", low=0, high=1),
     "person_sd": Option(0.0, "spread of people, standard deviation on the logit scale", low=0),
     "image_sd": Option(0.0, "spread of images, standard deviation on the logit scale", low=0),
-    "missing": Option(0.0, "probability of no answer", **_SHARE),
+    "missing": Option(0.0, "probability of no answer", low=0, high=1),
     "rt": Option(700.0, "median reaction time in ms", low=1),
     "rt_sd": Option(0.35, "spread of log reaction times within a person", low=0),
     "rt_person_sd": Option(0.2, "spread of log reaction times between people", low=0),

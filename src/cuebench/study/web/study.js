@@ -175,14 +175,14 @@ class Page {
       trial: { dropped: 0 },
       begin: trial => {
         at("stage").dataset.position = trial.position;
+        at("kind").textContent = trial.kind === "practice" ? words.practice : "";
         this.shared.trial = { of: trial, dropped: 0, losses: this.losses };
       },
-      showKind: trial => {
-        at("kind").textContent = trial?.kind === "practice" ? words.practice : "";
-        at("stage").querySelectorAll("button").forEach((button, _, all) => { if (all.length === 1) button.focus({ preventScroll: true }); });
+      // A plug-in of jsPsych has drawn its trial: a single button is pressed by Enter, too.
+      loaded: () => {
+        const buttons = at("stage").querySelectorAll("button");
+        if (buttons.length === 1) buttons[0].focus({ preventScroll: true });
       },
-      // A plug-in of jsPsych has drawn its trial: what it shows is seen from the next frame on.
-      loaded: answer => { if (answer) requestAnimationFrame(now => { this.shared.trial.onset ??= now; }); },
       answered: (data, given) => Object.assign(this.shared.trial, given, { rt: data.answered, own: data.rt }),
       store: () => this.store(),
     };

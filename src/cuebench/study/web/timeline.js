@@ -100,10 +100,7 @@ export function buildTimeline(description, context, plugins) {
     const values = valuesOf(context, scope, own);
     const made = { ...resolve(rest, values), type: plugins[node.type] };
     if (node.type === "answer") made.asked = values.asked;
-    made.on_load = () => {
-      context.showKind(scope.trial);
-      if (!own) context.loaded(answer);
-    };
+    if (!own) made.on_load = context.loaded;
     if (answer) made.on_finish = data => context.answered(data, responseOf(data, scope.trial, { ...made, type: node.type }, context.labels));
     return made;
   };

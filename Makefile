@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 # The example of a plug-in is installed beside cuebench, so that its tests and all others see an installed plug-in.
 PLUGIN := examples/plugin
 # The stamp's name carries a hash of what is to be installed, so a change reinstalls and nothing else does.
-STAMP  := $(VENV)/.installed-$(shell cat pyproject.toml constraints.txt $(PLUGIN)/pyproject.toml | cksum | cut -d' ' -f1)
+STAMP  := $(VENV)/.installed-$(shell cat pyproject.toml constraints.txt $(PLUGIN)/pyproject.toml src/cuebench/study/web/vendor.toml | cksum | cut -d' ' -f1)
 # uv does not read pip's settings: hand on the folder of local wheels if pip has one.
 LINKS  := $(shell $(PYTHON) -m pip config get global.find-links 2>/dev/null)
 
@@ -21,6 +21,7 @@ $(STAMP):
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip install --python $(BIN)/python --quiet -c constraints.txt $(if $(LINKS),--find-links $(LINKS)) -e ".[all,dev]"
 	$(BIN)/uv pip install --python $(BIN)/python --quiet $(if $(LINKS),--find-links $(LINKS)) --no-deps -e $(PLUGIN)
+	$(BIN)/python -m cuebench.study.vendor || true  # jsPsych for the page of studies; without npm all else works
 	rm -f $(VENV)/.installed-*
 	touch $@
 

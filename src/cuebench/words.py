@@ -70,6 +70,18 @@ _TRIALS = {
     "four of five studies, if it is the true one",
     "needed_times": "compare: how many times as many images, shapes and textures would do the same",
 }
+_STUDY = {
+    "gap": "study: accuracy on shape minus accuracy on texture, mean over people",
+    "kappa": "study: Fleiss' κ, agreement between people beyond what their habits alone would give; 1: everybody alike",
+    "order_effect": "study: mean of the group that answered in one order minus that of the other, over people",
+    "reaction_time": "study: geometric mean over people of each person's median reaction time, in ms",
+    "shape_matches": "study of triplets: share of choices of the match with the shape of the anchor",
+    "tid_agreement": "study of texture words: share of answers that name the texture that TID identified",
+    "shown_off": "study: measured minus planned duration of the images, in ms",
+    "attention": "study: share of attention checks that were answered right",
+    "excluded": "study: why the exclusion rules leave out an answer; empty: it counts",
+    "rules_sha256": "study: hash of the exclusion rules, fixed before data were seen",
+}
 _INTERVALS = {
     "images": "95 % interval over images: the same experiment with other images from the same sources",
     "shape_sources": "95 % interval over shape sources: other objects, the same textures",
@@ -266,7 +278,7 @@ _ANSWERS = {
 }
 
 WORDS: tuple[Word, ...] = (
-    *(Word(word, "column", meaning) for word, meaning in {**_COLUMNS, **_TRIALS}.items()),
+    *(Word(word, "column", meaning) for word, meaning in {**_COLUMNS, **_TRIALS, **_STUDY}.items()),
     *(Word(word, "interval", meaning) for word, meaning in _INTERVALS.items()),
     *(Word(pattern, "condition", meaning, protocols) for pattern, meaning, protocols in _CONDITIONS),
     *(Word(word, "instead of a number", meaning) for word, meaning in _REASONS.items()),

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from cuebench.metrics.cue_decomposition import robustness_cd, shape_bias_cd
 from cuebench.metrics.error_consistency import error_consistency, mean_over_pairs
@@ -365,7 +365,9 @@ def settings() -> Iterator[Setting]:
         ((16, 16, 128), (-1.2, -0.7), (0.65, 0.65)),
         ((8, 8, 64), (-1.2, -0.7), (0.9, 0.9)),
     ):
-        words = f"difference, {size[2]:,} images of {size[0]} shapes and {size[1]} textures; log odds {logits[0]:g} and "
+        words = (
+            f"difference, {size[2]:,} images of {size[0]} shapes and {size[1]} textures; log odds {logits[0]:g} and "
+        )
         words += f"{logits[1]:g}; decided {decided[0]:g} and {decided[1]:g}"
         yield Setting("compare", "shape_bias", words, differences(size, logits, decided), 0.5)
     for people, spread in ((10, (0.7, 0.7, 0.7)), (10, (0.7, 0.7, 0.0)), (4, (0.7, 0.7, 0.7)), (30, (0.0, 0.0, 1.0))):
@@ -404,7 +406,9 @@ def settings() -> Iterator[Setting]:
         for models in (5, 6, 8, 12, 20, 40):
             for rho in (0.0, 0.5, 0.8, 0.95):
                 words = f"{models} models; normal correlation {rho:g}"
-                yield Setting("correlate", method, words, correlations(models, rho, method), 0.5 if models < 21 else 0.25)
+                yield Setting(
+                    "correlate", method, words, correlations(models, rho, method), 0.5 if models < 21 else 0.25
+                )
 
 
 def rows_of(setting: Setting, studies: int, seed: int) -> list[dict[str, object]]:

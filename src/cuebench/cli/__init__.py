@@ -21,7 +21,8 @@ from typing import Any
 FOLDER = Path(__file__).parent
 GROUPS = {
     "Measure": ("demo", "run", "score", "merge", "texture-of"),
-    "Results": ("report", "trials", "compare", "correlate", "steer", "figure", "validity", "published", "board"),
+    "Results": ("report", "trials", "compare", "correlate", "steer", "figure", "published", "board"),
+    "Instrument": ("calibrate", "validity"),
     "Stimuli": ("make", "curate", "fetch", "cue", "data", "import"),
     "Reference": ("list", "explain", "doctor"),
 }

@@ -1,0 +1,111 @@
+"""Do the tests notice a damaged formula? ``python tests/mutants/mutants.py [--sample 3] [--seed 0] [TEXT]``.
+
+Each damage of ``damages.py`` is done to a copy of the source; the tests that should notice it are run against the copy.
+A damage is caught where they fail. The same tests pass on the undamaged copy, which is tried first: a test that fails
+anyway notices nothing. TEXT restricts the damages to those whose file or description contains it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from damages import DAMAGES, EXPLAINED, Damage
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+CALIBRATION = "tests/calibration/test_designs.py"
+
+
+def selection(tests: Sequence[str]) -> list[list[str]]:
+    """Return the arguments of pytest: one call for all files, one for the simulated studies of each protocol."""
+    files = [test for test in tests if not test.startswith("calibration ")]
+    names = [test.removeprefix("calibration ") for test in tests if test.startswith("calibration ")]
+    # [name] is the end of a test's id; a name alone would be part of others.
+    calls = [[CALIBRATION, "-k", " or ".join(f"{name}] or {name}-" for name in [n])] for n in names]
+    return [*calls, *([files] if files else [])]
+
+
+def passes(source: Path, tests: Sequence[str]) -> bool:
+    """Tell whether the tests pass with the source in another place."""
+    environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+    options = ["-n", "0", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", "--no-header", "--tb=no"]
+    for call in selection(tests):
+        command = [sys.executable, "-m", "pytest", *options, *call]
+        done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode not in (0, 1):
+            raise RuntimeError(f"{' '.join(call)}: pytest ended with {done.returncode}\n{done.stdout}{done.stderr}")
+        if done.returncode:
+            return False
+    return True
+
+
+def damaged(source: Path, damage: Damage) -> bool:
+    """Tell whether the tests notice a damage, and repair it again."""
+    path = source / "cuebench" / damage.file
+    text = path.read_text("utf-8")
+    if text.count(damage.old) != 1:
+        raise RuntimeError(f"{damage.file}: {damage.old!r} occurs {text.count(damage.old)} times; expected once")
+    path.write_text(text.replace(damage.old, damage.new), "utf-8")
+    try:
+        return not passes(source, damage.tests)
+    finally:
+        path.write_text(text, "utf-8")
+
+
+def try_damages(damages: Sequence[Damage], *, sound: bool = True) -> dict[Damage, bool]:
+    """Return damage → whether it was caught.
+
+    Parameters
+    ----------
+    damages : sequence of Damage
+        What is tried.
+    sound : bool
+        Try the tests on the undamaged copy first.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "src"
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(REPOSITORY / "src" / "cuebench", source / "cuebench", ignore=ignored)
+        if sound:
+            for tests in dict.fromkeys(d.tests for d in damages):
+                if not passes(source, tests):
+                    raise RuntimeError(f"{', '.join(tests)} fail without any damage")
+        caught = {}
+        for number, damage in enumerate(damages, 1):
+            start = time.perf_counter()
+            caught[damage] = damaged(source, damage)
+            word = "caught  " if caught[damage] else "SURVIVED"
+            seconds = time.perf_counter() - start
+            print(f"{number:3}/{len(damages)} {word} {damage.file}: {damage.what} ({seconds:.0f} s)", flush=True)
+        return caught
+
+
+def main() -> int:
+    """Try the damages that were asked for; 1 where one survives that nobody has explained."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("text", nargs="?", default="", help="part of a file or of a description")
+    parser.add_argument("--sample", type=int, default=0, help="so many damages, drawn by the seed; 0: all")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    chosen = [d for d in DAMAGES if arguments.text in f"{d.file}: {d.what}"]
+    if arguments.sample:
+        chosen = random.Random(arguments.seed).sample(chosen, min(arguments.sample, len(chosen)))
+    caught = try_damages(chosen)
+    survived = [d for d, found in caught.items() if not found]
+    print(f"{len(caught) - len(survived)} of {len(caught)} damages caught")
+    for damage in survived:
+        print(f"survived: {damage.file}: {damage.what}: {EXPLAINED.get(damage.what, 'NOT EXPLAINED')}")
+    return int(any(d.what not in EXPLAINED for d in survived))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

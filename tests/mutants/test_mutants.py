@@ -27,8 +27,8 @@ def test_every_damage_can_be_done():
 
 def test_names_of_protocols_select_their_studies_only():
     assert selection(["calibration triplets", "a.py"]) == [
-        ["tests/calibration/test_designs.py", "-k", "triplets] or triplets-"],
         ["a.py"],
+        ["tests/calibration/test_designs.py", "-k", "triplets] or triplets-"],
     ]
 
 

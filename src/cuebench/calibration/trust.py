@@ -121,6 +121,11 @@ class Trust:
             words.append("interval too wide")
         return ", ".join(words) or "recovers what was planted"
 
+    @property
+    def summary(self) -> str:
+        """The verdict, and what an observer that recognises little comes out as."""
+        return "; ".join(filter(None, (self.verdict, self._confound())))
+
     def sentences(self) -> list[str]:
         """Return what was found, one sentence for each question."""
         return [text for text in (self._recovery(), self._bias(), self._confound(), self._space(), self._few(),

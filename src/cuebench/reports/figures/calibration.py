@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from cuebench.calibration.designs import DESIGNS
 from cuebench.calibration.planted import COMPETENCES, GRID
 from cuebench.calibration.tables import SHIPPED, Recovered, read_coverage, read_recovered
 from cuebench.calibration.trust import LEAST, MOST, VARY, of_protocol
@@ -14,6 +15,7 @@ from cuebench.options import Option
 from cuebench.reports.figures.base import Figure
 from cuebench.reports.marks import columns_for, heading, panels, table, tooltip
 from cuebench.reports.picture import Picture
+from cuebench.reports.text import shorten
 from cuebench.reports.theme import CONDITIONS, FAINT, NEUTRAL
 from cuebench.reports.vega import alt
 
@@ -43,7 +45,8 @@ def calibration(*, show: str = RECOVERED, protocol: str = "", folder: str = "") 
     """
     place = Path(folder).expanduser() if folder else SHIPPED
     rows = read_recovered(place)
-    known = list(dict.fromkeys(r.protocol for r in rows))
+    present = {r.protocol for r in rows}
+    known = [name for name in DESIGNS if name in present]
     if not known:
         raise UserError(f"{place} holds no calibration", "cuebench calibrate --out DIR, then --set folder=DIR")
     if protocol and protocol not in known:
@@ -97,46 +100,49 @@ def _panels(numbers: Sequence[tuple[str, str, str]], records: Sequence[dict[str,
     for k, number in enumerate(numbers):
         here = [r for r in records if (r["protocol"], r["condition"], r["metric"]) == number]
         if here:
-            charts.append(_panel(number, here, wide, room, first=k % columns == 0))
+            charts.append(_panel(number, here, wide, first=k % columns == 0))
     return panels(charts, columns)
 
 
-def _panel(
-    number: tuple[str, str, str], records: Sequence[dict[str, Any]], wide: float, room: float, *, first: bool
-) -> Any:
-    protocol, condition, metric = number
+def _panel(number: tuple[str, str, str], records: Sequence[dict[str, Any]], wide: float, *, first: bool) -> Any:
     names = [f"{c:g}" for c in reversed(COMPETENCES)]
-    low, high = min(0.0, *(r["low"] for r in records)), max(1.0, *(r["high"] for r in records))
+    low, high = min(0.0, *(r["measured"] for r in records)), max(1.0, *(r["measured"] for r in records))
     x = alt.Axis(title="planted weight", values=[0, 0.2, 0.5, 0.8, 1], format=".1f", grid=False)
     y = alt.Axis(title="measured" if first else None, format=".1f", tickCount=5)
-    across, up = alt.Scale(domain=[-0.06, 1.06], nice=False), alt.Scale(domain=[low, high], nice=False)
+    across, up = alt.Scale(domain=[-0.06, 1.06], nice=False), alt.Scale(domain=[low, high], nice=False, clamp=True)
     shifts = dict(zip(names, (-0.015, 0.0, 0.015)))
     points = table({**r, "x": r["planted"] + shifts[r["competence"]]} for r in records)
-    legend = alt.Legend(title="competence", orient="bottom", columns=3)
     base = alt.Chart(points).encode(
         x=alt.X("x:Q", scale=across, axis=x),
         color=alt.Color(
-            "competence:N", sort=names, scale=alt.Scale(domain=names, range=list(CONDITIONS[:3])), legend=legend
+            "competence:N",
+            sort=names,
+            scale=alt.Scale(domain=names, range=list(CONDITIONS[:3])),
+            legend=alt.Legend(title="competence", orient="bottom", columns=3),
         ),
     )
     value = alt.Y("measured:Q", scale=up, axis=y)
     tips = tooltip("protocol", "metric", "condition", "competence", planted=".2f", measured=".3f", expected=".3f")
-    equal = alt.Chart(table([{"x": 0.0, "measured": 0.0}, {"x": 1.0, "measured": 1.0}]))
-    title = [protocol, f"{metric}, {condition}"]
-    return alt.layer(
-        equal.mark_line(strokeDash=[2, 2], strokeWidth=0.8, color=NEUTRAL).encode(
-            x=alt.X("x:Q", scale=across, axis=x), y=value
-        ),
+    layers = [
         base.mark_rule(opacity=0.6).encode(y=alt.Y("low:Q", scale=up, axis=y), y2="high:Q"),
         base.mark_line().encode(y=value),
         base.mark_point(size=20).encode(y=value, tooltip=tips),
-    ).properties(width=wide, height=0.62 * wide, title=_title(title, wide))
+    ]
+    full = [r["measured"] for r in records if r["competence"] == names[0]] or [r["measured"] for r in records]
+    if max(full) - min(full) > 0.5:  # a number that has something to do with the weight
+        equal = alt.Chart(table([{"x": 0.0, "measured": 0.0}, {"x": 1.0, "measured": 1.0}]))
+        dotted = equal.mark_line(strokeDash=[2, 2], strokeWidth=0.8, color=NEUTRAL)
+        layers.insert(0, dotted.encode(x=alt.X("x:Q", scale=across, axis=x), y=value))
+    return alt.layer(*layers).properties(width=wide, height=0.62 * wide, title=_title(number, wide))
 
 
-def _title(lines: Sequence[str], wide: float) -> Any:
-    top, below = (heading(line, wide) for line in lines)
-    top.subtitle, top.subtitleFontSize, top.subtitlePadding = below.text, 6.5, 1
-    return top
+def _title(number: tuple[str, str, str], wide: float) -> Any:
+    """Return protocol, metric and condition in three lines, so that all panels of a row begin at one height."""
+    protocol, condition, metric = number
+    title = heading(shorten(protocol, int(wide / 4.2)), wide)
+    title.subtitle, title.subtitleFontSize = [metric, shorten(condition, int(wide / 3.4))], 6.5
+    title.subtitlePadding, title.subtitleLineHeight = 1, 8
+    return title
 
 
 # ----------------------------------------------------------------------------------------------------- coverage
@@ -173,7 +179,9 @@ def _dots(records: Sequence[dict[str, Any]], room: float) -> Any:
     names = list(dict.fromkeys(r["number"] for r in records))
     kinds = list(dict.fromkeys(r["kind"] for r in records))
     axis = alt.Axis(title="share of studies", format=".0%", values=[0, 0.2, 0.4, 0.6, 0.8, 0.95])
-    scale = alt.Scale(domain=[0, 1])
+    least = int(10 * min(0.8, *(r["coverage"] for r in records))) / 10
+    scale = alt.Scale(domain=[least, 1], nice=False, zero=False)
+    colours = (*CONDITIONS, NEUTRAL)
     band = alt.Chart(table([{"from": LEAST, "to": MOST}])).mark_rect(color=FAINT)
     points = alt.Chart(table(records)).encode(
         x=alt.X("coverage:Q", axis=axis, scale=scale),
@@ -182,7 +190,7 @@ def _dots(records: Sequence[dict[str, Any]], room: float) -> Any:
         ),
         color=alt.Color(
             "kind:N",
-            scale=alt.Scale(domain=kinds, range=[CONDITIONS[k % len(CONDITIONS)] for k in range(len(kinds))]),
+            scale=alt.Scale(domain=kinds, range=[colours[k % len(colours)] for k in range(len(kinds))]),
             legend=alt.Legend(title="interval over", orient="bottom", columns=4),
         ),
         shape=alt.Shape("kind:N", scale=alt.Scale(domain=kinds), legend=None),

@@ -181,7 +181,7 @@ DAMAGES: list[Damage] = [
     *_of(
         "metrics/triplet_bias_gain.py",
         "calibration triplets; tests/protocols/test_triplets.py",
-        ("sum of the baselines instead of their mean", "/ counts.sum(axis=-1)", "/ 1"),
+        ("largest baseline instead of the mean", "values.mean(axis=-1)", "values.max(axis=-1)"),
     ),
     *_of(
         "metrics/texture_association.py",
@@ -275,7 +275,6 @@ DAMAGES: list[Damage] = [
         "protocols/refined_bias/scores.py",
         "calibration refined_bias; tests/protocols/test_refined_bias.py",
         ("interval over images where classes are meant", '"classes": "class_numbers"}', '"classes": "images"}'),
-        ("both cues drawn from one stream", 'f"refined_bias/{trials.cue}",', '"refined_bias",'),
     ),
     *_of(
         "statistics/intervals.py",
@@ -297,14 +296,30 @@ DAMAGES: list[Damage] = [
             "part[:] = np.bincount(draws.ravel(), minlength=part.size).reshape(part.shape)",
             "part[:] = 1",
         ),
-        ("half as many images drawn", "multinomial(size, numbers / size", "multinomial(size // 2, numbers / size"),
     ),
     *_of(
         "statistics/clustered.py",
-        "tests/statistics/test_clustered.py; tests/statistics/test_paired.py",
-        ("noise of single images counted twice", 'max(sum(ways) - by_kind["images"], *ways)', "sum(ways)"),
+        "tests/statistics/test_clustered.py; tests/statistics/test_paired.py; calibration textured_silhouettes",
         (
-            "gradient of the wrong sign",
+            "noise of single images counted twice",
+            "value = base + sum(max(0.0, one_way[way] - base) for way in ways[:2])",
+            "value = sum(one_way[way] for way in ways[:2])",
+        ),
+        (
+            "textures left out of both ways",
+            "value = base + sum(max(0.0, one_way[way] - base) for way in ways[:2])",
+            "value = one_way[ways[0]]",
+        ),
+        (
+            "interval over images where sources are meant",
+            "sums = np.bincount(self.code, psi, self.number)",
+            "sums = np.bincount(np.arange(len(psi)), psi)",
+        ),
+        ("normal distribution instead of Student's", "stdtrit(max(df, 1),", "stdtrit(max(df, 1e9),"),
+        ("logit scale without its slope", "reach / (value * (1 - value))", "reach"),
+        ("influence without the ratio", "(top - ratio.value * bottom) / ratio.denominator", "top / ratio.denominator"),
+        (
+            "gradient twice as large",
             "(found[: len(part)] - found[len(part) :]) / (2 * step)",
             "(found[: len(part)] - found[len(part) :]) / step",
         ),
@@ -321,13 +336,14 @@ DAMAGES: list[Damage] = [
     ),
     *_of(
         "statistics/estimates.py",
-        "tests/statistics/test_estimates.py; calibration feature_suppression",
+        "tests/statistics/test_estimates.py; calibration cue_decomposition_segmentation",
+        ("jackknife without its factor", "part = float((g - 1) / g *", "part = float(1 / g *"),
         (
-            "derived numbers with draws of one argument only",
-            "columns = [e.draws.get(kind, e.value) for e in estimates]",
-            "columns = [estimates[0].draws.get(kind, e.value) if e is estimates[0] else e.value for e in estimates]",
+            "bias added instead of taken away",
+            "bias += (g - 1) * (float(defined.mean()) - value)",
+            "bias -= (g - 1) * (float(defined.mean()) - value)",
         ),
-        ("variance divided by n", "float(values.var(ddof=1)) / n", "float(values.var(ddof=1))"),
+        ("variance of single values instead of the mean", "float(values.var(ddof=1)) / n", "float(values.var(ddof=1))"),
     ),
     *_of(
         "statistics/correlations.py",

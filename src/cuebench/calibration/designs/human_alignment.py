@@ -16,7 +16,7 @@ from cuebench.protocols.human_alignment.trials import DECISION, TARGETS
 from cuebench.responses.table import Responses, once
 from cuebench.types import Stimulus, StimulusSet
 
-IMAGES = 160
+IMAGES = 80
 """Of each data set."""
 PLACES = tuple(d.name + (f"/{d.conditions[1]}" if d.conditions else "") for d in DATA_SETS.values())
 """One condition of each data set that is in the means."""

@@ -1,6 +1,6 @@
-"""Write the tables and figures of docs/calibration.md from the shipped calibration: ``python -m benchmarks.calibration_page``.
+"""Write the tables and figures of docs/calibration.md from the shipped calibration.
 
-After ``cuebench calibrate --out src/cuebench/calibration``. A test holds the page to the shipped tables.
+``python -m benchmarks.calibration_page``, after ``cuebench calibrate --out src/cuebench/calibration``. A test holds the page to the shipped tables.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FIGURES = {"calibration": {}, "calibration_coverage": {"show": "coverage"}}
 
 
 def number(value: float, sign: str = "") -> str:
-    """Return three digits; a dash where there is none."""
+    """Return three digits; a dash where there is no number."""
     return format(value, f"{sign}.3f") if math.isfinite(value) else "–"
 
 
@@ -35,7 +35,14 @@ def recovered() -> str:
         for place, t in enumerate(of_protocol(name)):
             values = [number(t.recovered.get(w, math.nan)) for w in (0.2, 0.5, 0.8)]
             metric = f"**{t.metric}**" if not place else t.metric
-            cells = [f"`{name}`", f"{metric}, `{t.condition}`", *values, number(t.weak), number(t.bias, "+"), number(t.sd)]
+            cells = [
+                f"`{name}`",
+                f"{metric}, `{t.condition}`",
+                *values,
+                number(t.weak),
+                number(t.bias, "+") if t.bias else "none",
+                number(t.sd),
+            ]
             lines.append(f"| {' | '.join(cells)} | {t.verdict} |")
     return "\n".join(lines)
 
@@ -90,9 +97,9 @@ def _holds(t: Trust, setting: str) -> bool:
 def page(text: str) -> str:
     """Return the page with what stands between its marks made anew."""
     for name, made in (("recovered", recovered), ("spaces", spaces), ("coverage", coverage), ("bars", bars)):
-        mark = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)", re.DOTALL)
+        mark = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         assert mark.search(text), name
-        text = mark.sub(lambda match, made=made: match[1] + made() + match[2], text)  # type: ignore[misc]
+        text = mark.sub(lambda match, made=made: f"{match[1]}{made()}\n{match[2]}", text)  # type: ignore[misc]
     return text
 
 

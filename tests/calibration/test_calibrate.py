@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import math
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +31,7 @@ from cuebench.reports.draw import draw
 from cuebench.types import Estimate, Interval
 
 NAME = "imagenet_accuracy"
+REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -174,3 +177,11 @@ def test_the_verb(tmp_path, capsys):
     assert invoke(arguments) == 0
     assert "accuracy" in capsys.readouterr().out
     assert invoke(["calibrate", "-p", "imagenet"]) == 2
+
+
+def test_the_page_shows_what_is_shipped():
+    sys.path.insert(0, str(REPOSITORY))
+    from benchmarks.calibration_page import PAGE, page
+
+    text = PAGE.read_text("utf-8")
+    assert page(text) == text, "python -m benchmarks.calibration_page"

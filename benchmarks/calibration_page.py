@@ -1,6 +1,7 @@
 """Write the tables and figures of docs/calibration.md from the shipped calibration.
 
-``python -m benchmarks.calibration_page``, after ``cuebench calibrate --out src/cuebench/calibration``. A test holds the page to the shipped tables.
+``python -m benchmarks.calibration_page``, after ``cuebench calibrate --out src/cuebench/calibration``. A test holds the
+page to the shipped tables.
 """
 
 from __future__ import annotations

@@ -169,8 +169,8 @@ def write_tables(results: Sequence[Result], settings: Mapping[str, Mapping[str, 
                                                                     r.weight, r.competence))  # fmt: skip
     _write(path, rows)
     write_coverage(coverage_rows(results), folder / COVERAGE)
-    known = json.loads((folder / SETTINGS).read_text("utf-8")) if (folder / SETTINGS).is_file() else {}
-    known |= settings
+    known: dict[str, Any] = json.loads((folder / SETTINGS).read_text("utf-8")) if (folder / SETTINGS).is_file() else {}
+    known.update(settings)
     write_atomic(folder / SETTINGS, json_text(dict(sorted(known.items()))).encode())
 
 

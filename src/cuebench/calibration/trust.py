@@ -254,6 +254,18 @@ def of_protocol(protocol: str, folder: Path = SHIPPED) -> list[Trust]:
     return sorted(found, key=lambda t: (t.metric != axis.metric or t.condition != condition, t.metric, t.condition))
 
 
+def nearest(protocol: str, condition: str, metric: str) -> Trust | None:
+    """Return what is known of a number, or of the same metric in the condition that was simulated; None: nothing.
+
+    Stimuli of your own have conditions of their own, such as ``5-way``.
+    """
+    known = read_trust()
+    if (protocol, condition, metric) in known:
+        return known[protocol, condition, metric]
+    same = [t for (name, _, of), t in known.items() if (name, of) == (protocol, metric)]
+    return of_protocol(protocol)[0] if same and of_protocol(protocol)[0].metric == metric else next(iter(same), None)
+
+
 def made(protocol: str, folder: Path = SHIPPED) -> str:
     """Say how the numbers of a protocol were calibrated: studies, date, version; empty where they were not."""
     from cuebench.registry import protocols

@@ -73,12 +73,13 @@ def _print(known: Sequence[Trust], studies: int) -> None:
             table.add_row(protocol, style="bold")
         held = ", ".join(f"{k.replace('_', ' ')} {by[VARY]:.0%}" for k, by in t.coverage.items() if VARY in by)
         values = [_number(v) for v in (*(t.recovered.get(w, float("nan")) for w in (0.2, 0.5, 0.8)), t.weak)]
-        table.add_row(t.metric, t.condition, *values, _number(t.bias, "+.3f"), held, t.verdict)
+        bias = _number(t.bias, "+.3f") if t.bias else "none"
+        table.add_row(t.metric, t.condition, *values, bias, held, t.verdict)
     console = plain_console()
     console.print(table)
     notes = (
         ".2, .5, .8: planted weight, at full competence → mean over studies; 8%/2%: weight .8, competence .1",
-        "bias: the largest error of the mean over all weights and competences",
+        "bias: the largest error of the mean, over all weights and competences, that is surely none of chance",
         f"interval holds: share of {studies:,} studies, with shapes and textures that differ, in which the 95 % "
         "interval holds the value for new ones",
     )

@@ -12,8 +12,9 @@ from cuebench.calibration.designs.cue_conflict import CLASSES
 from cuebench.calibration.planted import Planted, happens
 from cuebench.observers.model_vs_human import DATA_SETS
 from cuebench.protocols.human_alignment import NAME
-from cuebench.protocols.human_alignment.trials import DECISION, TARGETS
+from cuebench.protocols.human_alignment.trials import DECISION
 from cuebench.responses.table import Responses, once
+from cuebench.stimuli.readers.model_vs_human import TARGETS
 from cuebench.types import Stimulus, StimulusSet
 
 IMAGES = 80

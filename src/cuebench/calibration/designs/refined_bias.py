@@ -30,8 +30,8 @@ def _stimuli(images: float) -> StimulusSet:
         for c in classes:
             for i in range(number):
                 patch = "" if cue == "shape" else f"patch={(4, 8, 16, 32)[i % 4]}"
-                cues = {cue: c}
-                stimuli.append(Stimulus(f"{cue}/{c}_{i}", **cues, condition=patch))
+                shape, texture = (c, "") if cue == "shape" else ("", c)
+                stimuli.append(Stimulus(f"{cue}/{c}_{i}", shape=shape, texture=texture, condition=patch))
     return StimulusSet(NAME, tuple(stimuli), targets=TARGETS)
 
 

@@ -48,7 +48,7 @@ def _codes(stimuli: StimulusSet) -> tuple[Array, Array]:
     )
 
 
-def _logits(answer: Array, confidence: Floats) -> Floats:
+def _logits(answer: Array, confidence: Floats) -> Array:
     """Return logits whose softmax gives the answer its confidence and shares the rest evenly."""
     logits = np.zeros((len(answer), CLASSES), np.float32)
     logits[np.arange(len(answer)), answer] = np.log(confidence * (CLASSES - 1) / (1 - confidence))

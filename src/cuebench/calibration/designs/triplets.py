@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from cuebench.arrays import Array, Floats
+from cuebench.arrays import Array
 from cuebench.calibration.design import OBSERVER, Design, Number, responses
 from cuebench.calibration.planted import Planted, happens
 from cuebench.observers.recorded_files import CHOICE_SHAPE, CHOICE_TEXTURE
@@ -57,7 +57,7 @@ def _sources(stimuli: StimulusSet) -> tuple[Array, Array]:
     return once(stimuli, "calibration codes", coded)
 
 
-def _features(share: float, stimuli: StimulusSet, rng: np.random.Generator) -> Floats:
+def _features(share: float, stimuli: StimulusSet, rng: np.random.Generator) -> Array:
     """Return embeddings; a picture is mostly shape with the probability ``share``, else mostly texture.
 
     Mostly means .9 of the squared length, give or take little, so that no two similarities are equal.

@@ -65,6 +65,12 @@ def _numbers(names: Sequence[str], place: Path, *, all_metrics: bool) -> list[tu
 
 
 def _recovered(numbers: Sequence[tuple[str, str, str]], rows: Sequence[Recovered]) -> Picture:
+    shown = [
+        r
+        for number in numbers
+        for r in rows
+        if (r.protocol, r.condition, r.metric) == number and r.setting == GRID and r.studies > 1
+    ]
     records = [
         {
             "protocol": r.protocol,
@@ -78,11 +84,9 @@ def _recovered(numbers: Sequence[tuple[str, str, str]], rows: Sequence[Recovered
             "expected": r.truth,
             "studies": r.studies,
         }
-        for number in numbers
-        for r in rows
-        if (r.protocol, r.condition, r.metric) == number and r.setting == GRID and r.studies > 1
+        for r in shown
     ]
-    studies = min(r["studies"] for r in records)
+    studies = min((r.studies for r in shown), default=0)
     return Picture(
         "What comes back of a planted weight",
         lambda room: _panels(numbers, records, room),
@@ -149,6 +153,12 @@ def _title(number: tuple[str, str, str], wide: float) -> Any:
 
 
 def _coverage(numbers: Sequence[tuple[str, str, str]], place: Path) -> Picture:
+    shown = [
+        c
+        for number in numbers
+        for c in read_coverage(place)
+        if (c.protocol, c.condition, c.metric) == number and c.situation == VARY
+    ]
     records = [
         {
             "number": f"{c.protocol}: {c.metric}" + (f", {c.condition}" if len({n[0] for n in numbers}) == 1 else ""),
@@ -158,13 +168,11 @@ def _coverage(numbers: Sequence[tuple[str, str, str]], place: Path) -> Picture:
             "width": c.mean_width,
             "studies": c.studies,
         }
-        for number in numbers
-        for c in read_coverage(place)
-        if (c.protocol, c.condition, c.metric) == number and c.situation == VARY
+        for c in shown
     ]
     if not records:
         raise UserError(f"{place} holds no coverage", "cuebench calibrate --out DIR, then --set folder=DIR")
-    studies = min(r["studies"] for r in records)
+    studies = min(c.studies for c in shown)
     return Picture(
         "How often 95 % intervals hold the truth",
         lambda room: _dots(records, room),

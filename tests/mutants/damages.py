@@ -278,7 +278,7 @@ DAMAGES: list[Damage] = [
     ),
     *_of(
         "statistics/intervals.py",
-        "tests/statistics/test_intervals.py; calibration textured_silhouettes",
+        "tests/statistics/test_intervals.py; tests/statistics/test_streams.py; calibration textured_silhouettes",
         (
             "unseeded generator",
             'return np.random.default_rng(int.from_bytes(digest[:16], "big"))',

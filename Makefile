@@ -12,7 +12,7 @@ LINKS  := $(shell $(PYTHON) -m pip config get global.find-links 2>/dev/null)
 # Hundreds of processes are started by the tests: what they import is compiled once, whatever the shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install browser demo test test-all lint types unit slow faults fuzz bench clean
+.PHONY: install browser demo test test-all lint types unit slow faults fuzz mutants bench clean
 
 install: $(STAMP)
 
@@ -55,6 +55,10 @@ test-all: test slow
 # All faults, not the seeded few of `make test`: more than a thousand kills, every bit of a shard; some ten minutes.
 faults: install
 	CUEBENCH_FAULTS=all $(BIN)/pytest -n 2 --timeout 1800 tests/faults tests/observers/chat -s
+
+# Damages formulas in a copy of the source, one after the other, and looks whether the tests notice; some twenty minutes.
+mutants: install
+	$(BIN)/python tests/mutants/mutants.py
 
 # Attacks every reader of foreign files, SECONDS of CPU time each, JOBS at a time; atheris guides a second round where it
 # is installed (pip install atheris). What was done adds up in tests/fuzz/tally.csv.

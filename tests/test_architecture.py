@@ -24,7 +24,7 @@ LAYERS = [
     {"responses"},
     {"protocols"},
     {"runs"},
-    {"analyses", "published", "checkup", "callbacks"},
+    {"analyses", "calibration", "published", "checkup", "callbacks"},
     {"reports"},
     {"testing"},
     {"study"},

@@ -29,10 +29,10 @@ GROUPS = {
         "correlate",
         "steer",
         "figure",
-        "validity",
         "published",
         "board",
     ),
+    "Instrument": ("calibrate", "validity"),
     "Stimuli": ("make", "curate", "fetch", "cue", "data", "import"),
     "Reference": ("list", "explain", "doctor"),
 }

@@ -103,23 +103,50 @@ def real_models(runs: Path) -> list[Table]:
     r = run(runs / "real")
     rows = []
     for name in [*NETWORKS, "people"]:
-        bias = {k: r.get("cue_conflict", name, "16-way", "shape_bias", k) for k in ("images", "shape_sources",
-                                                                                  "texture_sources", "two_way")}  # fmt: skip
+        bias = {
+            k: r.get("cue_conflict", name, "16-way", "shape_bias", k)
+            for k in ("images", "shape_sources", "texture_sources", "two_way")
+        }
         decided = r.get("cue_conflict", name, "16-way", "decided_fraction")
         kappa = r.get("cue_conflict", name, "16-way", "error_consistency")
         person = name == "people"
-        tops = "" if person else " / ".join(
-            num(r.get("imagenet_accuracy", name, c, "accuracy").value) for c in ("top1", "top5"))  # fmt: skip
-        wide = "" if person else (lambda s: f"{num(s.value)} (n = {s.n})")(
-            r.get("cue_conflict", name, "1000-way", "shape_bias"))  # fmt: skip
-        rows.append([
-            "ten people, pooled" if person else name, tops, num(bias["images"].value), *(span(s) for s in bias.values()),
-            wide, num(decided.value, 2), num(kappa.value),
-        ])  # fmt: skip
-    head = ["network", "top-1 / top-5", "shape bias", "these images", "new shapes", "new textures", "both", "1000-way",
-            "decided", "κ with people"]  # fmt: skip
-    return [Table("real_models.md", "| network | top-1", 0, markdown(head, rows)),
-            Table("real_models.md", "| pair | difference", 0, who_differs(runs))]  # fmt: skip
+        tops = (
+            ""
+            if person
+            else " / ".join(num(r.get("imagenet_accuracy", name, c, "accuracy").value) for c in ("top1", "top5"))
+        )
+        wide = (
+            ""
+            if person
+            else (lambda s: f"{num(s.value)} (n = {s.n})")(r.get("cue_conflict", name, "1000-way", "shape_bias"))
+        )
+        rows.append(
+            [
+                "ten people, pooled" if person else name,
+                tops,
+                num(bias["images"].value),
+                *(span(s) for s in bias.values()),
+                wide,
+                num(decided.value, 2),
+                num(kappa.value),
+            ]
+        )
+    head = [
+        "network",
+        "top-1 / top-5",
+        "shape bias",
+        "these images",
+        "new shapes",
+        "new textures",
+        "both",
+        "1000-way",
+        "decided",
+        "κ with people",
+    ]
+    return [
+        Table("real_models.md", "| network | top-1", 0, markdown(head, rows)),
+        Table("real_models.md", "| pair | difference", 0, who_differs(runs)),
+    ]
 
 
 def who_differs(runs: Path) -> list[str]:
@@ -131,8 +158,13 @@ def who_differs(runs: Path) -> list[str]:
     for p in sorted(found.pairs, key=lambda p: p.p_holm):
         d, interval = p.difference, p.difference.interval
         images, times = p.advice
-        advice = "different" if p.separable else f"about {images:,} more images" if images else (
-            f"{times:g} times the sources and images" if times else "too alike")  # fmt: skip
+        advice = (
+            "different"
+            if p.separable
+            else f"about {images:,} more images"
+            if images
+            else (f"{times:g} times the sources and images" if times else "too alike")
+        )
         ends = f" [{num(interval.low, 2)}, {num(interval.high, 2)}]" if interval else ""
         rows.append([f"{names[p.first]} − {names[p.second]}", f"{num(d.value)}{ends}", _p(d.p), _p(p.p_holm), advice])
     print("tie groups:", ", ".join(f"{names[o]} {g}" for o, g in found.groups.items()))
@@ -152,13 +184,26 @@ def refined_bias(runs: Path) -> list[Table]:
         rows = []
         for name in NETWORKS:
             get = lambda metric, kind="images", name=name, view=view: r.get("refined_bias", name, view, metric, kind)  # noqa: E731
-            rows.append([
-                name, with_interval(get("shape_sensitivity")), with_interval(get("texture_sensitivity")),
-                with_interval(get("shape_preference")), num(get("shape_top1").value), num(get("texture_top1").value),
-                f"[{span(get('shape_preference', 'classes'), between=', ')}]",
-            ])  # fmt: skip
-        head = [f"`{view}`", "shape sens.", "texture sens.", "shape preference", "shape top-1", "texture top-1",
-                "over classes"]  # fmt: skip
+            rows.append(
+                [
+                    name,
+                    with_interval(get("shape_sensitivity")),
+                    with_interval(get("texture_sensitivity")),
+                    with_interval(get("shape_preference")),
+                    num(get("shape_top1").value),
+                    num(get("texture_top1").value),
+                    f"[{span(get('shape_preference', 'classes'), between=', ')}]",
+                ]
+            )
+        head = [
+            f"`{view}`",
+            "shape sens.",
+            "texture sens.",
+            "shape preference",
+            "shape top-1",
+            "texture top-1",
+            "over classes",
+        ]
         # The second `native` table of the page is about other cues.
         found.append(Table("refined_bias.md", f"| `{view}` | shape sens.", 0, markdown(head, rows)))
     return found
@@ -181,8 +226,16 @@ def suppression(runs: Path) -> list[Table]:
             [name, *(num(r.get("feature_suppression", name, c, "relative_accuracy").value) for c in SUPPRESSED)]
             for name in NETWORKS
         ]
-        head = ["network", *(c.removeprefix("suppress=").replace("_", " ").replace("gaussian", "Gaussian")
-                             .replace("non local", "non-local") for c in SUPPRESSED)]  # fmt: skip
+        head = [
+            "network",
+            *(
+                c.removeprefix("suppress=")
+                .replace("_", " ")
+                .replace("gaussian", "Gaussian")
+                .replace("non local", "non-local")
+                for c in SUPPRESSED
+            ),
+        ]
         found.append(Table("refined_bias.md", "| network | shape | texture | colour", which, markdown(head, rows)))
     return found
 
@@ -207,7 +260,7 @@ def five(runs: Path) -> list[Table]:
                 with_interval(run(runs / r).get(protocol, name, condition, metric, "images"))
                 for _, r, protocol, condition, metric in FIVE
             ),
-        ]  # fmt: skip
+        ]
         for name in NETWORKS
     ]
     head = ["larger = more shape", *(name for name, *_ in FIVE)]
@@ -219,23 +272,34 @@ def decomposition(runs: Path) -> list[Table]:
     r = run(runs / "cd")
     h = "eed+voronoi H="
     numbers = {
-        "Q_O": ("original", "quality_original"), "Q_S (EED)": ("eed", "quality_shape"),
-        "Q_T (Voronoi)": ("voronoi", "quality_texture"), "S_cd, H = run": (f"{h}run", "shape_bias_cd"),
-        "S_cd, H = heinert2025": (f"{h}heinert2025", "shape_bias_cd"), "R_cd": ("eed+voronoi", "robustness_cd"),
-    }  # fmt: skip
+        "Q_O": ("original", "quality_original"),
+        "Q_S (EED)": ("eed", "quality_shape"),
+        "Q_T (Voronoi)": ("voronoi", "quality_texture"),
+        "S_cd, H = run": (f"{h}run", "shape_bias_cd"),
+        "S_cd, H = heinert2025": (f"{h}heinert2025", "shape_bias_cd"),
+        "R_cd": ("eed+voronoi", "robustness_cd"),
+    }
     first = [
         [name, *(with_interval(r.get("cue_decomposition", name, *n)) for n in numbers.values())] for name in NETWORKS
     ]
     kinds = {
-        "contrast": "contrast", "high pass": "high_pass", "low pass": "low_pass", "uniform noise": "uniform_noise",
-        "phase noise": "phase_noise", "corrected": "phase_noise_corrected", "mean": "mean", "mean, corrected": "mean_corrected",
-    }  # fmt: skip
+        "contrast": "contrast",
+        "high pass": "high_pass",
+        "low pass": "low_pass",
+        "uniform noise": "uniform_noise",
+        "phase noise": "phase_noise",
+        "corrected": "phase_noise_corrected",
+        "mean": "mean",
+        "mean, corrected": "mean_corrected",
+    }
     second = [
         [name, *(with_interval(r.get("corruption_robustness", name, c, "relative_robustness")) for c in kinds.values())]
         for name in NETWORKS
     ]
-    return [Table("cue_decomposition.md", "| model | Q_O", 0, markdown(["model", *numbers], first)),
-            Table("cue_decomposition.md", "| model | contrast", 0, markdown(["model", *kinds], second))]  # fmt: skip
+    return [
+        Table("cue_decomposition.md", "| model | Q_O", 0, markdown(["model", *numbers], first)),
+        Table("cue_decomposition.md", "| model | contrast", 0, markdown(["model", *kinds], second)),
+    ]
 
 
 TRIPLETS = (
@@ -263,14 +327,17 @@ def triplets(runs: Path) -> list[Table]:
     for a in ("0.0", "0.2", "0.4", "0.6", "0.8", "1.0"):
         cells = [a]
         for name in NETWORKS:
-            bias, decided = (r.get("textured_silhouettes", name, f"alpha={a}", m)
-                             for m in ("shape_bias", "decided_fraction"))  # fmt: skip
+            bias, decided = (
+                r.get("textured_silhouettes", name, f"alpha={a}", m) for m in ("shape_bias", "decided_fraction")
+            )
             by_triplets = r.get("triplets", name, f"experiment1/alpha={a}", metric)
             cells.append(f"{num(bias.value)} ({num(decided.value)}) / {num(by_triplets.value)}")
         alphas.append(cells)
     heads = list(SHORT.values())
-    return [Table("triplets.md", "| condition | Lite0", 0, markdown(["condition", *heads], rows)),
-            Table("triplets.md", "| α | Lite0", 0, markdown(["α", *heads], alphas))]  # fmt: skip
+    return [
+        Table("triplets.md", "| condition | Lite0", 0, markdown(["condition", *heads], rows)),
+        Table("triplets.md", "| α | Lite0", 0, markdown(["α", *heads], alphas)),
+    ]
 
 
 def textures(runs: Path) -> list[Table]:
@@ -278,8 +345,11 @@ def textures(runs: Path) -> list[Table]:
     r, p = run(runs / "textures"), "texture_association"
     strongest = []
     for name in NETWORKS:
-        pairs = [s for s in r.first.values() if s.observer in NETWORKS[name] and s.metric == p and "/texture=" in f"/{s.condition}"
-                 and s.condition.startswith("pair/")]  # fmt: skip
+        pairs = [
+            s
+            for s in r.first.values()
+            if s.observer in NETWORKS[name] and s.metric == p and s.condition.startswith("pair/texture=")
+        ]
         cells = [name]
         for s in sorted(pairs, key=lambda s: -s.value)[:5]:
             texture, answer = (part.partition("=")[2] for part in s.condition.removeprefix("pair/").split("/", 1))
@@ -291,34 +361,37 @@ def textures(runs: Path) -> list[Table]:
         for what, c in drawn.items()
     ]
     photographs = {
-        "accuracy": ("clean", "accuracy"), "texturedness": ("clean", "texturedness"),
+        "accuracy": ("clean", "accuracy"),
+        "texturedness": ("clean", "texturedness"),
         "… permuted": ("clean/shuffled", "texturedness"),
         "correlation of share and confidence": ("prediction/correlation", "texture_dominance"),
         "… permuted ": ("prediction/correlation/shuffled", "texture_dominance"),
         "confidence with the dominant texture": ("prediction/with_dominant", "texture_dominance"),
         "confidence without": ("prediction/without_dominant", "texture_dominance"),
-        "gap": ("prediction/gap", "texture_dominance"), "… permuted  ": ("prediction/gap/shuffled", "texture_dominance"),
-    }  # fmt: skip
+        "gap": ("prediction/gap", "texture_dominance"),
+        "… permuted  ": ("prediction/gap/shuffled", "texture_dominance"),
+    }
     rows = []
     for what, (condition, metric) in photographs.items():
         cells = [what.strip()]
         for name in NETWORKS:
             s = r.get(p, name, condition, metric)
             shuffled = condition.endswith("shuffled")
-            cells.append(num(s.value) if metric == "accuracy" else
-                         f"{num(s.value)} ({span(s, 3)})" if shuffled else with_interval(s, 3))  # fmt: skip
+            cells.append(
+                num(s.value)
+                if metric == "accuracy"
+                else f"{num(s.value)} ({span(s, 3)})"
+                if shuffled
+                else with_interval(s, 3)
+            )
         rows.append(cells)
     heads = list(SHORT.values())
     page = "texture_association.md"
-    return [Table(page, "| | 1 | 2 | 3", 0, markdown(["", "1", "2", "3", "4", "5"], strongest)),
-            Table(page, "| on drawn textures", 0, markdown(["on drawn textures", *heads], confidence)),
-            Table(page, "| | Lite0", 0, markdown(["", *heads], rows))]  # fmt: skip
-
-
-FIELD = {
-    "people": "**ten people**, pooled", "ResNet-50, stylised (2021)": "ResNet-50, stylised images (2021)",
-    "resnet50-train-60-epochs": "ResNet-50, stylised images (2019)", "InstructBLIP Flan-T5-XL": "",
-}  # fmt: skip
+    return [
+        Table(page, "| | 1 | 2 | 3", 0, markdown(["", "1", "2", "3", "4", "5"], strongest)),
+        Table(page, "| on drawn textures", 0, markdown(["on drawn textures", *heads], confidence)),
+        Table(page, "| | Lite0", 0, markdown(["", *heads], rows)),
+    ]
 
 
 def field(runs: Path) -> list[Table]:
@@ -335,19 +408,30 @@ def field(runs: Path) -> list[Table]:
         shown = next((n for n, specs in NETWORKS.items() if observer in specs), "")
         name = f"**{shown}**, 240" if shown else known.get((num(score.value), f"{score.n:,}"), observer)
         unread = _unread(r, observer)
-        rows.append([
-            name, num(score.value), span(get("shape_bias", "images")), span(get("shape_bias", "two_way")),
-            groups.get(observer, ""), f"{score.n:,}", num(get("decided_fraction").value, 2), unread,
-            num(get("error_consistency").value),
-        ])  # fmt: skip
+        rows.append(
+            [
+                name,
+                num(score.value),
+                span(get("shape_bias", "images")),
+                span(get("shape_bias", "two_way")),
+                groups.get(observer, ""),
+                f"{score.n:,}",
+                num(get("decided_fraction").value, 2),
+                unread,
+                num(get("error_consistency").value),
+            ]
+        )
     head = ["observer", "shape bias", "these images", "other sources", "tied", "n", "decided", "unread", "κ"]
     return [Table("field.md", "| observer | shape bias", 0, markdown(head, rows, (1, 5, 6, 7, 8)))]
 
 
 def _unread(r: Run, observer: str) -> str:
     """Return how many conflict trials of an observer have no readable answer, as the page has it."""
-    cells = [c for c in _rows_of("field.md", "| observer | shape bias") if c[1] == num(
-        r.get("cue_conflict", observer, "16-way", "shape_bias").value)]  # fmt: skip
+    cells = [
+        c
+        for c in _rows_of("field.md", "| observer | shape bias")
+        if c[1] == num(r.get("cue_conflict", observer, "16-way", "shape_bias").value)
+    ]
     return cells[0][7] if len({c[7] for c in cells}) == 1 and cells else ""
 
 
@@ -360,10 +444,18 @@ def _rows_of(page: str, start: str) -> list[list[str]]:
 def transformer(runs: Path) -> list[Table]:
     """DeiT-tiny minus each convolutional network in the headline of each protocol (docs/real_models.md)."""
     sources = {
-        "cue_conflict": "real", "refined_bias": "rb", "triplets": "triplets", "textured_silhouettes": "triplets",
-        "pure_shape": "pure", "feature_suppression": "corrected", "cue_decomposition": "cd", "corruption_robustness": "cd",
-        "human_alignment": "networks", "texture_association": "textures", "imagenet_accuracy": "real",
-    }  # fmt: skip
+        "cue_conflict": "real",
+        "refined_bias": "rb",
+        "triplets": "triplets",
+        "textured_silhouettes": "triplets",
+        "pure_shape": "pure",
+        "feature_suppression": "corrected",
+        "cue_decomposition": "cd",
+        "corruption_robustness": "cd",
+        "human_alignment": "networks",
+        "texture_association": "textures",
+        "imagenet_accuracy": "real",
+    }
     others = [n for n in NETWORKS if n != DEIT]
     rows = []
     for protocol, name in sources.items():
@@ -379,8 +471,7 @@ def transformer(runs: Path) -> list[Table]:
         for other in others:
             spec = next(o for o in NETWORKS[other] if o in present)
             pair = pairs.get(frozenset((spec, value.observer)))
-            cells.append(_difference(pair, value.observer) if pair else
-                         f"{num(value.value - column.rows[spec].value)}")  # fmt: skip
+            cells.append(_difference(pair, value.observer) if pair else f"{num(value.value - column.rows[spec].value)}")
         if not found.pairs:
             print(f"{protocol}: {'; '.join(found.notes)}")
         rows.append(cells)

@@ -222,7 +222,7 @@ def _add(columns: dict[str, Column], column: Column, folder: str) -> None:
         columns[column.protocol] = column
     elif (known.condition, known.metric) != (column.condition, column.metric):
         raise UserError(
-            f"{folder} has the headline of {column.protocol} in {column.condition}, others have it in {known.condition}",
+            f"{folder} has the headline of {column.protocol} in {column.condition}, another run in {known.condition}",
             "leave one of the runs out: these are two numbers",
         )
     elif twice := sorted(known.rows.keys() & column.rows.keys()):

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cuebench.protocols.cue_conflict import stimuli_from_recordings
-from cuebench.statistics.clustered import Sums, two_way_clustered
+from cuebench.statistics.clustered import Sums, ratio_intervals
 from cuebench.statistics.intervals import Clusters
 from cuebench.statistics.paired import paired
 from cuebench.statistics.ratios import Terms
@@ -93,7 +93,7 @@ def simulate(
             answers.append(Terms(by_shape & decided, decided))
         sources = {"shape_sources": shape, "texture_sources": texture}
         found = paired(*(Sums.of_ratio(terms, images, sources) for terms in answers), flips=999)  # type: ignore[arg-type]
-        alone = two_way_clustered(answers[0], Clusters(images, shape, texture))
+        ((alone,),) = ratio_intervals(answers[:1], Clusters(images, shape, texture), ["two_way"])
         held = {i.kind: i.low <= truth <= i.high for i in found.intervals}
         held |= {"one observer": alone.low <= rates[0] <= alone.high, "p ≤ .05": found.p <= 0.05}
         for name, hit in held.items():

@@ -15,8 +15,21 @@ REMOVED = "-"
 """In ``Stimulus.shape`` or ``texture``: this cue was taken out of the picture (a suppression)."""
 ObserverKind = Literal["model", "person", "people", "ideal"]
 IntervalKind = Literal[
-    "images", "shape_sources", "texture_sources", "two_way", "subjects", "data_sets", "classes", "seeds", "shuffles", ""
+    "images",
+    "shape_sources",
+    "texture_sources",
+    "two_way",
+    "subjects",
+    "three_way",
+    "data_sets",
+    "classes",
+    "seeds",
+    "shuffles",
+    "",
 ]
+
+LeftOut = Mapping[IntervalKind, Mapping[str, Any]]
+"""Kind of interval → part of the set → a number without each of its clusters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +184,8 @@ class Estimate:
         Why trials are outside the denominator → how many: ``{"aligned": 80, "undecided": 468}``.
     notes : tuple of str
         Further remarks for the reader of the number.
-    draws : mapping of str to array
-        Kind of interval → bootstrap draws, kept where other numbers are derived from this one.
+    left_out : mapping of str to mapping of str to array
+        Kind of interval → part of the set → the number without each cluster, kept where others are derived from it.
     """
 
     value: float
@@ -180,7 +193,7 @@ class Estimate:
     intervals: tuple[Interval, ...] = ()
     excluded: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    draws: Mapping[IntervalKind, Any] = field(default_factory=dict, compare=False, repr=False)
+    left_out: LeftOut = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def widest(self) -> Interval | None:

@@ -40,8 +40,8 @@ _COLUMNS = {
     "value": "the number; empty (NaN) where it is undefined, and the note says why",
     "ci_low": "lower end of the 95 % interval",
     "ci_high": "upper end of the 95 % interval",
-    "ci_kind": "what was resampled for the interval: images, shape_sources, texture_sources, two_way, subjects, "
-    "data_sets, classes, seeds or shuffles; a number has one row in scores.parquet for each kind, and tables show the "
+    "ci_kind": "what would be drawn anew in the interval: images, shape_sources, texture_sources, two_way, subjects, "
+    "three_way, data_sets, classes, seeds or shuffles; a number has one row in scores.parquet for each kind, and tables show the "
     "widest",
     "n": "what the value was divided by: trials, images or people",
     "n_excluded": "how many trials are outside the denominator; the note says why",
@@ -76,6 +76,8 @@ _INTERVALS = {
     "texture_sources": "95 % interval over texture sources: other textures, the same objects",
     "two_way": "95 % interval over shape sources and texture sources together: other objects and other textures",
     "subjects": "95 % interval over people: other people, the same images",
+    "three_way": "95 % interval over shape sources, texture sources and people together: other objects, other textures "
+    "and other people",
     "data_sets": "95 % interval over data sets: other data sets of this kind, the same people and images",
     "classes": "95 % interval over classes: other classes of the same kind",
     "seeds": "95 % interval over random initialisations of the same architecture",

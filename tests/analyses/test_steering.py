@@ -55,7 +55,7 @@ ROLES = {"vqa": "plain", "vqa_shape": "shape", "vqa_texture": "texture"}
 
 
 def test_planted_biases_and_their_span(run: Path) -> None:
-    (result,) = steering(run, prompts=ROLES, resamples=2000)
+    (result,) = steering(run, prompts=ROLES)
     assert result.images == 240
     assert {p: round(e.value, 3) for p, e in result.bias.items()} == {"vqa": 0.6, "vqa_shape": 0.8, "vqa_texture": 0.35}
     assert result.span is not None
@@ -88,7 +88,7 @@ def test_prompts_and_orders_of_a_chat_model(
         cuebench.evaluate(
             specs, "cue_conflict", data_root=tmp_path / "data", out=tmp_path / "run", resamples=100, workers=0
         )
-    assert invoke(["steer", str(tmp_path / "run"), "--resamples", "200", "--json"]) == 0
+    assert invoke(["steer", str(tmp_path / "run"), "--json"]) == 0
     rows = {row["quantity"]: row for row in json.loads(capsys.readouterr().out)}
     assert {row["model"] for row in rows.values()} == {"chat:eye?pixels=16"}
     assert rows["span, vqa_shape − vqa_texture"]["value"] == 1
@@ -96,5 +96,5 @@ def test_prompts_and_orders_of_a_chat_model(
     assert rows["vqa_shape − vqa"]["value"] == 0
     assert rows["order of options: chat:eye?pixels=16&shuffle=1"]["value"] == 0
     assert rows["same answer: chat:eye?pixels=16&shuffle=1"]["value"] == 1
-    assert invoke(["steer", str(tmp_path / "run"), "--resamples", "200"]) == 0
+    assert invoke(["steer", str(tmp_path / "run"), "-p", "cue_conflict"]) == 0
     assert "paired over images" in capsys.readouterr().out

@@ -85,9 +85,7 @@ def score(responses, options):
         ids = answers.truth("id")
         clusters = Clusters(ids, answers.truth("shape_source"), answers.truth("texture_source"))
         ratios = (shape_bias, decided_fraction)
-        estimates = ratio_estimates(
-            [m.terms(trials) for m in ratios], clusters, ("images",), seed=options.seed, resamples=options.resamples
-        )
+        estimates = ratio_estimates([m.terms(trials) for m in ratios], clusters, ("images",))
         for metric, estimate in zip(ratios, estimates):
             excluded = {"unanswered or undecided": len(answers.stimuli) - estimate.n}
             result.add(answers, "8-way", metric.name, estimate.excluding(excluded))

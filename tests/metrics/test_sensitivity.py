@@ -70,7 +70,7 @@ def test_the_interval_of_a_preference_covers():
     rng, hits = np.random.default_rng(5), 0
     for _ in range(300):
         shape, texture = (
-            mean_estimates({"v": rng.random(120) < p}, {"images": np.arange(120)}, cue, resamples=500)["v"]
+            mean_estimates({"v": rng.random(120) < p}, {"images": np.arange(120)}, cue)["v"]
             for cue, p in (("shape", 0.6), ("texture", 0.4))
         )
         (interval,) = derived(metrics.shape_preference.compute, shape, texture).intervals

@@ -46,7 +46,14 @@ def test_choices_of_people_are_scored_without_features(tmp_path):
     assert run.value("people", "triplet_shape_bias", "choices") == pytest.approx(20 / 39)
     assert run.value("people", "triplet_shape_bias", "choices/mean_of_subjects") == pytest.approx((0.75 + 5 / 19) / 2)
     pooled = [r for r in run.rows if r.observer == "people" and r.condition == "choices"]
-    assert {r.ci_kind for r in pooled} == {"images", "shape_sources", "texture_sources", "two_way", "subjects"}
+    assert {r.ci_kind for r in pooled} == {
+        "images",
+        "shape_sources",
+        "texture_sources",
+        "two_way",
+        "subjects",
+        "three_way",
+    }
     assert (pooled[0].n, pooled[0].n_excluded) == (39, 1)
 
 

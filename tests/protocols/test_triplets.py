@@ -237,7 +237,8 @@ def test_a_planted_share_lies_in_its_interval(calibrated, observer, planted):
         value(rows, c, kind="two_way", observer=observer)
         for c in dict.fromkeys(SAME.get(c, c) for c in EXPERIMENTS["3"])
     ]
-    assert all(f.ci_low <= planted <= f.ci_high for f in found)
+    # Nine intervals of 95 %: more than one that misses has a chance of 7 %, were they independent.
+    assert sum(f.ci_low <= planted <= f.ci_high for f in found) >= len(found) - 1
     assert np.mean([f.value for f in found]) == pytest.approx(planted, abs=0.02)
 
 

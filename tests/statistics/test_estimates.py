@@ -1,4 +1,4 @@
-"""Estimates against scipy's intervals, and what derived numbers inherit from the draws of others."""
+"""Estimates against scipy's intervals, and what derived numbers inherit from others."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from cuebench.statistics.clustered import ratio_intervals
 from cuebench.statistics.estimates import (
     derived,
     difference_of_means,
-    from_draws,
+    jackknife_interval,
+    jackknifed,
     mean,
+    mean_of_shares,
     missing,
     ratio_estimates,
-    resampled_mean,
     share,
 )
-from cuebench.statistics.intervals import KINDS, Clusters, ratio_intervals, weights
+from cuebench.statistics.intervals import KINDS, Clusters
 from cuebench.statistics.ratios import Terms
 from cuebench.types import Estimate
 
@@ -57,73 +59,113 @@ def test_a_difference_of_means_has_welchs_interval(sizes):
 
 def test_too_little_to_measure_has_a_reason_instead_of_an_interval():
     cases = [share(0, 0), mean(np.array([])), mean(np.array([1.0])), difference_of_means(np.ones(1), np.ones(9))]
-    cases += [resampled_mean(np.ones(1), "classes"), resampled_mean(np.array([]), "seeds")]
+    cases += [mean_of_shares(np.ones(1), "subjects"), mean_of_shares(np.array([]), "seeds")]
     assert all(math.isnan(e.intervals[0].low) and e.intervals[0].note for e in cases)
     assert [e.value for e in cases[1:3]] == [pytest.approx(math.nan, nan_ok=True), 1.0]
-    assert [e.intervals[0].note for e in cases[-2:]] == ["1 class: nothing to resample", "0 seeds: nothing to resample"]
+    notes = ["1 subject: nothing to resample", "0 seeds: nothing to resample"]
+    assert [e.intervals[0].note for e in cases[-2:]] == notes
 
 
 def test_a_ratio_has_one_estimate_with_the_intervals_of_all_kinds():
     rng = np.random.default_rng(0)
     terms = Terms(rng.random(80) < 0.4, np.ones(80, bool))
     clusters = Clusters(np.arange(80), rng.integers(9, size=80), rng.integers(7, size=80))
-    (found,) = ratio_estimates([terms], clusters, KINDS, resamples=300)
+    (found,) = ratio_estimates([terms], clusters, KINDS)
     assert (found.value, found.n) == (terms.numerator.mean(), 80)
-    assert list(found.intervals) == [ratio_intervals([terms], clusters, k, resamples=300)[0] for k in KINDS]
+    assert found.intervals == ratio_intervals([terms], clusters, KINDS)[0]
     assert found.widest == max(found.intervals, key=lambda i: i.high - i.low)
 
 
-def test_a_resampled_mean_equals_a_loop_over_the_same_draws():
+def test_a_mean_of_shares_has_students_interval_on_the_logit_scale():
     values = np.array([0.1, 0.5, 0.6, 0.9])
-    draws = [np.repeat(values, counts).mean() for counts in weights("seeds", 4, 3, 500)]
-    found = resampled_mean(values, "seeds", seed=3, resamples=500)
-    assert found.value == pytest.approx(0.525)
-    assert ends(found, "seeds") == pytest.approx(tuple(np.quantile(draws, [0.025, 0.975])))
+    found = mean_of_shares(values, "seeds")
+    assert (found.value, found.n) == (pytest.approx(0.525), 4)
+    reach = stats.t.ppf(0.975, 3) * values.std(ddof=1) / 2 / (0.525 * 0.475)
+    centre = math.log(0.525 / 0.475)
+    expected = [1 / (1 + math.exp(-(centre + side * reach))) for side in (-1, 1)]
+    assert ends(found, "seeds") == pytest.approx(tuple(expected))
 
 
-def test_draws_become_intervals_and_are_kept():
-    draws = {"images": np.arange(101.0), "two_way": np.full(101, 7.0)}
-    found = from_draws(50, 9, draws)
-    assert (found.value, found.n) == (50, 9)
-    assert ends(found) == (pytest.approx(2.5), pytest.approx(97.5))
-    assert ends(found, "two_way") == (7, 7)
-    assert found.draws is draws
+def without(values):
+    """Return the mean without each value."""
+    return (values.sum() - values) / (len(values) - 1)
 
 
-def test_draws_without_resamples_say_why():
-    found = from_draws(0.5, 1, {"images": np.empty(0), "two_way": np.ones(9)}, {"two_way": "one texture"})
+def test_the_jackknife_of_a_mean_is_students_interval():
+    values = np.random.default_rng(1).normal(3, 2, 30)
+    expected = stats.ttest_1samp(values, 0).confidence_interval()
+    found = jackknifed(values.mean(), 30, {"images": {"a": without(values)}})
+    assert ends(found) == pytest.approx((expected.low, expected.high))
+
+
+def test_the_jackknife_of_two_parts_is_welchs_interval():
+    rng = np.random.default_rng(2)
+    first, second = rng.normal(3, 2, 12), rng.normal(1, 5, 40)
+    a, b = (jackknifed(v.mean(), len(v), {"images": {part: without(v)}}) for v, part in ((first, "a"), (second, "b")))
+    expected = stats.ttest_ind(first, second, equal_var=False).confidence_interval()
+    assert ends(derived(np.subtract, a, b)) == pytest.approx((expected.low, expected.high))
+
+
+def test_the_jackknife_takes_the_bias_out_of_the_interval_and_holds_the_value():
+    values = np.random.default_rng(3).normal(0, 1, 40)
+    # The plug-in variance is too small by 1/n; its jackknife is the unbiased one.
+    plug_in = values.var()
+    left = np.array([np.delete(values, i).var() for i in range(40)])
+    interval = jackknife_interval(plug_in, {"": left}, "images")
+    assert (interval.low + interval.high) / 2 == pytest.approx(values.var(ddof=1))
+    far = jackknife_interval(0.5, {"": 0.5 + np.array([0.01, 0.010001, 0.0100005])}, "images")
+    assert far.low < far.high == 0.5
+
+
+def test_bounds_are_kept():
+    hits = np.random.default_rng(4).random(40) < 0.97
+    found = jackknifed(hits.mean(), 40, {"images": {"": without(hits)}}, bounds=(0.0, 1.0))
+    assert 0 < ends(found)[0] < hits.mean() < ends(found)[1] < 1
+    every = jackknifed(1.0, 20, {"images": {"": np.ones(20)}}, bounds=(0.0, 1.0))
+    assert ends(every) == pytest.approx((0.025 ** (1 / 20), 1.0))
+    assert every.intervals[0].note == "every decision alike: exact for 20 images"
+
+
+def test_what_cannot_be_left_out_says_why():
+    left = {"images": {"": np.empty(0)}, "classes": {"": np.ones(9)}}
+    found = jackknifed(0.5, 1, left, {"classes": "one texture"})
     assert [i.note for i in found.intervals] == ["1 image: nothing to resample", "one texture"]
     assert all(math.isnan(i.low) for i in found.intervals)
-    plural = from_draws(0.5, 0, {"images": np.empty(0)})
+    plural = jackknifed(0.5, 0, {"images": {"": np.empty(0)}})
     assert plural.intervals[0].note == "0 images: nothing to resample"
+    some = jackknifed(0.5, 4, {"images": {"": np.array([0.4, 0.5, 0.6, np.nan])}})
+    assert some.intervals[0].note == "undefined without 1 of 4"
 
 
-def test_a_derived_number_is_the_function_of_each_draw():
+def test_a_derived_number_is_the_function_of_each_value():
     rng = np.random.default_rng(0)
-    first, second = (from_draws(v, 10, {"images": rng.normal(v, 1, 400)}) for v in (5.0, 2.0))
+    columns = [rng.normal(v, 1, 50) for v in (5.0, 2.0)]
+    first, second = (jackknifed(c.mean(), 50, {"images": {"": without(c)}}) for c in columns)
     found = derived(lambda a, b: a / (a + b), first, second)
-    loop = [a / (a + b) for a, b in zip(first.draws["images"], second.draws["images"])]
-    assert (found.value, found.n) == (5 / 7, 20)
-    assert ends(found) == pytest.approx(tuple(np.quantile(loop, [0.025, 0.975])))
+    a, b = (e.left_out["images"][""] for e in (first, second))
+    np.testing.assert_allclose(found.left_out["images"][""], a / (a + b))
+    assert (found.value, found.n) == (pytest.approx(first.value / (first.value + second.value)), 100)
     again = derived(np.negative, found, n=3)  # derived numbers can be derived from
     assert again.n == 3
     assert ends(again) == pytest.approx((-ends(found)[1], -ends(found)[0]))
 
 
 def test_what_two_estimates_share_cancels_in_their_difference():
-    draws = {"images": np.random.default_rng(0).normal(size=200)}
-    found = derived(np.subtract, from_draws(0.7, 5, draws), from_draws(0.7, 5, draws))
+    left = {"images": {"": np.random.default_rng(0).normal(0.7, 0.1, 20)}}
+    found = derived(np.subtract, jackknifed(0.7, 5, left), jackknifed(0.7, 5, left))
     assert ends(found) == (0, 0)
 
 
-def test_an_estimate_without_draws_is_a_constant():
-    draws = np.linspace(0, 1, 101)
-    found = derived(np.multiply, from_draws(0.5, 5, {"images": draws}), Estimate(2.0, 1))
-    assert ends(found) == (pytest.approx(0.05), pytest.approx(1.95))
+def test_an_estimate_without_clusters_is_a_constant():
+    values = np.random.default_rng(5).normal(1, 1, 30)
+    one = jackknifed(values.mean(), 5, {"images": {"": without(values)}})
+    found = derived(np.multiply, one, Estimate(2.0, 1))
+    assert ends(found) == pytest.approx(tuple(2 * end for end in ends(one)))
 
 
-def test_draws_that_do_not_belong_together_give_no_interval():
-    found = derived(np.add, from_draws(1, 5, {"images": np.ones(9)}), from_draws(1, 5, {"images": np.ones(8)}))
+def test_clusters_that_do_not_belong_together_give_no_interval():
+    nine, eight = (jackknifed(1, 5, {"images": {"": np.linspace(0, 1, n)}}) for n in (9, 8))
+    found = derived(np.add, nine, eight)
     assert found.value == 2
     assert math.isnan(ends(found)[0])
 

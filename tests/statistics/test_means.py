@@ -1,25 +1,26 @@
-"""Means with bootstrap intervals: standard errors, whole clusters, independent streams, nothing to resample."""
+"""Means with intervals over images and over whole clusters."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from cuebench.statistics.means import mean_estimates, mean_or_nan, resampled_means
+from cuebench.statistics.means import mean_estimates, mean_or_nan
 
 
-def test_resampled_means_have_the_standard_error_of_the_mean():
+def test_a_mean_has_students_interval():
     values = np.random.default_rng(0).random(400)
-    draws = resampled_means(values[:, None], np.arange(400), "x", resamples=4000).means[:, 0]
-    assert draws.mean() == pytest.approx(values.mean(), abs=0.002)
-    assert draws.std() == pytest.approx(values.std() / 20, rel=0.05)
+    found = mean_estimates({"v": values}, {"images": np.arange(400)}, "x", bounds=(-np.inf, np.inf))["v"].intervals[0]
+    expected = stats.ttest_1samp(values, 0).confidence_interval()
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
 
 
-def test_clusters_are_drawn_whole():
+def test_clusters_are_left_out_whole():
     """All images of a class are equal: the interval over classes is that of five numbers, much wider."""
     classes = np.repeat(np.arange(5), 100)
     clusters = {"images": np.arange(500), "classes": classes}
-    estimate = mean_estimates({"v": classes / 4.0}, clusters, "x", resamples=2000)["v"]
+    estimate = mean_estimates({"v": classes / 4.0}, clusters, "x")["v"]
     images, by_class = estimate.intervals
     assert (images.kind, by_class.kind) == ("images", "classes")
     assert by_class.width > 5 * images.width
@@ -27,24 +28,15 @@ def test_clusters_are_drawn_whole():
     assert (estimate.value, estimate.n) == (pytest.approx(0.5), 500)
 
 
-def test_streams_are_independent_and_repeatable():
-    values = np.random.default_rng(1).random((300, 1))
-    first, again, other = (
-        resampled_means(values, np.arange(300), s, resamples=2000).means[:, 0] for s in ("a", "a", "b")
-    )
-    np.testing.assert_array_equal(first, again)
-    assert abs(np.corrcoef(first, other)[0, 1]) < 0.1
-
-
-def test_columns_share_their_resamples():
+def test_columns_leave_out_the_same_images():
     values = np.random.default_rng(2).random(50)
-    columns = {"v": values, "twice": 2 * values}
-    estimates = mean_estimates(columns, {"images": np.arange(50)}, "x", resamples=200)
-    np.testing.assert_allclose(estimates["twice"].draws["images"], 2 * estimates["v"].draws["images"])
+    estimates = mean_estimates({"v": values, "twice": 2 * values}, {"images": np.arange(50)}, "x")
+    once, twice = (estimates[name].left_out["images"]["x"] for name in ("v", "twice"))
+    np.testing.assert_allclose(twice, 2 * once)
 
 
-def test_nothing_to_resample_says_so():
-    estimate = mean_estimates({"v": np.ones(3)}, {"classes": np.zeros(3)}, "x", resamples=10)["v"]
+def test_nothing_to_leave_out_says_so():
+    estimate = mean_estimates({"v": np.ones(3)}, {"classes": np.zeros(3)}, "x")["v"]
     (interval,) = estimate.intervals
     assert (estimate.value, estimate.n) == (1.0, 3)
     assert "1 cluster: nothing to resample" in interval.note
@@ -53,7 +45,7 @@ def test_nothing_to_resample_says_so():
 
 def test_no_images():
     assert np.isnan(mean_or_nan(np.zeros(0)))
-    estimate = mean_estimates({"v": np.zeros(0)}, {"images": np.zeros(0)}, "x", resamples=10)["v"]
+    estimate = mean_estimates({"v": np.zeros(0)}, {"images": np.zeros(0)}, "x")["v"]
     assert np.isnan(estimate.value)
     assert estimate.n == 0
     assert mean_estimates({}, {"images": np.arange(3)}, "x") == {}

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cuebench.arrays import Array, Bools, Floats
+from cuebench.arrays import Array, Bools
 from cuebench.errors import UserError
 from cuebench.labels import label_map
 from cuebench.labels.decisions import named, partial_space
@@ -29,8 +29,11 @@ from cuebench.observers.chat.prompts import NEUTRAL, SHAPE, STEERING, TEXTURE
 from cuebench.responses.job import JobRecord
 from cuebench.responses.table import Responses
 from cuebench.runs.answers import StoredAnswers
-from cuebench.statistics.estimates import derived, from_draws
-from cuebench.statistics.intervals import KINDS, Clusters, resampled_sums, too_few
+from cuebench.statistics.clustered import Sums, variances
+from cuebench.statistics.estimates import ratio_estimates
+from cuebench.statistics.intervals import KINDS, Clusters, undefined
+from cuebench.statistics.paired import difference_intervals
+from cuebench.statistics.ratios import Terms
 from cuebench.types import Estimate, IntervalKind
 
 _NOT_IDENTITY = frozenset({"prompt", "shuffle", "name", "url", *SPENDING})
@@ -115,8 +118,6 @@ def steering(
     *,
     protocol: str = "",
     prompts: Mapping[str, str] | None = None,
-    seed: int = 0,
-    resamples: int = 10_000,
 ) -> list[Steered]:
     """Compare the answers of models under several prompts.
 
@@ -129,12 +130,10 @@ def steering(
         Whose answers; default: every protocol with answers under several prompts.
     prompts : mapping of str to str, optional
         Prompt → observer, for recordings, whose names do not say what was asked.
-    seed, resamples : int
-        Of the bootstrap.
     """
     folders = [runs] if isinstance(runs, (str, Path)) else list(runs)
     found = _found([Path(folder).expanduser() for folder in folders], protocol, prompts or {})
-    results = [_steered(model, name, told, seed, resamples) for (model, name), told in found.items() if len(told) > 1]
+    results = [_steered(model, name, told) for (model, name), told in found.items() if len(told) > 1]
     if not results:
         raise UserError(
             "no model has answered under several prompts",
@@ -191,9 +190,9 @@ class _Paired(NamedTuple):
     clusters: Clusters
 
 
-def _steered(model: str, protocol: str, told: Sequence[_Told], seed: int, resamples: int) -> Steered:
+def _steered(model: str, protocol: str, told: Sequence[_Told]) -> Steered:
     paired = _pair(model, protocol, told)
-    bias = _biases(paired, seed, resamples)
+    bias = ratio_estimates(_bias_terms(paired), paired.clusters, KINDS)
     first: dict[str, int] = {}
     for position, answers in enumerate(told):
         if answers.prompt not in first or (told[first[answers.prompt]].shuffle and not answers.shuffle):
@@ -202,21 +201,21 @@ def _steered(model: str, protocol: str, told: Sequence[_Told], seed: int, resamp
     orders = [
         Order(
             told[i].observer,
-            _minus(bias[i], bias[first[told[i].prompt]]),
-            _same(paired, i, first[told[i].prompt], seed, resamples),
+            _minus(paired, i, first[told[i].prompt]),
+            _same(paired, i, first[told[i].prompt]),
         )
         for i in range(len(told))
         if i != first[told[i].prompt]
     ]
-    neutral, shape, texture = (by_prompt.get(prompt) for prompt in STEERING)
+    neutral, shape, texture = (first.get(prompt) for prompt in STEERING)
     return Steered(
         model,
         protocol,
         len(paired.clusters.images),
         by_prompt,
-        _minus(shape, neutral) if shape and neutral else None,
-        _minus(neutral, texture) if neutral and texture else None,
-        _minus(shape, texture) if shape and texture else None,
+        _minus(paired, shape, neutral) if shape is not None and neutral is not None else None,
+        _minus(paired, neutral, texture) if neutral is not None and texture is not None else None,
+        _minus(paired, shape, texture) if shape is not None and texture is not None else None,
         tuple(orders),
     )
 
@@ -268,42 +267,25 @@ def _decided(responses: Responses) -> Array:
     return np.array([*names, "none"])[codes]
 
 
-def _biases(paired: _Paired, seed: int, resamples: int) -> list[Estimate]:
-    """Return the shape bias under each prompt; all of them share their resamples of images and sources."""
+def _bias_terms(paired: _Paired) -> list[Terms]:
     assert shape_bias.terms is not None
-    terms = [shape_bias.terms(outcome) for outcome in paired.outcomes]
-    columns = np.column_stack([column for t in terms for column in t])
-    return _estimates(columns, paired.clusters, seed, resamples)
+    return [shape_bias.terms(outcome) for outcome in paired.outcomes]
 
 
-def _same(paired: _Paired, one: int, other: int, seed: int, resamples: int) -> Estimate:
+def _same(paired: _Paired, one: int, other: int) -> Estimate:
     same: Bools = paired.answers[one] == paired.answers[other]
-    (estimate,) = _estimates(np.column_stack([same, np.ones(len(same))]), paired.clusters, seed, resamples)
+    (estimate,) = ratio_estimates([Terms(same, np.ones(len(same)))], paired.clusters, KINDS)
     return estimate
 
 
-def _estimates(columns: Array, clusters: Clusters, seed: int, resamples: int) -> list[Estimate]:
-    """Return the ratio of each pair of columns, with draws of every kind of resampling."""
-    totals = columns.sum(axis=0)
-    reasons = {kind: too_few(clusters, kind) for kind in KINDS}
-    sums = {
-        kind: resampled_sums(columns, clusters, kind, seed=seed, resamples=resamples)
-        for kind in KINDS
-        if not reasons[kind]
-    }
-    estimates = []
-    for i in range(0, columns.shape[1], 2):
-        draws: dict[IntervalKind, Array] = {
-            kind: _ratio(sums[kind][:, i], sums[kind][:, i + 1]) if kind in sums else np.empty(0) for kind in KINDS
-        }
-        value = float(totals[i] / totals[i + 1]) if totals[i + 1] else float("nan")
-        estimates.append(from_draws(value, int(totals[i + 1]), draws, {k: why for k, why in reasons.items() if why}))
-    return estimates
-
-
-def _ratio(top: Floats, bottom: Floats) -> Floats:
-    return np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom != 0)
-
-
-def _minus(first: Estimate, second: Estimate) -> Estimate:
-    return derived(lambda a, b: a - b, first, second, n=min(first.n, second.n))
+def _minus(paired: _Paired, first: int, second: int) -> Estimate:
+    """Return the shape bias under one prompt minus that under another; what makes an image easy for both cancels."""
+    shared: dict[IntervalKind, Array] = {kind: paired.clusters.of(kind) for kind in KINDS[1:3]}
+    terms = _bias_terms(paired)
+    one, other = (Sums.of_ratio(terms[i], np.arange(len(paired.clusters.images)), shared) for i in (first, second))
+    n = int(min(terms[i].denominator.sum() for i in (first, second)))
+    value = one.value - other.value
+    if not np.isfinite(value):
+        return Estimate(value, n, tuple(undefined(kind, "no trial in the denominator") for kind in KINDS))
+    found = variances(one.influence() - other.influence(), shared)
+    return Estimate(value, n, difference_intervals(value, found))

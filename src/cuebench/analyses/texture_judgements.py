@@ -186,7 +186,7 @@ def judge(
         images = np.array([j.image for j, _ in some])
         clusters = Clusters(images, images, images)
         terms = Terms(agrees, np.ones(len(agrees)))
-        return ratio_estimates([terms], clusters, ("images",), seed=seed, resamples=resamples)[0]
+        return ratio_estimates([terms], clusters, ("images",))[0]
 
     names = sorted({i.texture for _, i in rows})
     by_texture = {name: estimate([row for row in rows if row[1].texture == name]) for name in names}

@@ -16,8 +16,6 @@ def command(
     neutral: Annotated[str, typer.Option(help="Recording of answers under a neutral prompt.")] = "",
     shape: Annotated[str, typer.Option(help="Recording of answers to a question about the shape.")] = "",
     texture: Annotated[str, typer.Option(help="Recording of answers to a question about the texture.")] = "",
-    seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
-    resamples: Annotated[int, typer.Option(help="Bootstrap resamples.")] = 10_000,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Say how far prompts and orders of options move the shape bias."""
@@ -25,7 +23,7 @@ def command(
     from cuebench.observers.chat.prompts import STEERING
 
     named = {prompt: name for prompt, name in zip(STEERING, (neutral, shape, texture)) if name}
-    results = steering(run, protocol=protocol, prompts=named, seed=seed, resamples=resamples)
+    results = steering(run, protocol=protocol, prompts=named)
     rows = [row for result in results for row in result.rows()]
     if as_json:
         print_json(rows)

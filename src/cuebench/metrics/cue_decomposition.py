@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from cuebench.metrics.base import Metric
-from cuebench.statistics.resampled import quotient
+from cuebench.statistics.ratios import quotient
 
 Number = TypeVar("Number", float, np.ndarray)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +11,8 @@ from cuebench.arrays import Bools, Floats
 from cuebench.errors import UserError
 from cuebench.labels.checks import refuse_nan
 from cuebench.metrics.base import Metric
-from cuebench.statistics.intervals import Clusters, percentile, resampled_sums, too_few, undefined
+from cuebench.statistics.intervals import undefined
+from cuebench.statistics.sums import estimates_of_sums
 from cuebench.types import Estimate
 
 
@@ -64,13 +66,11 @@ def error_consistency(first: Sequence[bool] | Bools, second: Sequence[bool] | Bo
     return float(kappa(*(np.array([number], np.float64) for number in (len(a), a.sum(), b.sum(), (a & b).sum())))[0])
 
 
-def mean_over_pairs(
-    correct: Bools, seen: Bools, pairs: Sequence[tuple[int, int]], *, seed: int = 0, resamples: int = 10_000
-) -> Estimate:
+def mean_over_pairs(correct: Bools, seen: Bools, pairs: Sequence[tuple[int, int]]) -> Estimate:
     """Return the mean error consistency of pairs of observers, each on the trials that both saw.
 
-    Pairs whose κ is undefined are outside the mean, and a note counts them. The interval draws images anew, the same
-    ones for all observers; n is the number of images that at least one pair saw.
+    Pairs whose κ is undefined are outside the mean, and a note counts them. The interval is over images, the
+    same ones for all observers; n is the number of images that at least one pair saw.
 
     Parameters
     ----------
@@ -78,8 +78,6 @@ def mean_over_pairs(
         Row i is observer i.
     pairs : sequence of (i, j)
         Which observers are compared.
-    seed, resamples : int
-        Of the bootstrap.
     """
     columns = _pair_columns(correct, seen, pairs)
     kappas = _pair_kappas(columns.sum(axis=0, keepdims=True))
@@ -87,13 +85,15 @@ def mean_over_pairs(
     undefined_pairs = int(np.isnan(kappas).sum())
     why = "expected agreement is 1" if n else "no image was seen by both"
     note = f"κ is undefined for {undefined_pairs} of {len(pairs)} pairs: {why}" if undefined_pairs else ""
-    images = np.arange(correct.shape[1])
-    clusters = Clusters(images, images, images)
-    reason = too_few(clusters, "images") or ("" if pairs else "no pair of observers")
-    if reason:
+    images = correct.shape[1]
+    reason = "" if pairs else "no pair of observers"
+    if reason or images < 2:
+        reason = f"{images} image{'s' * (images != 1)}: nothing to resample" if images < 2 else reason
         return Estimate(value, n, (undefined("images", reason),)).noting(note)
-    draws = _mean_of_defined(_pair_kappas(resampled_sums(columns, clusters, "images", seed=seed, resamples=resamples)))
-    return Estimate(value, n, (percentile(draws, "images"),)).noting(note)
+    (estimate,) = estimates_of_sums(
+        columns, lambda sums: _mean_of_defined(_pair_kappas(sums))[:, None], [n], bounds=(-1.0, 1.0)
+    )
+    return replace(estimate, left_out={}).noting(note)
 
 
 def _pair_columns(correct: Bools, seen: Bools, pairs: Sequence[tuple[int, int]]) -> Floats:
@@ -106,7 +106,7 @@ def _pair_columns(correct: Bools, seen: Bools, pairs: Sequence[tuple[int, int]])
 
 
 def _pair_kappas(sums: Floats) -> Floats:
-    """Return draws × pairs of κ from draws × 4·pairs of sums."""
+    """Return samples × pairs of κ from samples × 4·pairs of sums."""
     counts = sums.reshape(len(sums), sums.shape[1] // 4, 4)
     return kappa(counts[..., 0], counts[..., 1], counts[..., 2], counts[..., 3])
 

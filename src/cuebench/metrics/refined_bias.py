@@ -21,7 +21,7 @@ from cuebench.errors import UserError
 from cuebench.labels.ranks import best_ranks
 from cuebench.metrics.base import Metric
 from cuebench.statistics.means import mean_or_nan
-from cuebench.statistics.resampled import quotient
+from cuebench.statistics.ratios import quotient
 
 CUES = ("shape", "texture")
 _PAPER = "Kim et al. 2026, On the Reliability of Cue Conflict and Beyond (REFINED-BIAS)"

@@ -9,7 +9,7 @@ import numpy as np
 
 from cuebench.arrays import Array
 from cuebench.metrics.base import Metric
-from cuebench.statistics.resampled import quotient
+from cuebench.statistics.ratios import quotient
 
 _PAPER = "Burgert et al. 2025, ImageNet-trained CNNs are not biased towards texture; arXiv:2509.20234"
 

@@ -10,19 +10,15 @@ from cuebench.arrays import Array
 from cuebench.metrics.base import Metric
 
 
-def triplet_bias_gain(
-    trained: float | Array, baselines: Sequence[float] | Array, weights: Sequence[float] | Array | None = None
-) -> float | Array:
+def triplet_bias_gain(trained: float | Array, baselines: Sequence[float] | Array) -> float | Array:
     """Return the triplet shape bias of a network minus the mean of its random initialisations.
 
     Parameters
     ----------
     trained : float or array
-        Triplet shape bias of the network; an array: one value for each bootstrap draw.
+        Triplet shape bias of the network, or of several.
     baselines : array … × initialisations
         Triplet shape bias of each random initialisation, on the same triplets.
-    weights : array … × initialisations, optional
-        How often each initialisation counts in a bootstrap draw; default: once.
 
     Returns
     -------
@@ -39,10 +35,9 @@ def triplet_bias_gain(
     0.2
     """
     values = np.asarray(baselines, np.float64)
-    counts = np.ones_like(values) if weights is None else np.asarray(weights, np.float64)
     if not values.shape[-1]:
         return trained * np.nan
-    gain = trained - (counts * values).sum(axis=-1) / counts.sum(axis=-1)
+    gain = trained - values.mean(axis=-1)
     return gain if np.ndim(gain) else float(gain)
 
 
@@ -56,7 +51,7 @@ METRIC = Metric(
     "Machines, CogSci 44: ten random initialisations of the same architecture",
     caveats=(
         "A random network is a baseline, not chance: with aligned shapes it sees which pixels overlap.",
-        "The interval resamples the seeds and the images (or their sources) together, on the same trials for both.",
+        "The interval holds for other seeds and other images (or sources) together, on the same trials for both.",
     ),
     bounds=(-1.0, 1.0),
     chance="0",

@@ -96,8 +96,8 @@ class Result:
             The reasons why the stimuli behind this number are incomplete, where they are not those of the whole set.
         """
         reasons = responses.stimuli.partial if partial is None else tuple(partial)
-        # The draws of thousands of numbers would fill the memory, and nothing is derived from a finished number.
-        self.measurements.append(Measurement(responses, condition, metric, replace(estimate, draws={}), reasons))
+        # The parts of thousands of numbers would fill the memory, and nothing is derived from a finished number.
+        self.measurements.append(Measurement(responses, condition, metric, replace(estimate, left_out={}), reasons))
 
     def extend(self, other: Result) -> None:
         """Add the numbers and tables of another result."""

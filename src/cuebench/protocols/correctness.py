@@ -26,7 +26,7 @@ from cuebench.protocols.base import Result, ScoreOptions
 from cuebench.protocols.trials import TrialRows, class_names, cue_outcomes
 from cuebench.responses.table import Reduce, Responses
 from cuebench.statistics.clustered import Sums
-from cuebench.statistics.resampled import estimates_of_sums
+from cuebench.statistics.sums import estimates_of_sums
 from cuebench.types import REMOVED, Estimate, Stimulus, StimulusSet
 
 ANSWER = "answer"
@@ -201,7 +201,7 @@ def table(responses: Responses, values: Array, conditions: Sequence[str]) -> Tab
     """Sort one value for each row into images × conditions.
 
     The images are those of the manifest, answered or not, so that all observers of a set have the same rows and are
-    resampled together.
+    left out together.
     """
     stimuli = responses.stimuli.stimuli
     column = {name: i for i, name in enumerate(conditions)}
@@ -220,7 +220,7 @@ def table(responses: Responses, values: Array, conditions: Sequence[str]) -> Tab
     return Table(images, list(conditions), answers > 0, cells)
 
 
-def accuracies(correct: Table, options: ScoreOptions) -> dict[str, Estimate]:
+def accuracies(correct: Table) -> dict[str, Estimate]:
     """Return condition → accuracy, with an interval over images."""
     terms = [accuracy_terms(hits, answered) for hits, answered in zip(correct.values.T, correct.shown.T)]
     number = len(terms)
@@ -228,7 +228,5 @@ def accuracies(correct: Table, options: ScoreOptions) -> dict[str, Estimate]:
         np.column_stack([*(t.numerator for t in terms), *(t.denominator for t in terms)]),
         lambda sums: quality(sums[:, :number], sums[:, number:]),
         correct.shown.sum(axis=0),
-        seed=options.seed,
-        resamples=options.resamples,
     )
     return dict(zip(correct.conditions, estimates))

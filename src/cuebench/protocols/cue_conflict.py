@@ -1,7 +1,8 @@
 """Cue conflict (Geirhos et al. 2019): images with the shape of one class and the texture of another.
 
 1,280 images of 224 × 224; 80 of them have shape and texture of the same class and are dropped, 1,200 are in conflict.
-They share 160 shape sources and 48 texture sources, so every score has four intervals; see ``statistics.intervals``.
+They share 160 shape sources and 48 texture sources, so every score has four intervals, one of
+pooled people six; see ``statistics.intervals``.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from cuebench.statistics.intervals import KINDS, Clusters
 from cuebench.stimuli.readers import cue_conflict as folder_reader
 from cuebench.types import Axis, Citation, Estimate, Headline, IntervalKind, Reference, Stimulus, StimulusSet
 
-NAME, VERSION = "cue_conflict", 1
+NAME, VERSION = "cue_conflict", 2
 EXPECTED = 1280
 TARGETS = "in16"
 FULL = 1000
@@ -323,7 +324,7 @@ def _estimates(
     conflict = Outcomes(*(part[keep] for part in outcome))
     terms = [metric.terms(conflict) for metric in RATIOS if metric.terms]
     clusters = trials.clusters.only(keep)
-    estimates = ratio_estimates(terms, clusters, kinds, seed=options.seed, resamples=options.resamples)
+    estimates = ratio_estimates(terms, clusters, kinds)
     return {
         metric.name: estimate.excluding(_excluded(trials, outcome, rows, shown, metric.name))
         for metric, estimate in zip(RATIOS, estimates)
@@ -332,7 +333,7 @@ def _estimates(
 
 def _add_ratios(result: Result, trials: Trials, options: ScoreOptions) -> None:
     """Add the four ratios in both label spaces with all kinds of interval."""
-    kinds: tuple[IntervalKind, ...] = (*KINDS, "subjects") if trials.subjects is not None else KINDS
+    kinds: tuple[IntervalKind, ...] = (*KINDS, "subjects", "three_way") if trials.subjects is not None else KINDS
     rows, shown = np.ones(len(trials.shape), bool), np.ones(len(trials.responses.stimuli), bool)
     everything = len(trials.responses.stimuli) * trials.per_stimulus
     by_condition: dict[str, dict[str, Estimate]] = {
@@ -371,7 +372,7 @@ def _add_subjects(result: Result, trials: Trials, options: ScoreOptions) -> None
     for metric in RATIOS:
         assert metric.terms is not None
         terms = metric.terms(outcome)
-        estimate = mean_of_subjects(terms, trials.subjects, seed=options.seed, resamples=options.resamples)
+        estimate = mean_of_subjects(terms, trials.subjects)
         note = f"mean over {estimate.n} subjects"
         result.add(trials.responses, f"{trials.restricted}/mean_of_subjects", metric.name, estimate.noting(note))
 
@@ -424,7 +425,7 @@ def _add_consistency(
     number = sum(s.shape == s.texture for s in stimuli)
     for aligned in (False, True) if number else (False,):
         correct, seen = answers.of(group, aligned=aligned)
-        estimate = mean_over_pairs(correct, seen, pairs, seed=options.seed, resamples=options.resamples)
+        estimate = mean_over_pairs(correct, seen, pairs)
         left_out = 0 if aligned else number
         excluded = {"aligned": left_out, "not seen by both": len(stimuli) - left_out - estimate.n}
         condition = f"{measured.restricted}/{WITH_ALIGNED}" if aligned else measured.restricted

@@ -33,7 +33,7 @@ from cuebench.statistics.clustered import Sums
 from cuebench.stimuli.decomposition.folder import SEGMENTATION, read_set
 from cuebench.types import Reference, StimulusSet
 
-NAME, VERSION = SEGMENTATION, 1
+NAME, VERSION = SEGMENTATION, 2
 MAKE = "make it: cuebench make cue_decomposition --source IMAGES_AND_MASKS --out DATA_ROOT"
 
 
@@ -48,7 +48,7 @@ def configure(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
 
 
 class Measured(NamedTuple):
-    """What is kept of one observer: its mIoU by condition with their draws, and the IoU of every class."""
+    """What is kept of one observer: its mIoU by condition, and the IoU of every class."""
 
     qualities: Qualities
     classes: Result
@@ -57,12 +57,12 @@ class Measured(NamedTuple):
 def measure(responses: Responses, options: ScoreOptions) -> Measured:
     """Measure the mIoU of one observer in every condition, and the IoU of every class."""
     areas = _areas(responses)
-    ious = masks.mean_ious(areas, options)
+    ious = masks.mean_ious(areas)
     observer = Qualities(responses, needed(ious), f"mIoU on {len(areas.images):,} images")
     classes = Result()
     names = label_map(responses.stimuli.targets).names
     for condition in areas.conditions:
-        for name, iou in zip(names, masks.class_ious(areas, condition, options)):
+        for name, iou in zip(names, masks.class_ious(areas, condition)):
             absent = "" if iou.value == iou.value else "the class occurs in neither truth nor answers"
             observer.add(classes, f"{condition}/{name}", "mean_iou", iou, {condition}, "IoU of one class", absent)
     return Measured(observer, classes)

@@ -24,7 +24,7 @@ from cuebench.statistics.intervals import Clusters
 from cuebench.stimuli.readers import image_folder
 from cuebench.types import Citation, Headline, Reference, Stimulus, StimulusSet
 
-NAME, VERSION = "imagenet_accuracy", 1
+NAME, VERSION = "imagenet_accuracy", 2
 FOLDER = "imagenet_val"
 EXPECTED = 50_000
 TOP = (1, 5)
@@ -63,9 +63,7 @@ def measure(answers: Responses, options: ScoreOptions) -> Result:
     result = Result()
     images = answers.clusters("id")
     hits = [terms(answers.columns["rank"] <= k) for k in TOP]
-    estimates = ratio_estimates(
-        hits, Clusters(images, images, images), ("images",), seed=options.seed, resamples=options.resamples
-    )
+    estimates = ratio_estimates(hits, Clusters(images, images, images), ("images",))
     for k, estimate in zip(TOP, estimates):
         excluded = {"unreadable": len(answers.stimuli) - estimate.n}
         result.add(answers, f"top{k}", "accuracy", estimate.excluding(excluded))

@@ -27,7 +27,7 @@ from cuebench.protocols.correctness import Table
 from cuebench.protocols.trials import TrialRows
 from cuebench.responses.store import KEPT
 from cuebench.responses.table import Reduce, Responses
-from cuebench.statistics.resampled import estimates_of_sums
+from cuebench.statistics.sums import estimates_of_sums
 from cuebench.stimuli.cue_files import read_labels
 from cuebench.stimuli.decomposition.classes import IGNORE
 from cuebench.types import Estimate, Stimulus, StimulusSet
@@ -52,23 +52,23 @@ def check(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
     return [f"class {name!r} of the masks has no member among its {len(labels)} classes" for name in resolved.uncovered]
 
 
-def mean_ious(areas: Table, options: ScoreOptions) -> dict[str, Estimate]:
+def mean_ious(areas: Table) -> dict[str, Estimate]:
     """Return condition → mIoU of all images together, with an interval over images."""
     return {
-        condition: _estimates(areas, i, lambda sums: mean_iou_of_areas(sums)[:, None], options)[0]
+        condition: _estimates(areas, i, lambda sums: mean_iou_of_areas(sums)[:, None])[0]
         for i, condition in enumerate(areas.conditions)
     }
 
 
-def class_ious(areas: Table, condition: str, options: ScoreOptions) -> list[Estimate]:
-    """Return the IoU of each class in a condition, from the same draws as the mIoU; NaN where the class is absent."""
-    return _estimates(areas, areas.conditions.index(condition), iou_of_areas, options)
+def class_ious(areas: Table, condition: str) -> list[Estimate]:
+    """Return the IoU of each class in a condition, NaN where the class is absent."""
+    return _estimates(areas, areas.conditions.index(condition), iou_of_areas)
 
 
-def _estimates(areas: Table, column: int, statistic: Callable[[Array], Array], options: ScoreOptions) -> list[Estimate]:
+def _estimates(areas: Table, column: int, statistic: Callable[[Array], Array]) -> list[Estimate]:
     values, shown = areas.values[:, column], int(areas.shown[:, column].sum())
     numbers = [shown] * values.shape[-1]
-    return estimates_of_sums(values, statistic, numbers, seed=options.seed, resamples=options.resamples)
+    return estimates_of_sums(values, statistic, numbers)
 
 
 def keeping(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:

@@ -29,7 +29,7 @@ from cuebench.statistics.means import mean_estimates
 from cuebench.stimuli.readers import image_folder
 from cuebench.types import REMOVED, Estimate, Headline, IntervalKind, Stimulus, StimulusSet
 
-NAME, VERSION = "pure_shape", 1
+NAME, VERSION = "pure_shape", 2
 SETS: Mapping[str, tuple[str, ...]] = {
     "silhouettes": ("cue_conflict/silhouettes", "model_vs_human/stimuli/silhouette"),
     "edges": ("cue_conflict/edges", "model_vs_human/stimuli/edge"),
@@ -164,8 +164,6 @@ def _estimate(
         {METRIC.name: METRIC.terms(Answers(correct[rows])).numerator},
         {kind: of[rows] for kind, of in clusters.items() if kind in kinds or kind == "subjects"},
         NAME,
-        seed=options.seed,
-        resamples=options.resamples,
     )[METRIC.name]
     ids = [s.id for s, here in zip(responses.stimuli, part) if here]
     unreadable = sum(i in responses.excluded for i in ids) * each

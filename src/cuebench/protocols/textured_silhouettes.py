@@ -35,7 +35,7 @@ from cuebench.statistics.estimates import ratio_estimates
 from cuebench.statistics.intervals import KINDS, Clusters
 from cuebench.types import Axis, Headline, IntervalKind, StimulusSet
 
-NAME, VERSION = "textured_silhouettes", 1
+NAME, VERSION = "textured_silhouettes", 2
 RATIOS = (shape_bias, shape_accuracy, texture_accuracy, decided_fraction)
 CONDITIONS = tuple(f"alpha={alpha:.1f}" for alpha in ALPHAS)
 
@@ -110,7 +110,7 @@ def measure(responses: Responses, options: ScoreOptions) -> Result:
         outcome: Outcomes = outcomes(answers[rows], shape[rows], texture[rows])
         clusters = Clusters(*(responses.truth(field)[rows] for field in ("id", "shape_source", "texture_source")))
         terms = [metric.terms(outcome) for metric in RATIOS if metric.terms]
-        estimates = ratio_estimates(terms, clusters, KINDS, seed=options.seed, resamples=options.resamples)
+        estimates = ratio_estimates(terms, clusters, KINDS)
         undecided = int((~outcome.decided).sum())
         for metric, estimate in zip(RATIOS, estimates):
             missing = {"undecided": undecided if metric is shape_bias else 0, "unanswered": shown - int(rows.sum())}

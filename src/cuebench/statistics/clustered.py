@@ -6,28 +6,34 @@ the sums of ψ over each source,
 
     V_kind = G/(G − 1) · Σ_sources (Σ_u ψ_u)²,
 
-and for shapes *and* textures V = V_shapes + V_textures − V_images, never below the larger of the first two: the noise
-of single images is in both and would count twice. Intervals use Student's t with one degree of freedom less than
-there are sources of the rarer kind. Simulated, they hold the truth as often as they say (tests/statistics).
+with G sources, and Student's t has G − 1 degrees of freedom. For shapes *and* textures
+
+    V = V_pairs + max(0, V_shapes − V_pairs) + max(0, V_textures − V_pairs),
+
+with V_pairs over the pairs of a shape and a texture that occur: what single images differ by is in all three and counts
+once. Its degrees of freedom are Satterthwaite's, V² / Σ V_k²/(G_k − 1) over the kinds that add to it, and not below
+those of the rarer kind of source. For people as well, V is the sum over the three kinds minus that over their pairs
+plus that over single answers. Ratios have their intervals on the logit scale. How often each holds the truth was
+simulated: ``cuebench explain two_way``, docs/intervals.md.
 
 References
 ----------
-Cameron, Gelbach & Miller 2011, Robust inference with multiway clustering, J. Bus. Econ. Stat. 29(2).
+Cameron, Gelbach & Miller 2011, Robust inference with multiway clustering, J. Bus. Econ. Stat. 29(2); Satterthwaite
+1946, Biometrics Bull. 2(6).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cuebench.arrays import Array, Floats
-from cuebench.statistics.intervals import Clusters, too_few, undefined
-from cuebench.statistics.ratios import Terms, total
-from cuebench.statistics.resampled import quotient
+from cuebench.statistics.intervals import Clusters, too_few, undefined, ways_of
+from cuebench.statistics.ratios import Terms, quotient, total
 from cuebench.types import Interval, IntervalKind
 
 STEP = 1e-5
@@ -100,18 +106,108 @@ class Sums:
 
 
 class Variances(NamedTuple):
-    """Variance by kind of interval, number of clusters of each, and the degrees of freedom."""
+    """Variance by kind of interval, number of clusters of each, and degrees of freedom of each."""
 
     by_kind: dict[IntervalKind, float]
     clusters: dict[IntervalKind, int]
-    df: int
+    df: dict[IntervalKind, float]
 
     @property
     def main(self) -> IntervalKind:
-        """The kind to quote: over both kinds of source where there are two, else the widest."""
-        if "two_way" in self.by_kind:
-            return "two_way"
+        """The kind to quote: over all kinds of source together where there are several, else the widest."""
+        for together in ("three_way", "two_way"):
+            if together in self.by_kind:
+                return together
         return max(self.by_kind, key=lambda kind: self.by_kind[kind], default="images")
+
+
+class _Groups(NamedTuple):
+    """The cluster of each row as a number, and how many there are."""
+
+    code: Array
+    number: int
+
+    @classmethod
+    def of(cls, names: Array) -> _Groups:
+        known, code = np.unique(names, return_inverse=True)
+        return cls(code.ravel(), len(known))
+
+    def crossed(self, other: _Groups) -> _Groups:
+        return _Groups.of(self.code * other.number + other.code)
+
+    def variance(self, psi: Floats, strata: int = 1) -> float:
+        sums = np.bincount(self.code, psi, self.number)
+        return float(self.number / (self.number - strata) * (sums @ sums))
+
+
+class Clustering:
+    """What rows share, numbered once for the variances of many numbers.
+
+    Parameters
+    ----------
+    rows : int
+        Number of rows.
+    sources : mapping of kind to array
+        The source of each row. Shape and texture sources together give ``two_way`` too, with people (``subjects``)
+        ``three_way``. A kind with no more sources than strata is left out.
+    strata : int
+        As in `Sums`.
+    images : array, optional
+        The image of each row; default: every row is one.
+    """
+
+    def __init__(
+        self, rows: int, sources: Mapping[IntervalKind, Array], strata: int = 1, images: Array | None = None
+    ) -> None:
+        every: dict[IntervalKind, Array] = {"images": np.arange(rows) if images is None else images, **sources}
+        found = {kind: _Groups.of(names) for kind, names in every.items()}
+        self.strata = strata
+        self.groups = {kind: groups for kind, groups in found.items() if groups.number > strata}
+        self._crossed: dict[tuple[IntervalKind, ...], _Groups] = {}
+
+    def variances(self, psi: Floats) -> Variances:
+        """Return the variance of a number from the influence of each row."""
+        by_kind = {kind: groups.variance(psi, self.strata) for kind, groups in self.groups.items()}
+        clusters = {kind: groups.number for kind, groups in self.groups.items()}
+        df = {kind: float(number - self.strata) for kind, number in clusters.items()}
+        two, three = _WAYS[:2], _WAYS
+        for together, ways in (("two_way", two), ("three_way", three)):
+            if set(ways) <= set(by_kind):
+                by_kind[together], df[together] = self._together(psi, ways, by_kind, df)  # type: ignore[index]
+        return Variances(by_kind, clusters, df)
+
+    def _together(
+        self,
+        psi: Floats,
+        ways: tuple[IntervalKind, ...],
+        one_way: Mapping[IntervalKind, float],
+        df: Mapping[IntervalKind, float],
+    ) -> tuple[float, float]:
+        """Return variance and degrees of freedom for sources of several kinds that are all drawn anew."""
+        pairs = self._cross(ways[:2])
+        base = pairs.variance(psi, self.strata)
+        value = base + sum(max(0.0, one_way[way] - base) for way in ways[:2])
+        least = dict.fromkeys(ways[:2], base)
+        if len(ways) == 3:
+            single = self._cross(ways).variance(psi, self.strata)
+            crossed = sum(self._cross((way, ways[2])).variance(psi, self.strata) for way in ways[:2])
+            both = sum(one_way[way] for way in ways) - base - crossed + single
+            value = max(value, one_way[ways[2]], both)
+            least[ways[2]] = single
+        doubt = base**2 / (pairs.number - self.strata)
+        doubt += sum(one_way[way] ** 2 / df[way] for way in ways if one_way[way] > least[way])
+        return value, max(min(df[way] for way in ways), value**2 / doubt if doubt else 0.0)
+
+    def _cross(self, ways: tuple[IntervalKind, ...]) -> _Groups:
+        if ways not in self._crossed:
+            crossed = self.groups[ways[0]]
+            for way in ways[1:]:
+                crossed = crossed.crossed(self.groups[way])
+            self._crossed[ways] = crossed
+        return self._crossed[ways]
+
+
+_WAYS: tuple[IntervalKind, ...] = ("shape_sources", "texture_sources", "subjects")
 
 
 def variances(psi: Floats, sources: Mapping[IntervalKind, Array], strata: int = 1) -> Variances:
@@ -121,68 +217,86 @@ def variances(psi: Floats, sources: Mapping[IntervalKind, Array], strata: int = 
     ----------
     psi : float array
         Influence of each image.
-    sources : mapping of kind to array
-        The source of each image. Shape and texture sources together give ``two_way`` too. A kind with no more sources
-        than strata is left out.
-    strata : int
-        As in `Sums`.
+    sources, strata
+        As in `Clustering`.
     """
-    every = {"images": np.arange(len(psi)), **sources}
-    by_kind: dict[IntervalKind, float] = {}
-    clusters: dict[IntervalKind, int] = {}
-    for kind, names in every.items():
-        sums = _cluster_sums(psi, names)
-        if len(sums) > strata:
-            by_kind[kind] = float(len(sums) / (len(sums) - strata) * (sums**2).sum())
-            clusters[kind] = len(sums)
-    if {"shape_sources", "texture_sources"} <= set(by_kind):
-        ways = by_kind["shape_sources"], by_kind["texture_sources"]
-        by_kind["two_way"] = max(sum(ways) - by_kind["images"], *ways)
-    return Variances(by_kind, clusters, min(clusters.values(), default=strata) - strata)
+    return Clustering(len(psi), sources, strata).variances(psi)
 
 
-def _cluster_sums(psi: Floats, names: Array) -> Floats:
-    _, code = np.unique(names, return_inverse=True)
-    return np.asarray(np.bincount(code.ravel(), psi), np.float64)
+# ------------------------------------------------------------------------------------------------------ intervals
 
 
-def two_way_clustered(terms: Terms, clusters: Clusters, *, level: float = 0.95) -> Interval:
-    """Return the interval of a ratio between 0 and 1 that holds for other shapes and other textures, in closed form.
+def ratio_intervals(
+    terms: Sequence[Terms], clusters: Clusters, kinds: Sequence[IntervalKind], *, level: float = 0.95
+) -> list[tuple[Interval, ...]]:
+    """Return the intervals of ratios of sums Σ numerator / Σ denominator, one for each kind.
 
     Parameters
     ----------
-    terms : Terms
-        What each trial adds to numerator and denominator.
+    terms : sequence of Terms
+        What each trial adds to numerator and denominator; one ``Terms`` for each ratio.
     clusters : Clusters
         Of the same trials.
+    kinds : sequence of str
+        What would be drawn anew; `statistics.intervals` says what each means.
     level : float
-        Of the interval.
+        Of the intervals.
 
     Returns
     -------
-    Interval
-        Symmetric on the logit scale, so inside [0, 1]. Where the ratio is 0 or 1 the variance says nothing: the
-        open end is then that of Clopper and Pearson for as many trials as there are sources of the rarer kind.
+    list of tuples of Interval
+        Symmetric on the logit scale, so inside [0, 1]. Where the ratio is 0 or 1 the variance says nothing: the open
+        end is then that of Clopper and Pearson for as many trials as there are clusters, of the rarest kind, with a
+        trial in the denominator. NaN with a reason where nothing was measured or there is one cluster only.
     """
+    reasons = {kind: too_few(clusters, kind) for kind in kinds}
+    wanted = dict.fromkeys(way for kind in kinds if not reasons[kind] for way in ways_of(kind))
+    sources: dict[IntervalKind, Array] = {way: clusters.of(way) for way in wanted if way != "images"}
+    clustering = Clustering(len(clusters.images), sources, images=clusters.images)
+    found = []
+    for term in terms:
+        top, bottom = (np.asarray(t, np.float64) for t in term)
+        ratio = total(term)
+        if not ratio.denominator:
+            found.append(tuple(undefined(k, reasons[k] or "no trial in the denominator", level) for k in kinds))
+            continue
+        spread = clustering.variances((top - ratio.value * bottom) / ratio.denominator)
+        intervals = []
+        for kind in kinds:
+            if reasons[kind]:
+                intervals.append(undefined(kind, reasons[kind], level))
+            elif ratio.value in (0.0, 1.0):
+                counts = {way: clustering.groups[way] for way in ways_of(kind)}
+                used = {way: int((np.bincount(g.code, bottom, g.number) > 0).sum()) for way, g in counts.items()}
+                way = min(used, key=lambda way: used[way])
+                intervals.append(all_alike(ratio.value, used[way], way, kind, level))
+            else:
+                intervals.append(share_interval(ratio.value, spread.by_kind[kind], spread.df[kind], kind, level))
+        found.append(tuple(intervals))
+    return found
+
+
+def share_interval(
+    value: float, variance: float, df: float, kind: IntervalKind, level: float = 0.95, *, logit_scale: bool = True
+) -> Interval:
+    """Return the interval of a number between 0 and 1, symmetric on the logit scale; of any other number, symmetric."""
     from scipy.special import expit, logit
 
-    reason = too_few(clusters, "two_way")
-    ratio = total(terms)
-    if reason or not ratio.denominator:
-        return undefined("two_way", reason or "no trial in the denominator", level)
-    sources: dict[IntervalKind, Array] = {k: clusters.of(k) for k in ("shape_sources", "texture_sources")}
-    found = variances(Sums.of_ratio(terms, clusters.images).influence(), sources)
-    value = ratio.value
-    if value in (0.0, 1.0):
-        end = ((1 - level) / 2) ** (1 / (found.df + 1))
-        low, high = (0.0, 1 - end) if value == 0 else (end, 1.0)
-        return Interval(low, high, "two_way", level, f"every decision alike: exact for {found.df + 1} sources")
-    reach = t_quantile(found.df, level) * math.sqrt(found.by_kind["two_way"]) / (value * (1 - value))
-    centre = float(logit(value))
-    return Interval(float(expit(centre - reach)), float(expit(centre + reach)), "two_way", level)
+    reach = t_quantile(df, level) * math.sqrt(variance)
+    if not logit_scale or not 0 < value < 1:
+        return Interval(value - reach, value + reach, kind, level)
+    centre, reach = float(logit(value)), reach / (value * (1 - value))
+    return Interval(float(expit(centre - reach)), float(expit(centre + reach)), kind, level)
 
 
-def t_quantile(df: int, level: float) -> float:
+def all_alike(value: float, number: int, way: IntervalKind, kind: IntervalKind, level: float) -> Interval:
+    """Return the exact interval of a ratio of 0 or 1 over independent clusters."""
+    end = ((1 - level) / 2) ** (1 / number)
+    low, high = (0.0, 1 - end) if value == 0 else (end, 1.0)
+    return Interval(low, high, kind, level, f"every decision alike: exact for {number:,} {way.replace('_', ' ')}")
+
+
+def t_quantile(df: float, level: float) -> float:
     """Return how many standard errors an interval reaches to either side."""
     from scipy.special import stdtrit
 

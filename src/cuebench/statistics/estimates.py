@@ -1,26 +1,26 @@
-"""Estimates: values with their intervals, from trials, from bootstrap draws, or derived from other estimates."""
+"""Estimates: values with their intervals, from trials, from leaving clusters out, or derived from other estimates."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from cuebench.arrays import Array
-from cuebench.statistics.intervals import Clusters, percentile, ratio_intervals, undefined, weights
+from cuebench.statistics.clustered import all_alike, ratio_intervals, share_interval
+from cuebench.statistics.intervals import Clusters, undefined
 from cuebench.statistics.ratios import Terms, total
-from cuebench.types import Estimate, Interval, IntervalKind
+from cuebench.types import Estimate, Interval, IntervalKind, LeftOut
 
 NORMAL = 1.959963984540054
 """97.5 % quantile of the normal distribution."""
 
 
-def ratio_estimates(
-    terms: Sequence[Terms], clusters: Clusters, kinds: Sequence[IntervalKind], *, seed: int = 0, resamples: int = 10_000
-) -> list[Estimate]:
-    """Return one estimate for each ratio, with one interval for each kind.
+def ratio_estimates(terms: Sequence[Terms], clusters: Clusters, kinds: Sequence[IntervalKind]) -> list[Estimate]:
+    """Return one estimate for each ratio, with one closed-form interval for each kind.
 
     Parameters
     ----------
@@ -30,20 +30,13 @@ def ratio_estimates(
         Of the same trials.
     kinds : sequence of str
         Kinds of interval.
-    seed, resamples : int
-        Of the bootstrap.
     """
-    by_kind = [ratio_intervals(terms, clusters, kind, seed=seed, resamples=resamples) for kind in kinds]
-    estimates = []
-    for i, ratio in enumerate(total(t) for t in terms):
-        intervals = tuple(of_kind[i] for of_kind in by_kind)
-        if not ratio.denominator:
-            intervals = tuple(undefined(kind, "no trial in the denominator") for kind in kinds)
-        estimates.append(Estimate(ratio.value, int(ratio.denominator), intervals))
-    return estimates
+    ratios = (total(t) for t in terms)
+    intervals = ratio_intervals(terms, clusters, kinds)
+    return [Estimate(r.value, int(r.denominator), of_ratio) for r, of_ratio in zip(ratios, intervals)]
 
 
-def mean_of_subjects(terms: Terms, subjects: Array, *, seed: int = 0, resamples: int = 10_000) -> Estimate:
+def mean_of_subjects(terms: Terms, subjects: Array) -> Estimate:
     """Return the mean over subjects of each subject's ratio, with n = number of subjects and an interval over them.
 
     Every subject weighs the same, whereas pooled trials weigh subjects by how often they decided. Subjects without a
@@ -52,83 +45,152 @@ def mean_of_subjects(terms: Terms, subjects: Array, *, seed: int = 0, resamples:
     names, code = np.unique(subjects, return_inverse=True)
     top, bottom = (np.bincount(code.ravel(), t, len(names)) for t in terms)
     ratios = top[bottom > 0] / bottom[bottom > 0]
-    estimate = resampled_mean(ratios, "subjects", seed=seed, resamples=resamples)
-    return estimate.excluding({"subjects without a ratio": len(names) - len(ratios)})
+    return mean_of_shares(ratios, "subjects").excluding({"subjects without a ratio": len(names) - len(ratios)})
 
 
-def resampled_mean(values: Array, kind: IntervalKind, *, seed: int = 0, resamples: int = 10_000) -> Estimate:
-    """Return the mean of values with a bootstrap interval over them, n = their number.
+def mean_of_shares(shares: Array, kind: IntervalKind) -> Estimate:
+    """Return the mean of numbers between 0 and 1, n = how many, with Student's interval on the logit scale.
 
     Parameters
     ----------
-    values : float array
-        One for each subject, initialisation or class.
+    shares : float array
+        One for each subject or initialisation.
     kind : str
-        What the values belong to; the draws of the bootstrap depend on it and on their number only.
-    seed, resamples : int
-        Of the bootstrap.
+        What they belong to.
     """
-    n = len(values)
-    value = float(np.mean(values)) if n else math.nan
-    if n < 2:
-        noun = {"classes": "class"}.get(kind, kind.removesuffix("s")) if n else kind
-        return Estimate(value, n, (undefined(kind, f"{n} {noun}: nothing to resample"),))
-    draws = weights(kind, n, seed, resamples).astype(np.float64) @ values / n
-    return Estimate(value, n, (percentile(draws, kind),))
+    ones = np.ones(len(shares))
+    numbers = Clusters(*[np.arange(len(shares))] * 3)
+    (intervals,) = ratio_intervals([Terms(np.asarray(shares, np.float64), ones)], numbers, ["images"])
+    interval = replace(intervals[0], kind=kind)
+    if len(shares) < 2:
+        interval = undefined(
+            kind, f"{len(shares)} {kind.removesuffix('s') if len(shares) else kind}: nothing to resample"
+        )
+    return Estimate(float(np.mean(shares)) if len(shares) else math.nan, len(shares), (interval,))
 
 
-def from_draws(
-    value: float, n: int, draws: Mapping[IntervalKind, Array], reasons: Mapping[IntervalKind, str] | None = None
+def jackknifed(
+    value: float,
+    n: int,
+    left_out: LeftOut,
+    reasons: Mapping[IntervalKind, str] | None = None,
+    bounds: tuple[float, float] | None = None,
 ) -> Estimate:
-    """Return an estimate with the percentile interval of each kind's draws, which it keeps for derived numbers.
+    """Return an estimate with an interval of each kind, from leaving out each cluster.
 
     Parameters
     ----------
     value, n : float, int
         The number and what it was divided by.
-    draws : mapping of kind to array
-        Bootstrap draws; empty where nothing could be resampled.
+    left_out : mapping of kind to mapping of part to array
+        The number without each cluster. Parts of the set have clusters of their own: shape cues and texture cues.
     reasons : mapping of kind to str, optional
-        Why a kind has no interval; default for empty draws: too few images.
+        Why a kind has no interval; default where nothing could be left out: too few images.
+    bounds : pair of float, optional
+        Smallest and largest possible value: the interval is symmetric on the logit scale between them.
     """
     intervals = []
-    for kind, drawn in draws.items():
+    for kind, parts in left_out.items():
         reason = (reasons or {}).get(kind, "")
-        if not reason and not len(drawn):
+        if not reason and not all(len(values) for values in parts.values()):
             reason = f"{n} image{'s' * (n != 1)}: nothing to resample"
-        intervals.append(undefined(kind, reason) if reason else percentile(drawn, kind))
-    return Estimate(float(value), n, tuple(intervals), draws=draws)
+        intervals.append(undefined(kind, reason) if reason else jackknife_interval(value, parts, kind, bounds))
+    return Estimate(float(value), n, tuple(intervals), left_out=left_out)
 
 
-def derived(function: Callable[..., Any], *estimates: Estimate, n: int | None = None) -> Estimate:
-    """Return a function of estimates, with intervals from the same function of their draws.
+def jackknife_interval(
+    value: float,
+    parts: Mapping[str, Array],
+    kind: IntervalKind,
+    bounds: tuple[float, float] | None = None,
+    level: float = 0.95,
+) -> Interval:
+    """Return Tukey's interval of a number from its values without each cluster.
+
+    Its centre is the number without the bias that leaving out shows (Quenouille): a mean IoU of few images is too small
+    where classes are rare. Student's t has Satterthwaite's degrees of freedom over the parts.
+
+    Parameters
+    ----------
+    value : float
+        The number.
+    parts : mapping of str to array
+        The number without each cluster, for each part of the set.
+    kind, bounds, level
+        As in `jackknifed`.
+
+    References
+    ----------
+    Quenouille 1956, Biometrika 43; Tukey 1958, Ann. Math. Stat. 29; Efron & Tibshirani 1993, chapter 11.
+    """
+    variance = bias = doubt = 0.0
+    lost, number = 0, 0
+    for values in parts.values():
+        defined = values[~np.isnan(values)]
+        if len(defined) < 2:
+            return undefined(kind, "undefined without some of them", level)
+        g = len(defined)
+        lost, number = lost + len(values) - g, number + len(values)
+        part = float((g - 1) / g * ((defined - defined.mean()) ** 2).sum())
+        variance, doubt = variance + part, doubt + part**2 / (g - 1)
+        bias += (g - 1) * (float(defined.mean()) - value)
+    note = f"undefined without {lost:,} of {number:,}" if lost else ""
+    if not np.isfinite(value) or variance < 1e-20:
+        fewest = min(len(values) for values in parts.values())
+        if bounds == (0.0, 1.0) and value in bounds:
+            return all_alike(value, fewest, "images" if kind == "images" else kind, kind, level)
+        return Interval(value, value, kind, level, note)
+    df = variance**2 / doubt
+    low, high = bounds or (-math.inf, math.inf)
+    centre = value - bias if low < value - bias < high else value
+    if math.isfinite(high - low) and low < centre < high:
+        span = high - low
+        found = share_interval((centre - low) / span, variance / span**2, df, kind, level)
+        found = replace(found, low=low + span * found.low, high=low + span * found.high)
+    else:
+        found = share_interval(centre, variance, df, kind, level, logit_scale=False)
+    ends = min(max(found.low, low), value), max(min(found.high, high), value)
+    return replace(found, low=ends[0], high=ends[1], note=note)
+
+
+def derived(
+    function: Callable[..., Any],
+    *estimates: Estimate,
+    n: int | None = None,
+    bounds: tuple[float, float] | None = None,
+) -> Estimate:
+    """Return a function of estimates, with intervals from the same function of their values without each cluster.
 
     Parameters
     ----------
     function : callable
         Of floats and of arrays alike, element by element.
     estimates : Estimate
-        Its arguments. Draws of one kind belong together: resample i of each is the same resample. An estimate without
-        draws of a kind is a constant in the intervals of that kind.
+        Its arguments. Value i of one kind and part belongs to the same cluster in each. An estimate that does not know
+        a kind or part is a constant in it.
     n : int, optional
         What the result rests on; default: the sum over the arguments.
+    bounds : pair of float, optional
+        Smallest and largest possible value; default: those of a metric.
     """
     value = float(function(*(e.value for e in estimates)))
     total_n = sum(e.n for e in estimates) if n is None else n
-    kinds = dict.fromkeys(kind for e in estimates for kind in e.draws)
-    draws: dict[IntervalKind, Array] = {}
-    for kind in kinds:
-        columns = [e.draws.get(kind, e.value) for e in estimates]
-        lengths = {len(c) for c in columns if np.ndim(c)}
-        empty = len(lengths) != 1 or 0 in lengths
-        draws[kind] = np.empty(0) if empty else np.asarray(function(*columns), np.float64)
-    # Where nothing could be resampled, the arguments know why.
+    left_out: dict[IntervalKind, dict[str, Array]] = {}
+    for kind in dict.fromkeys(kind for e in estimates for kind in e.left_out):
+        known = [e.left_out.get(kind, {}) for e in estimates]
+        left_out[kind] = {}
+        for part in dict.fromkeys(part for parts in known for part in parts):
+            columns = [parts.get(part, e.value) for parts, e in zip(known, estimates)]
+            lengths = {len(c) for c in columns if np.ndim(c)}
+            empty = len(lengths) != 1 or 0 in lengths
+            left_out[kind][part] = np.empty(0) if empty else np.asarray(function(*columns), np.float64)
+    # Where nothing could be left out, the arguments know why.
     reasons = {
         kind: "; ".join(dict.fromkeys(i.note for e in estimates for i in e.intervals if i.kind == kind and i.note))
-        for kind, drawn in draws.items()
-        if not len(drawn)
+        for kind, parts in left_out.items()
+        if not all(len(values) for values in parts.values())
     }
-    return from_draws(value, total_n, draws, reasons)
+    return jackknifed(value, total_n, left_out, reasons, bounds or getattr(function, "bounds", None))
 
 
 def missing(reason: str, kind: IntervalKind = "", excluded: Mapping[str, int] | None = None) -> Estimate:

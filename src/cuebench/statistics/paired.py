@@ -22,7 +22,7 @@ import numpy as np
 
 from cuebench.arrays import Array, Floats
 from cuebench.statistics.clustered import Sums, Variances, t_quantile, variances
-from cuebench.statistics.intervals import child_generator
+from cuebench.statistics.intervals import child_generator, ways_of
 from cuebench.types import Interval, IntervalKind
 
 FLIPS = 9_999
@@ -31,6 +31,7 @@ EXACT = 13
 """Up to this many sources all assignments of signs are counted."""
 GROUPS = 500
 """Images without sources are put into this many groups at most, whose signs are exchanged together."""
+WAYS = ways_of("two_way")
 POWER = 0.8
 """Chance to find the observed difference, if it is the true one, that planned sizes are for."""
 _CHUNK = 4_000_000  # float64 numbers made at once (32 MB)
@@ -99,7 +100,7 @@ class Difference:
         found = self.variances.by_kind
         if not found or not self.value:
             return More(math.inf, math.inf)
-        wanted = t_quantile(self.variances.df, 1 - (1 - level) / comparisons) + float(ndtri(POWER))
+        wanted = t_quantile(self.variances.df[self.variances.main], 1 - (1 - level) / comparisons) + float(ndtri(POWER))
         allowed = (self.value / wanted) ** 2
         all_of_it = found[self.variances.main]
         # What the images of one pair of sources differ by shrinks with more of them; the rest does not.
@@ -116,11 +117,8 @@ def difference_intervals(value: float, found: Variances, *, level: float = 0.95)
     """
     if not found.by_kind or found.by_kind[found.main] < 1e-20:
         return ()
-    reach = t_quantile(found.df, level)
-    return tuple(
-        Interval(value - reach * math.sqrt(v), value + reach * math.sqrt(v), kind, level)
-        for kind, v in found.by_kind.items()
-    )
+    reach = {kind: t_quantile(found.df[kind], level) * math.sqrt(v) for kind, v in found.by_kind.items()}
+    return tuple(Interval(value - r, value + r, kind, level) for kind, r in reach.items())
 
 
 def paired(first: Sums, second: Sums, *, seed: int = 0, flips: int = FLIPS, level: float = 0.95) -> Difference:
@@ -141,7 +139,7 @@ def paired(first: Sums, second: Sums, *, seed: int = 0, flips: int = FLIPS, leve
         NaN with a note where fewer than two images were seen by both.
     """
     common = np.intersect1d(first.images, second.images)
-    nothing = Variances({}, {}, 0)
+    nothing = Variances({}, {}, {})
     if len(common) < 2:
         nan = math.nan
         return Difference(nan, nan, nan, len(common), (), nan, "images", nothing, f"{len(common)} images in common")
@@ -218,8 +216,11 @@ def sign_flip_p(
             spread[kind] = of_kind
     own = variances(difference, sources, strata)
     if own.main == "two_way":
-        shape, texture = spread["shape_sources"], spread["texture_sources"]
-        flipped = np.maximum(np.maximum(shape, texture), shape + texture - spread["images"])
+        pairs = np.unique(np.stack([np.unique(sources[k], return_inverse=True)[1].ravel() for k in WAYS]), axis=1,
+                          return_inverse=True)[1].ravel()  # fmt: skip
+        base = _flipped_variance(part, weight, pairs, code, signs, drawn, strata)
+        assert base is not None
+        flipped = base + sum(np.maximum(0, spread[kind] - base) for kind in WAYS)
     else:
         flipped = np.maximum.reduce(list(spread.values()))
     # drawn²/flipped ≥ value²/own without a division: both variances can be 0.

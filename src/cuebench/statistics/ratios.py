@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from cuebench.arrays import Bools, Floats
 
@@ -31,3 +33,14 @@ class Terms(NamedTuple):
 def total(terms: Terms) -> Ratio:
     """Sum the terms of all trials."""
     return Ratio(float(terms.numerator.sum()), float(terms.denominator.sum()))
+
+
+def quotient(numerator: Any, denominator: Any) -> Any:
+    """Divide element by element; NaN where the denominator is 0. Two numbers give a float.
+
+    >>> quotient(1, 4), quotient(1, 0)
+    (0.25, nan)
+    """
+    top, bottom = np.asarray(numerator, np.float64), np.asarray(denominator, np.float64)
+    ratio = np.divide(top, bottom, out=np.full(np.broadcast(top, bottom).shape, np.nan), where=bottom != 0)
+    return ratio if ratio.ndim else float(ratio)

@@ -72,9 +72,7 @@ def score(responses: Sequence[Responses], options: ScoreOptions) -> Result:
         for condition, trials, clusters in _trials(answers):
             defined = np.isfinite(trials.shape) & np.isfinite(trials.texture)
             terms = METRIC.terms(Similarities(trials.shape[defined], trials.texture[defined]))
-            (estimate,) = ratio_estimates(
-                [terms], clusters.only(defined), KINDS, seed=options.seed, resamples=options.resamples
-            )
+            (estimate,) = ratio_estimates([terms], clusters.only(defined), KINDS)
             excluded = {"equally similar": int(defined.sum()) - estimate.n, "without features": int((~defined).sum())}
             result.add(answers, condition, METRIC.name, estimate.excluding(excluded))
     return result

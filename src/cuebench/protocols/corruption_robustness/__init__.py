@@ -28,12 +28,12 @@ from cuebench.protocols.trials import Asked, TrialRows, TrialTable
 from cuebench.responses.table import Reduce, Responses
 from cuebench.statistics.clustered import Sums
 from cuebench.statistics.estimates import derived
-from cuebench.statistics.resampled import mean_estimate
+from cuebench.statistics.sums import mean_estimate
 from cuebench.stimuli.decomposition.cue_list import ORIGINAL
 from cuebench.stimuli.decomposition.folder import CLASSIFICATION, MANIFEST, SEGMENTATION, read_set
 from cuebench.types import Citation, Estimate, Headline, Reference, StimulusSet
 
-NAME, VERSION = "corruption_robustness", 1
+NAME, VERSION = "corruption_robustness", 2
 DEFAULT = "geirhos2018"
 OPTIONS: Mapping[str, Option] = {
     "levels": Option(
@@ -150,8 +150,8 @@ def _pictures(responses: Responses) -> Table:
 def _qualities(responses: Responses, options: ScoreOptions) -> Qualities:
     pictures = _pictures(responses)
     if _segmentation(responses.stimuli):
-        return Qualities(responses, masks.mean_ious(pictures, options), f"mIoU on {len(pictures.images):,} images")
-    accuracies = correctness.accuracies(pictures, options)
+        return Qualities(responses, masks.mean_ious(pictures), f"mIoU on {len(pictures.images):,} images")
+    accuracies = correctness.accuracies(pictures)
     return Qualities(responses, accuracies, f"accuracy on {len(pictures.images):,} images")
 
 

@@ -32,12 +32,12 @@ from cuebench.protocols.trials import Asked, TrialTable
 from cuebench.responses.table import Responses
 from cuebench.statistics.clustered import Sums
 from cuebench.statistics.estimates import ratio_estimates
-from cuebench.statistics.intervals import Clusters
+from cuebench.statistics.intervals import KINDS, Clusters
 from cuebench.stimuli.decomposition.conflicts import PREFIX
 from cuebench.stimuli.decomposition.folder import CLASSIFICATION, read_set
 from cuebench.types import Citation, Reference, StimulusSet
 
-NAME, VERSION = CLASSIFICATION, 1
+NAME, VERSION = CLASSIFICATION, 2
 DATASET = "imagenet"
 """Which of the published populations S_cd is compared with."""
 CONFLICT_METRICS = (shape_bias, texture_accuracy)
@@ -51,7 +51,7 @@ def read(data_root: Path) -> StimulusSet:
 
 
 class Measured(NamedTuple):
-    """What is kept of one observer: its qualities with their draws, and its numbers of cue-conflict candidates."""
+    """What is kept of one observer: its qualities, and its numbers of cue-conflict candidates."""
 
     qualities: Qualities
     conflicts: Result
@@ -93,7 +93,7 @@ def _qualities(responses: Responses, options: ScoreOptions) -> Qualities:
     correct = _correct(responses)
     classes = Path(responses.stimuli.targets).stem or (responses.labels.name if responses.labels else "")
     measure = f"accuracy among {classes}" if classes else "accuracy"
-    return Qualities(responses, needed(correctness.accuracies(correct, options)), measure)
+    return Qualities(responses, needed(correctness.accuracies(correct)), measure)
 
 
 def _add_conflicts(result: Result, responses: Responses, options: ScoreOptions) -> None:
@@ -108,9 +108,7 @@ def _add_conflicts(result: Result, responses: Responses, options: ScoreOptions) 
         rows = conditions == name
         candidates = Outcomes(*(part[rows] for part in trials))
         terms = [metric.terms(candidates) for metric in CONFLICT_METRICS if metric.terms]
-        estimates = ratio_estimates(
-            terms, clusters.only(rows), ("images",), seed=options.seed, resamples=options.resamples
-        )
+        estimates = ratio_estimates(terms, clusters.only(rows), KINDS)
         answers, asked = int(rows.sum()), [s.id for s in responses.stimuli if s.condition == name]
         people = int(np.unique(ids[rows], return_counts=True)[1].max())  # answers to one stimulus: 1 unless pooled
         unreadable = sum(i in responses.excluded for i in asked) * people

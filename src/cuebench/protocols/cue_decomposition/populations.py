@@ -14,7 +14,7 @@ from typing import Any
 
 from cuebench.errors import UserError, all_problems, did_you_mean
 from cuebench.reading import is_regular, read_json, user_path
-from cuebench.statistics.resampled import mean_estimate
+from cuebench.statistics.sums import mean_estimate
 from cuebench.stimuli.decomposition.cue_list import NAMES, ORIGINAL
 from cuebench.types import Estimate
 
@@ -34,7 +34,7 @@ class Population:
     name : str
         ``run``, or the name of a published population.
     shape, texture : mapping of str to Estimate
-        Model → Q_S and Q_T; without draws where they are printed numbers.
+        Model → Q_S and Q_T; printed numbers have no images to leave out.
     source : str
         Where the numbers come from.
     """
@@ -68,12 +68,12 @@ class Population:
 
     @cached_property
     def mean_shape(self) -> Estimate:
-        """Mean of Q_S with its draws: resampled with the images in a run, fixed in a frozen population."""
+        """Mean of Q_S: it depends on the images in a run, and is fixed in a frozen population."""
         return _mean(list(self.shape.values()))
 
     @cached_property
     def mean_texture(self) -> Estimate:
-        """Mean of Q_T with its draws."""
+        """Mean of Q_T."""
         return _mean(list(self.texture.values()))
 
     @property
@@ -98,8 +98,9 @@ class Population:
 
 def _mean(members: Sequence[Estimate]) -> Estimate:
     mean = mean_estimate(members)
-    # A member that was shown a single image has no draws; the mean is then held fixed.
-    return replace(mean, draws={}) if any(not len(drawn) for drawn in mean.draws.values()) else mean
+    # Of a member that was shown a single image none can be left out; the mean is then held fixed.
+    known = all(len(values) for parts in mean.left_out.values() for values in parts.values())
+    return mean if known else replace(mean, left_out={})
 
 
 def populations(

@@ -49,7 +49,7 @@ def configured(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
 
 
 def needed(by_condition: Mapping[str, Estimate]) -> dict[str, Estimate]:
-    """Return the qualities that S_cd and R_cd are made from: others, and their draws, are not kept of an observer."""
+    """Return the qualities that S_cd and R_cd are made from: others are not kept of an observer."""
     return {c: quality for c, quality in by_condition.items() if c in (ORIGINAL, SHAPE) or _is_texture(c)}
 
 

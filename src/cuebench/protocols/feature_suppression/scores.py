@@ -17,7 +17,7 @@ from cuebench.protocols.trials import Asked
 from cuebench.responses.table import Responses
 from cuebench.statistics.clustered import Sums
 from cuebench.statistics.estimates import derived, missing
-from cuebench.statistics.resampled import mean_estimate
+from cuebench.statistics.sums import mean_estimate
 from cuebench.types import Estimate
 
 
@@ -101,7 +101,7 @@ def _accuracies(responses: Responses, options: ScoreOptions) -> Qualities:
     images = [correct.images[i] for i in answered]
     correct = correct._replace(images=images, shown=correct.shown[answered], values=correct.values[answered])
     number = f"{len(images):,} photograph{'s' * (len(images) != 1)}"
-    return Qualities(responses, correctness.accuracies(correct, options), number)
+    return Qualities(responses, correctness.accuracies(correct), number)
 
 
 def _relative(accuracies: Mapping[str, Estimate], conditions: Sequence[str]) -> Estimate:

@@ -27,7 +27,7 @@ from cuebench.stimuli.readers import refined_bias as folder_reader
 from cuebench.stimuli.refined_bias.check import defects, summary
 from cuebench.types import Axis, Citation, Headline, Reference, StimulusSet
 
-NAME, VERSION = "refined_bias", 1
+NAME, VERSION = "refined_bias", 2
 EXPECTED = folder_reader.EXPECTED
 
 

@@ -129,14 +129,14 @@ class Scorer:
         # Without defective files the clean ones are all of them.
         key = (trials.cue, part.keep[trials.cue].tobytes(), tuple(measures), tuple(kinds))
         if key not in self._known:
-            self._known[key] = self._resampled(trials, part.keep[trials.cue], measures, kinds)
+            self._known[key] = self._averaged(trials, part.keep[trials.cue], measures, kinds)
         return {measure: estimate.excluding(excluded) for measure, estimate in self._known[key].items()}
 
     @cached_property
     def _known(self) -> dict[tuple[Any, ...], dict[str, Estimate]]:
         return {}
 
-    def _resampled(
+    def _averaged(
         self, trials: Trials, keep: Bools, measures: Sequence[str], kinds: Sequence[IntervalKind]
     ) -> dict[str, Estimate]:
         rows = keep[trials.stimulus]
@@ -146,17 +146,11 @@ class Scorer:
             every_row = trials.subjects if kind == "subjects" else trials.of(_CLUSTER_FIELD[kind])
             assert every_row is not None
             clusters[kind] = every_row[rows]
-        # A stream for each cue: shape and texture images are drawn independently of each other.
-        return mean_estimates(
-            columns,
-            clusters,
-            f"refined_bias/{trials.cue}",
-            seed=self.options.seed,
-            resamples=self.options.resamples,
-        )
+        # Shape and texture cues have images and classes of their own.
+        return mean_estimates(columns, clusters, trials.cue)
 
     def _preferences(self, part: Part, shape: Estimate, texture: Estimate) -> dict[str, Estimate]:
-        """Return the two preferences, with intervals from independent draws of both sensitivities."""
+        """Return the two preferences, with intervals from both sensitivities, which are independent."""
         reasons: dict[IntervalKind, list[str]] = {kind: [] for kind in KINDS}
         for cue, estimate in zip(CUES, (shape, texture)):
             if "sensitivity" not in self.trials[cue].values:
@@ -165,15 +159,15 @@ class Scorer:
                 absent = absent.excluding(self._excluded(part, CUES, 0, reason))
                 return {m.name: absent for m in (shape_preference, texture_preference)}
             for interval in estimate.intervals:
-                if interval.kind in reasons and not len(estimate.draws[interval.kind]):
+                if interval.kind in reasons and not len(estimate.left_out[interval.kind][cue]):
                     reasons[interval.kind].append(f"{cue} cues: {interval.note}")
-        # People are shown both cues: draws of subjects would not be independent.
-        arguments = [replace(e, draws={kind: e.draws[kind] for kind in KINDS}) for e in (shape, texture)]
+        # People are shown both cues: their two sensitivities are not independent.
+        arguments = [replace(e, left_out={kind: e.left_out[kind] for kind in KINDS}) for e in (shape, texture)]
         excluded = self._excluded(part, CUES, shape.n + texture.n)
         preferences = {}
         for metric in (shape_preference, texture_preference):
             assert metric.compute is not None
-            estimate = derived(metric.compute, *arguments).excluding(excluded)
+            estimate = derived(metric.compute, *arguments, bounds=metric.bounds).excluding(excluded)
             intervals = tuple(
                 undefined(i.kind, "; ".join(reasons[i.kind])) if reasons[i.kind] else i for i in estimate.intervals
             )

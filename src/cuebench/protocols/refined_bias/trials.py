@@ -18,7 +18,7 @@ from cuebench.metrics.refined_bias import CUES, IMAGE_VALUES, distorted, shape_p
 from cuebench.protocols.trials import OTHER, Asked, TrialRows, top_answers
 from cuebench.responses.table import Reduce, Responses, once
 from cuebench.statistics.clustered import Sums
-from cuebench.statistics.resampled import quotient
+from cuebench.statistics.ratios import quotient
 from cuebench.stimuli.readers.refined_bias import facts
 from cuebench.stimuli.refined_bias.check import Defect, defects
 from cuebench.types import Stimulus, StimulusSet

@@ -30,7 +30,7 @@ from cuebench.statistics.clustered import Sums
 from cuebench.stimuli.sources.novel_object import BACKGROUNDS
 from cuebench.types import Citation, Headline, IntervalKind, Reference, StimulusSet
 
-VERSION = 2
+VERSION = 3
 OPTIONS: Mapping[str, Option] = {
     "experiments": Option(
         (),

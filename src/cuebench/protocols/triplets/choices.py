@@ -121,16 +121,16 @@ def measure(responses: Responses, options: ScoreOptions) -> Result:
     """Return the share of shape choices in every condition; of pooled people also the mean over people."""
     result = Result()
     subjects = responses.columns.get("subject") if responses.kind == "people" else None
-    kinds: tuple[IntervalKind, ...] = KINDS if subjects is None else (*KINDS, "subjects")
+    kinds: tuple[IntervalKind, ...] = KINDS if subjects is None else (*KINDS, "subjects", "three_way")
     for condition, trials in chosen(responses).items():
         shape, texture = (responses.truth(field)[trials.rows] for field in ("shape_source", "texture_source"))
         people = None if subjects is None else np.asarray(subjects, np.str_)[trials.rows]
         clusters = Clusters(trials.anchors, shape, texture, people)
-        (estimate,) = ratio_estimates([trials.terms], clusters, kinds, seed=options.seed, resamples=options.resamples)
+        (estimate,) = ratio_estimates([trials.terms], clusters, kinds)
         note = f"recorded choices in {len(set(responses.stimulus[trials.rows].tolist())):,} triplets"
         result.add(responses, condition, BIAS, estimate.excluding({"unanswered": trials.unanswered}).noting(note))
         if people is not None:
-            mean = mean_of_subjects(trials.terms, people, seed=options.seed, resamples=options.resamples)
+            mean = mean_of_subjects(trials.terms, people)
             note = f"mean over {mean.n} subjects"
             result.add(responses, f"{condition}/mean_of_subjects", BIAS, mean.noting(note))
     return result

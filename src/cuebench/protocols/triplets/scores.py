@@ -14,10 +14,11 @@ from cuebench.metrics.triplets import Similarity, Tally
 from cuebench.protocols.base import Result, ScoreOptions
 from cuebench.protocols.triplets.trials import COLUMN, DEFAULT, DRAWN, Images, Measured, Trials, images_of
 from cuebench.responses.table import Responses
-from cuebench.statistics.estimates import from_draws, ratio_estimates, resampled_mean
-from cuebench.statistics.intervals import KINDS, Clusters, resampled_sums, too_few, weights
+from cuebench.statistics.clustered import Clustering, t_quantile
+from cuebench.statistics.estimates import mean_of_shares, ratio_estimates
+from cuebench.statistics.intervals import KINDS, Clusters, too_few, undefined
 from cuebench.statistics.ratios import total
-from cuebench.types import Estimate, IntervalKind
+from cuebench.types import Estimate, Interval, IntervalKind
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,7 +71,7 @@ def _estimates(measured: Sequence[Measured], kinds: Sequence[IntervalKind], opti
     for positions in groups.values():
         added = [terms(measured[position].tally) for position in positions]
         clusters = measured[positions[0]].images.clusters
-        each = ratio_estimates(added, clusters, kinds, seed=options.seed, resamples=options.resamples)
+        each = ratio_estimates(added, clusters, kinds)
         estimates.update(zip(positions, each))
     return [estimates[position] for position in range(len(measured))]
 
@@ -115,12 +116,12 @@ def add_gains(
         tallies = [other.tally for r, other in others if _images(r, other).ids == images.ids]
         partial, note = _partial(responses, condition), f"{len(tallies)} random initialisations"
         biases = np.array([total(terms(tally)).value for tally in tallies])
-        mean = resampled_mean(biases, "seeds", seed=options.seed, resamples=options.resamples)
+        mean = mean_of_shares(biases, "seeds")
         mean = mean.excluding({"initialisations that saw other images": len(baselines) - len(tallies)}).noting(note)
         name = f"{condition}/random_initialisation"
         result.add(responses, name, BIAS, mean, partial=partial)
         if tallies:
-            gain = _gain(trained.tally, tallies, images.clusters, options)
+            gain = _gain(trained.tally, tallies, images.clusters)
             gain = gain.excluding({"undecidable": trained.undecidable}).noting(f"against {note}")
             result.add(responses, condition, GAIN, gain, partial=partial)
 
@@ -129,24 +130,31 @@ def _images(responses: Responses, decisions: Decided) -> Images:
     return images_of([responses.stimuli.stimuli[i] for i in decisions.stimulus])
 
 
-def _gain(trained: Tally, baselines: Sequence[Tally], clusters: Clusters, options: ScoreOptions) -> Estimate:
-    """Return the gain; trained and untrained networks are resampled alike, together with the seeds."""
+def _gain(trained: Tally, baselines: Sequence[Tally], clusters: Clusters) -> Estimate:
+    """Return the gain, with intervals for other images or sources and other seeds, whose variances add up."""
     added = [terms(tally) for tally in (trained, *baselines)]
     ratios = [total(t) for t in added]
-    value = float(triplet_bias_gain(ratios[0].value, [ratio.value for ratio in ratios[1:]]))
-    columns = np.column_stack([column for t in added for column in t])
-    draws: dict[IntervalKind, Array] = {}
-    reasons: dict[IntervalKind, str] = {}
+    seeds = np.array([ratio.value for ratio in ratios[1:]])
+    value, n = float(triplet_bias_gain(ratios[0].value, seeds)), int(ratios[0].denominator)
+    # By how much each anchor moves the bias of the network, and the mean of those of its initialisations.
+    moves = [(t.numerator - r.value * t.denominator) / r.denominator for t, r in zip(added, ratios)]
+    sources: dict[IntervalKind, Array] = {kind: clusters.of(kind) for kind in KINDS[1:3]}
+    clustering = Clustering(len(clusters.images), sources, images=clusters.images)
+    found = clustering.variances(moves[0] - np.mean(moves[1:], axis=0))
+    spread, freedom = (seeds.var(ddof=1) / len(seeds), len(seeds) - 1) if len(seeds) > 1 else (0.0, 1)
+    note = "" if len(seeds) > 1 else "one initialisation: how seeds differ is not in the interval"
+    intervals = []
     for kind in GAIN_KINDS:
-        reasons[kind] = too_few(clusters, kind)
-        draws[kind] = np.empty(0)
-        if not reasons[kind]:
-            sums = resampled_sums(columns, clusters, kind, seed=options.seed, resamples=options.resamples)
-            with np.errstate(invalid="ignore", divide="ignore"):
-                biases = sums[:, 0::2] / sums[:, 1::2]
-            drawn = weights("seeds", len(baselines), options.seed, options.resamples)
-            draws[kind] = np.asarray(triplet_bias_gain(biases[:, 0], biases[:, 1:], drawn))
-    return from_draws(value, int(ratios[0].denominator), draws, reasons)
+        reason = too_few(clusters, kind)
+        if reason or not np.isfinite(value):
+            intervals.append(undefined(kind, reason or "no trial in the denominator"))
+            continue
+        variance = found.by_kind[kind] + spread
+        doubt = found.by_kind[kind] ** 2 / found.df[kind] + spread**2 / freedom
+        reach = t_quantile(variance**2 / doubt if doubt else found.df[kind], 0.95) * np.sqrt(variance)
+        low, high = max(-1.0, float(value - reach)), min(1.0, float(value + reach))
+        intervals.append(Interval(low, high, kind, note=note))
+    return Estimate(value, n, tuple(intervals))
 
 
 # ------------------------------------------------------------------------------------------- by class

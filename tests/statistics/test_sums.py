@@ -1,44 +1,47 @@
-"""Statistics of sums over images: the same as a plain bootstrap, with all versions of an image drawn together."""
+"""Statistics of sums over images, without each image in turn, with all versions of an image left out together."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from cuebench.statistics.intervals import weights
-from cuebench.statistics.resampled import estimates_of_sums, mean_estimate, quotient
+from cuebench.statistics.ratios import quotient
+from cuebench.statistics.sums import estimates_of_sums, mean_estimate
 
 
-def accuracies(correct, resamples=500):
+def accuracies(correct):
     columns = np.concatenate([correct, np.ones_like(correct)], axis=1)
     number = correct.shape[1]
     return estimates_of_sums(
         columns,
         lambda sums: quotient(sums[:, :number], sums[:, number:]),
         [len(correct)] * number,
-        seed=0,
-        resamples=resamples,
     )
 
 
-def test_versions_of_an_image_are_drawn_together():
-    """A condition that is correct exactly where the original is has the same accuracy in every resample."""
+def of(estimate):
+    return estimate.left_out["images"]["images"]
+
+
+def test_versions_of_an_image_are_left_out_together():
+    """A condition that is correct exactly where the original is has the same accuracy without each image."""
     correct = np.random.default_rng(0).random(200) < 0.6
     first, second = accuracies(np.column_stack([correct, correct]))
-    np.testing.assert_allclose(first.draws["images"], second.draws["images"])
-    assert first.draws["images"].std() == pytest.approx(np.sqrt(0.6 * 0.4 / 200), rel=0.15)
+    np.testing.assert_allclose(of(first), of(second))
+    assert of(first).std() * 199 == pytest.approx(np.sqrt(0.6 * 0.4), rel=0.05)
     assert first.value == correct.mean()
     assert first.n == 200
 
 
-def test_draws_are_those_of_repeated_images():
+def test_every_image_is_left_out_once(monkeypatch):
     values = np.random.default_rng(1).random((7, 2, 3))
-    estimates = estimates_of_sums(values, lambda sums: sums.max(axis=1) / 7, [7, 7, 7], seed=3, resamples=20)
-    counts = weights("images", 7, 3, 20)
-    for i, row in enumerate(counts):
-        expected = np.repeat(values, row, axis=0).sum(axis=0).max(axis=0) / 7
-        np.testing.assert_allclose([e.draws["images"][i] for e in estimates], expected)
-    np.testing.assert_allclose([e.value for e in estimates], values.sum(axis=0).max(axis=0) / 7)
+    for chunk in (4_000_000, 13):  # all at once, and two images at a time
+        monkeypatch.setattr("cuebench.statistics.sums._CHUNK", chunk)
+        estimates = estimates_of_sums(values, lambda sums: sums.max(axis=1) / 7, [7, 7, 7])
+        for i in range(7):
+            expected = np.delete(values, i, axis=0).sum(axis=0).max(axis=0) / 7
+            np.testing.assert_allclose([of(e)[i] for e in estimates], expected)
+        np.testing.assert_allclose([e.value for e in estimates], values.sum(axis=0).max(axis=0) / 7)
 
 
 @pytest.mark.parametrize(("images", "value"), [(0, None), (1, 1.0)])
@@ -50,12 +53,12 @@ def test_fewer_than_two_images_have_no_interval(images, value):
     assert "nothing to resample" in interval.note
 
 
-def test_the_mean_weighs_estimates_equally_and_pairs_their_draws():
+def test_the_mean_weighs_estimates_equally_and_pairs_their_images():
     correct = np.random.default_rng(2).random((50, 2)) < [0.9, 0.3]
     first, second = accuracies(correct)
     mean = mean_estimate([first, second])
     assert mean.value == pytest.approx((first.value + second.value) / 2)
-    np.testing.assert_allclose(mean.draws["images"], (first.draws["images"] + second.draws["images"]) / 2)
+    np.testing.assert_allclose(of(mean), (of(first) + of(second)) / 2)
     assert mean.n == 100
 
 

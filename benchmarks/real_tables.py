@@ -88,11 +88,8 @@ def with_interval(s: Score, digits: int = 2, value_digits: int = 3) -> str:
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
     """Return the lines of a table."""
     rule = ["---:" if i in right else "---" for i in range(len(head))]
-    return (
-        [f"| {' | '.join(cells)} |" for cells in (head, *rows)][:1]
-        + [f"|{'|'.join(rule)}|"]
-        + [f"| {' | '.join(cells)} |" for cells in rows]
-    )
+    lines = [f"| {' | '.join(cells)} |".replace("|  |", "| |").replace("|  |", "| |") for cells in (head, *rows)]
+    return [lines[0], f"|{'|'.join(rule)}|", *lines[1:]]
 
 
 # ------------------------------------------------------------------------------------------------- the tables
@@ -313,15 +310,13 @@ TRIPLETS = (
 def triplets(runs: Path) -> list[Table]:
     """Shape bias by condition, and by two procedures (docs/triplets.md)."""
     r, metric = run(runs / "triplets"), "triplet_shape_bias"
-    baselines = run(runs / "triplets_baselines") if (runs / "triplets_baselines" / "scores.parquet").is_file() else None
     rows = []
     for c in TRIPLETS:
         cells = [f"`{c}`"]
         for name in NETWORKS:
-            text = with_interval(r.get("triplets", name, c, metric, "two_way"), 3)
-            if baselines is not None:
-                text += f" / {num(baselines.get('triplets', name, f'{c}/random_initialisation', metric).value)}"
-            cells.append(text)
+            trained = r.get("triplets", name, c, metric, "two_way")
+            untrained = r.get("triplets", name, f"{c}/random_initialisation", metric)
+            cells.append(f"{with_interval(trained)} / {num(untrained.value)}")
         rows.append(cells)
     alphas = []
     for a in ("0.0", "0.2", "0.4", "0.6", "0.8", "1.0"):
@@ -446,8 +441,8 @@ def transformer(runs: Path) -> list[Table]:
     sources = {
         "cue_conflict": "real",
         "refined_bias": "rb",
-        "triplets": "triplets",
-        "textured_silhouettes": "triplets",
+        "triplets": "triplets1",
+        "textured_silhouettes": "triplets1",
         "pure_shape": "pure",
         "feature_suppression": "corrected",
         "cue_decomposition": "cd",

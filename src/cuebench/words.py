@@ -41,8 +41,8 @@ _COLUMNS = {
     "ci_low": "lower end of the 95 % interval",
     "ci_high": "upper end of the 95 % interval",
     "ci_kind": "what would be drawn anew in the interval: images, shape_sources, texture_sources, two_way, subjects, "
-    "three_way, data_sets, classes, seeds or shuffles; a number has one row in scores.parquet for each kind, and tables show the "
-    "widest",
+    "three_way, data_sets, classes, seeds or shuffles; a number has one row in scores.parquet for each kind, and "
+    "tables show the widest",
     "n": "what the value was divided by: trials, images or people",
     "n_excluded": "how many trials are outside the denominator; the note says why",
     "note": "what a reader must know: excluded trials, incomplete stimuli, undefined values, remarks of the observer",
@@ -68,13 +68,18 @@ _TRIALS = {
     "tied": "compare: observers that share a letter cannot be told apart",
     "needed_images": "compare: further images of the same sources with which the observed difference would be found in "
     "four of five studies, if it is the true one",
-    "needed_times": "compare: how many times as many images, shapes and textures would do the same",
+    "needed_times": "compare: how many times as many images, shapes and textures would do the same; `cuebench power` "
+    "says which of them helps",
+    "smallest_difference": "power: the smallest true difference of two observers that is found in four of five studies",
 }
 _INTERVALS = {
-    "images": "95 % interval over images: the same experiment with other images from the same sources",
+    "images": "95 % interval over images: the same experiment with other images from the same sources; it says nothing "
+    "of other objects, textures or classes",
     "shape_sources": "95 % interval over shape sources: other objects, the same textures",
     "texture_sources": "95 % interval over texture sources: other textures, the same objects",
-    "two_way": "95 % interval over shape sources and texture sources together: other objects and other textures",
+    "two_way": "95 % interval over shape sources and texture sources together: other objects and other textures. In "
+    "closed form (V = V_shapes + V_textures − V_pairs, on the logit scale); with fewer than 16 sources of a kind, or "
+    "few decisions against the majority, it is wider than it should be, never narrower",
     "subjects": "95 % interval over people: other people, the same images",
     "three_way": "95 % interval over shape sources, texture sources and people together: other objects, other textures "
     "and other people",
@@ -225,8 +230,9 @@ _NOTES = {
     "(another model); and why the others are undecided",
     "aligned": "shape and texture are of the same class: such images never count",
     "conflict": "a trial is in conflict where shape and texture are of different classes",
-    "resampled": "drawn anew with replacement, 10,000 times unless --resamples says otherwise; an interval holds 95 % "
-    "of the results. What is drawn is in the column ci_kind",
+    "resampled": "drawn anew with replacement, 10,000 times unless --resamples says otherwise: intervals of "
+    "human_alignment and texture_association, and of correlations of more than 20 models; all others are closed forms. "
+    "What would be drawn anew is in the column ci_kind",
     "unreadable": "files that could not be decoded; they are excluded and counted",
     "unanswered": "stimuli without any recorded answer",
     "not seen by people": "images that no person of the run answered: they count for accuracy only",

@@ -9,13 +9,13 @@ import pytest
 from scipy import stats
 
 from cuebench.errors import UserError
-from cuebench.statistics.correlations import correlate, correlation_matrix, fisher_interval, ranks
+from cuebench.statistics.correlations import correlate, correlation_matrix, few_interval, fisher_interval, ranks
 from cuebench.statistics.intervals import weights
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 
 
-def table(seed=0, models=20, columns=3, ties=False):
+def table(seed=0, models=24, columns=3, ties=False):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(columns, models)) + rng.normal(size=models)
     return {str(i): np.round(row, 0) if ties else row for i, row in enumerate(x)}
@@ -38,8 +38,8 @@ def test_intervals_equal_a_plain_loop_over_repeated_models(method, ties):
     found = correlation_matrix(columns, method, seed=3, resamples=200)
     a, b = columns.values()
     plain = []
-    for counts in weights("models", 20, 3, 200):
-        rows = np.repeat(np.arange(20), counts)
+    for counts in weights("models", 24, 3, 200):
+        rows = np.repeat(np.arange(24), counts)
         plain.append(SCIPY[method](a[rows], b[rows]).statistic)
     assert found.low[0, 1] == pytest.approx(np.nanquantile(plain, 0.025), abs=1e-12)
     assert found.high[0, 1] == pytest.approx(np.nanquantile(plain, 0.975), abs=1e-12)
@@ -102,9 +102,31 @@ def test_p_of_no_association_is_below_a_tenth_in_a_tenth_of_all_cases():
     assert 0.05 <= np.mean(np.array(p) <= 0.1) <= 0.14
 
 
-def test_few_models_are_said():
-    assert "5 models: the interval is rough" in correlate([1, 2, 3, 4, 5], [2, 1, 4, 3, 5], how="fisher").note
-    assert not correlate(np.arange(8.0), np.arange(8.0) ** 2, how="fisher").note
+def test_very_few_models_are_said():
+    assert "4 models: the interval is rough" in correlate([1, 2, 3, 4], [2, 1, 4, 3], how="fisher").note
+    assert not correlate(np.arange(5.0), np.arange(5.0) ** 2, how="fisher").note
+
+
+@pytest.mark.parametrize("method", ["spearman", "kendall"])
+@pytest.mark.parametrize("rho", [0.0, 0.8])
+def test_the_interval_of_six_models_holds_the_truth(method, rho):
+    rng = np.random.default_rng(7)
+    truth = 6 / np.pi * np.arcsin(rho / 2) if method == "spearman" else 2 / np.pi * np.arcsin(rho)
+    hits, studies = 0, 400
+    for _ in range(studies):
+        x, noise = rng.normal(size=(2, 6))
+        found = correlate(np.exp(x), rho * x + np.sqrt(1 - rho**2) * noise, method)
+        hits += found.low <= truth <= found.high
+    assert 0.90 <= hits / studies <= 0.995
+
+
+def test_a_perfect_order_of_few_models_is_not_certain():
+    found = correlate(np.arange(5.0), np.arange(5.0))
+    assert 0.4 < found.low < 0.7
+    assert found.high == 1
+    assert correlate(np.arange(5.0), -np.arange(5.0)).low == -1
+    matrix = correlation_matrix({"a": np.arange(5.0), "b": [0, 2, 1, 3, 4]})
+    assert (matrix.low[0, 1], matrix.high[0, 1]) == few_interval(0.9, 5)
 
 
 def test_missing_values_are_left_out_and_said():

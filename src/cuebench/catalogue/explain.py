@@ -13,6 +13,7 @@ from cuebench.observers.base import Spec
 from cuebench.options import describe
 from cuebench.reports.comparison import LARGER
 from cuebench.runs.record import RunOptions
+from cuebench.statistics.measured import measured
 from cuebench.types import Axis, Headline
 from cuebench.words import WORDS, Word, read_condition, words_for
 
@@ -42,6 +43,8 @@ def explain(name: str) -> Facts:
     words = [word for word in words_for(name) if word.kind != "condition"]
     if words:
         sections["word"] = {"name": name, **{word.kind: word.meaning for word in words}}
+        if any(word.kind == "interval" for word in words) and (simulated := measured(name)):
+            sections["word"]["simulated"] = simulated
     condition = _condition_facts(name)
     if condition:
         sections["condition"] = {"name": name, **condition}

@@ -21,7 +21,18 @@ from typing import Any
 FOLDER = Path(__file__).parent
 GROUPS = {
     "Measure": ("demo", "run", "score", "merge", "texture-of"),
-    "Results": ("report", "trials", "compare", "correlate", "steer", "figure", "validity", "published", "board"),
+    "Results": (
+        "report",
+        "trials",
+        "compare",
+        "power",
+        "correlate",
+        "steer",
+        "figure",
+        "validity",
+        "published",
+        "board",
+    ),
     "Stimuli": ("make", "curate", "fetch", "cue", "data", "import"),
     "Reference": ("list", "explain", "doctor"),
 }

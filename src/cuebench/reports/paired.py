@@ -83,9 +83,12 @@ class Pair:
             return "not separable: too small a difference for any such set"
         d = self.difference
         sources = [f"{d.variances.clusters[k]:,} {noun}" for k, noun in SOURCES.items() if k in d.variances.clusters]
+        alone = {kind: f for kind, f in self.needed.alone.items() if f <= FAR and len(self.needed.alone) > 1}
+        best = min(alone, key=lambda kind: alone[kind], default=None)
+        fewer = f", or {_round(10 * alone[best]) / 10:g} times the {SOURCES[best]}" if best else ""
         return (
             f"not separable; more images of these {' and '.join(sources)} would hardly help: "
-            f"about {times:g} times as many of all are needed"
+            f"about {times:g} times as many of all are needed{fewer}"
         )
 
     @property

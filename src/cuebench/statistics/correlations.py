@@ -5,6 +5,11 @@ the mean rank of a group of equal values is Σ_{before} w + (w_group + 1)/2, a c
 correlation is then the weighted Pearson correlation of such ranks, and all pairs of columns of all draws are matrix
 products. Kendall's τ_b weighs the pair (i, j) by w_i·w_j; an item drawn twice is tied with itself and drops out.
 
+Of twenty models or fewer neither the bootstrap nor a normal approximation holds what it promises (of five in 62 to 86 %
+of studies where the true correlation is .8 or .95: five models in perfect order would be certain). Their interval
+inverts the test: it holds the correlations under which a sample like this one is not among the 2.5 % lowest or highest,
+for values that some increasing function makes bivariate normal. Simulated once for each number of models.
+
 References
 ----------
 Fisher 1921 (z); Bonett & Wright 2000, Psychometrika 65 (Spearman's standard error); Fieller, Hartley & Pearson 1957,
@@ -22,7 +27,7 @@ import numpy as np
 
 from cuebench.arrays import Floats
 from cuebench.errors import UserError, did_you_mean
-from cuebench.statistics.intervals import weights
+from cuebench.statistics.intervals import child_generator, weights
 
 Method = Literal["pearson", "spearman", "kendall"]
 How = Literal["bootstrap", "fisher"]
@@ -31,8 +36,12 @@ _CHUNK = 2_000_000  # float64 numbers in memory at once: 16 MB
 _EXACT = 8
 """Most models for which all orders are tried (8! = 40,320). The t distribution that is used above this says p = 0 of
 five models in perfect order; 2 of their 120 orders are."""
-_FEW = 8
-"""Models below which intervals do not hold what they promise: 95 % cover 84 % of the time for five (simulated)."""
+_FEW = 20
+"""Up to this many models the interval of a rank correlation is an inverted test, that of Pearson's is Fisher's."""
+_ROUGH = 5
+"""Models below which it is too wide or too narrow by some percent: there are too few different orders."""
+_SAMPLES = 10_000
+_GRID = 41
 
 
 class Correlation(NamedTuple):
@@ -75,8 +84,8 @@ def correlate(
     method : ``pearson``, ``spearman`` or ``kendall``
         Kendall is τ_b.
     how : ``bootstrap`` or ``fisher``
-        Percentiles over resampled models, or atanh(r) ± z·se with se² = 1/(n−3) for Pearson, (1 + r²/2)/(n−3) for
-        Spearman and .437/(n−4) for Kendall.
+        Of more than twenty models: percentiles over resampled models, or atanh(r) ± z·se with se² = 1/(n−3) for
+        Pearson, (1 + r²/2)/(n−3) for Spearman and .437/(n−4) for Kendall. Of fewer: an inverted test, see above.
     seed, resamples, level
         The same three give the same bytes.
 
@@ -93,14 +102,16 @@ def correlate(
     """
     _check(method, how)
     a, b, missing = _pairs(x, y)
-    few = f"{len(a)} models: the interval is rough" if len(a) < _FEW else ""
+    few = f"{len(a)} models: the interval is rough" if len(a) < _ROUGH else ""
     left_out = f"{missing} pair{'s' * (missing != 1)} with a missing value left out" if missing else ""
     note = "; ".join(filter(None, (left_out, few)))
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         reason = "undefined: a column is constant"
         return Correlation(np.nan, np.nan, np.nan, np.nan, len(a), "; ".join(filter(None, (reason, note))))
     value, p = _scipy(a, b, method)
-    if how == "fisher":
+    if len(a) <= _FEW:
+        low, high = few_interval(value, len(a), method, level)
+    elif how == "fisher":
         low, high = fisher_interval(value, len(a), method, level)
     else:
         matrix = correlation_matrix({"x": a, "y": b}, method, seed=seed, resamples=resamples, level=level)
@@ -120,6 +131,49 @@ def fisher_interval(value: float, n: int, method: Method = "pearson", level: flo
     # ±1 has an infinite z; the interval of a perfect correlation is the point itself.
     z = np.arctanh(value) if abs(value) < 1 else np.copysign(np.inf, value)
     return float(np.tanh(z - reach)), float(np.tanh(z + reach))
+
+
+def few_interval(value: float, n: int, method: Method = "spearman", level: float = 0.95) -> tuple[float, float]:
+    """Return the interval of a correlation of few models: an inverted test for ranks, Fisher's for Pearson's.
+
+    Examples
+    --------
+    >>> [round(end, 1) for end in few_interval(1.0, 5)]
+    [0.5, 1.0]
+    """
+    if method == "pearson" or not np.isfinite(value):
+        return fisher_interval(value, n, method, level)
+    true, samples = _copula(n, method)
+    below, upto = (
+        np.array([np.searchsorted(row, value + step, side) for row in samples]) / _SAMPLES
+        for step, side in ((-1e-9, "left"), (1e-9, "right"))
+    )
+    # Share of samples that are lower, ties counting half; it falls with the true correlation.
+    lower, tail = np.minimum.accumulate((below + upto) / 2), (1 - level) / 2
+    low = -1.0 if lower[0] < 1 - tail else float(np.interp(tail - 1, -lower, true))
+    high = 1.0 if lower[-1] > tail else float(np.interp(-tail, -lower, true))
+    return min(low, value), max(high, value)
+
+
+@lru_cache(maxsize=32)
+def _copula(n: int, method: Method) -> tuple[Floats, Floats]:
+    """Return true rank correlations, and sorted correlations of samples of n with each of them."""
+    rng = child_generator(0, f"correlations/{method}/{n}")
+    rho = np.tanh(np.linspace(-3.2, 3.2, _GRID))
+    first, noise = rng.normal(size=(2, _SAMPLES, n))
+    i, j = np.triu_indices(n, 1)
+    signs = (first[:, i] > first[:, j]) if method == "kendall" else np.empty(0)
+    order = first.argsort(axis=1).argsort(axis=1)
+    samples = np.empty((_GRID, _SAMPLES))
+    for row, r in enumerate(rho):
+        second = r * first + np.sqrt(1 - r * r) * noise
+        if method == "kendall":
+            samples[row] = 2 * (signs == (second[:, i] > second[:, j])).mean(axis=1) - 1
+        else:
+            distance = ((order - second.argsort(axis=1).argsort(axis=1)) ** 2).sum(axis=1)
+            samples[row] = 1 - 6 * distance / (n * (n * n - 1))
+    true = 2 / np.pi * np.arcsin(rho) if method == "kendall" else 6 / np.pi * np.arcsin(rho / 2)
+    return true, np.sort(samples, axis=1)
 
 
 def correlation_matrix(
@@ -142,6 +196,10 @@ def correlation_matrix(
     _check(method, "bootstrap")
     table = _table(columns)
     value = _draws(table, np.ones((1, table.shape[1])), method)[0]
+    if table.shape[1] <= _FEW:
+        ends = [[few_interval(v, table.shape[1], method, level) for v in row] for row in value]
+        low, high = np.moveaxis(np.array(ends), -1, 0)
+        return Matrix(tuple(columns), value, low, high, table.shape[1])
     drawn = weights("models", table.shape[1], seed, resamples)
     rows = max(1, _CHUNK // (table.shape[1] * max(len(table), table.shape[1])))
     parts = [_draws(table, drawn[i : i + rows].astype(np.float64), method) for i in range(0, resamples, rows)]

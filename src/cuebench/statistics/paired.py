@@ -23,6 +23,7 @@ import numpy as np
 from cuebench.arrays import Array, Floats
 from cuebench.statistics.clustered import Sums, Variances, t_quantile, variances
 from cuebench.statistics.intervals import child_generator, ways_of
+from cuebench.statistics.power import Components
 from cuebench.types import Interval, IntervalKind
 
 FLIPS = 9_999
@@ -32,8 +33,6 @@ EXACT = 13
 GROUPS = 500
 """Images without sources are put into this many groups at most, whose signs are exchanged together."""
 WAYS = ways_of("two_way")
-POWER = 0.8
-"""Chance to find the observed difference, if it is the true one, that planned sizes are for."""
 _CHUNK = 4_000_000  # float64 numbers made at once (32 MB)
 
 
@@ -41,11 +40,13 @@ class More(NamedTuple):
     """What it would take to tell two observers apart.
 
     ``images``: further images of the same sources; infinite where the sources alone vary too much. ``times``: how many
-    times as many images, each kind of source included.
+    times as many images, each kind of source included. ``alone``: how many times as many sources of one kind, with
+    their images.
     """
 
     images: float
     times: float
+    alone: Mapping[IntervalKind, float]
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,11 @@ class Difference:
         """The interval to quote: over both kinds of source where there are two, else the widest."""
         return next((i for i in self.intervals if i.kind == self.variances.main), None)
 
+    @property
+    def components(self) -> Components:
+        """What the variance of the difference is made of."""
+        return Components.of(self.variances, self.n)
+
     def needed(self, comparisons: int = 1, level: float = 0.95) -> More:
         """Return what it would take to find this difference in four of five studies, if it is the true one.
 
@@ -95,19 +101,12 @@ class Difference:
         level : float
             Of all comparisons together.
         """
-        from scipy.special import ndtri
-
-        found = self.variances.by_kind
-        if not found or not self.value:
-            return More(math.inf, math.inf)
-        wanted = t_quantile(self.variances.df[self.variances.main], 1 - (1 - level) / comparisons) + float(ndtri(POWER))
-        allowed = (self.value / wanted) ** 2
-        all_of_it = found[self.variances.main]
-        # What the images of one pair of sources differ by shrinks with more of them; the rest does not.
-        noise = min(found["images"], all_of_it)
-        left = allowed - (all_of_it - noise)
-        more = self.n * max(0.0, noise / left - 1) if left > 0 else math.inf
-        return More(more, max(1.0, all_of_it / allowed))
+        if not self.variances.by_kind or not self.value:
+            return More(math.inf, math.inf, {})
+        of, alpha = self.components, (1 - level) / comparisons
+        images = self.n * (of.factor(self.value, (), alpha) - 1)
+        alone = {kind: of.factor(self.value, (kind,), alpha) for kind in of.sources}
+        return More(images, of.factor(self.value, tuple(of.sources), alpha), alone)
 
 
 def difference_intervals(value: float, found: Variances, *, level: float = 0.95) -> tuple[Interval, ...]:

@@ -1,0 +1,192 @@
+"""How many images and sources tell observers apart: the smallest difference that a design finds, and what would help.
+
+From the pairs of observers of a run: what the difference of two of them varies with, the median over pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from cuebench.errors import UserError
+from cuebench.reports.comparison import compare_runs
+from cuebench.reports.paired import SOURCES
+from cuebench.statistics.power import POWER, Components
+from cuebench.types import IntervalKind
+
+FACTORS = (2, 4)
+HARDLY = 0.9
+"""A smallest difference that four times as many leave above this share of what it was is called hardly helped."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """A number of images and sources, and the smallest true difference that it finds in four of five studies."""
+
+    name: str
+    numbers: dict[IntervalKind, int]
+    smallest: float
+
+    def row(self) -> dict[str, Any]:
+        """Return it as a flat record."""
+        return {"design": self.name, **self.numbers, "smallest_difference": self.smallest}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the differences in one headline vary with, and what other designs would find.
+
+    Parameters
+    ----------
+    protocol, metric, condition : str
+        The headline.
+    pairs, comparisons : int
+        Pairs of observers that it was taken from; how many are compared at once: each is held to .05/comparisons.
+    components : Components
+        Of the difference of two observers, the median over pairs.
+    designs : tuple of Design
+        The present one first.
+    difference : float
+        That should be found; NaN: none was asked for.
+    needed : mapping of str to dict
+        For that difference: what alone would do → numbers of images and sources, empty where nothing of it would.
+    """
+
+    protocol: str
+    metric: str
+    condition: str
+    pairs: int
+    comparisons: int
+    components: Components
+    designs: tuple[Design, ...]
+    difference: float
+    needed: dict[str, dict[IntervalKind, int]]
+
+    @property
+    def shares(self) -> dict[IntervalKind, float]:
+        """Share of the variance that images and each kind of source have."""
+        parts = self.components.parts()
+        whole = sum(parts.values())
+        return {kind: part / whole if whole else math.nan for kind, part in parts.items()}
+
+    @property
+    def advice(self) -> str:
+        """Say what would help most."""
+        now, *others = self.designs
+        most = {d.name: d.smallest for d in others if d.name.startswith(f"{FACTORS[-1]}×")}
+        images = next(value for name, value in most.items() if "same" in name or len(most) == 1)
+        sources = {kind: noun for kind, noun in SOURCES.items() if kind in self.components.sources}
+        if not sources:
+            return f"{FACTORS[-1]} times the images find differences of {images:.3f} instead of {now.smallest:.3f}"
+        alone = {noun: most[f"{FACTORS[-1]}× {noun}"] for noun in sources.values()}
+        best = min(alone, key=lambda noun: alone[noun])
+        having = " and ".join(f"{self.components.numbers[kind]:,} {noun}" for kind, noun in sources.items())
+        help_ = (
+            "hardly help" if images > HARDLY * now.smallest else "help less" if images > alone[best] else "help as much"
+        )
+        limit = self.components.smallest(self.components.grown((), 1e6), 0.05 / self.comparisons)
+        return (
+            f"more images of these {having} {help_}: however many, no difference below {limit:.3f} is found; "
+            f"{FACTORS[-1]} times the {best}, with their images, find {alone[best]:.3f}"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as a record."""
+        return {
+            "protocol": self.protocol,
+            "metric": self.metric,
+            "condition": self.condition,
+            "pairs": self.pairs,
+            "comparisons": self.comparisons,
+            "power": POWER,
+            "share_of_variance": self.shares,
+            "designs": [design.row() for design in self.designs],
+            "difference": None if math.isnan(self.difference) else self.difference,
+            "needed": self.needed,
+            "advice": self.advice,
+        }
+
+
+def plan_runs(
+    runs: Sequence[str | Path],
+    protocols: Sequence[str] | None = None,
+    observers: Sequence[str] = (),
+    *,
+    difference: float = math.nan,
+    comparisons: int = 1,
+) -> list[Plan]:
+    """Plan studies from the pairs of observers in runs.
+
+    Parameters
+    ----------
+    runs : sequence of path
+        Run folders with stored answers of at least two observers.
+    protocols, observers
+        As in `compare_runs`.
+    difference : float, optional
+        A true difference that should be found in four of five studies.
+    comparisons : int
+        Pairs that will be compared at once; each is held to .05/comparisons.
+    """
+    compared = compare_runs(runs, None, protocols, observers)
+    plans, reasons = [], []
+    for column in compared.columns:
+        found = compared.paired.get(column.protocol)
+        pairs = [p.difference for p in found.pairs if p.difference.intervals] if found else []
+        if not pairs:
+            reasons += [f"{column.protocol}: {note}" for note in (found.notes if found else ())]
+            continue
+        components = _median([d.components for d in pairs])
+        alpha = 0.05 / comparisons
+        designs = tuple(
+            Design(name, numbers, components.smallest(numbers, alpha)) for name, numbers in _designs(components)
+        )
+        needed = {} if math.isnan(difference) else _needed(components, difference, alpha)
+        plans.append(
+            Plan(
+                *(column.protocol, column.metric, column.condition),
+                *(len(pairs), comparisons, components, designs, difference, needed),
+            )
+        )
+    if not plans:
+        hint = "; ".join(reasons) or "two observers are needed whose answers are stored"
+        raise UserError("no pair of observers to plan from", hint)
+    return plans
+
+
+def _median(each: Sequence[Components]) -> Components:
+    kinds = each[0].sources
+    return Components(
+        median(c.image for c in each),
+        {kind: median(c.sources.get(kind, 0.0) for c in each) for kind in kinds},
+        {kind: round(median(c.numbers.get(kind, n) for c in each)) for kind, n in each[0].numbers.items()},
+    )
+
+
+def _ways(components: Components) -> dict[str, tuple[IntervalKind, ...]]:
+    """Return what can grow: name → kinds of source."""
+    kinds = [kind for kind in SOURCES if kind in components.sources]
+    ways: dict[str, tuple[IntervalKind, ...]] = {"images of the same sources" if kinds else "images": ()}
+    ways |= {SOURCES[kind]: (kind,) for kind in kinds}
+    return {**ways, "of all": tuple(kinds)} if len(kinds) > 1 else ways
+
+
+def _designs(components: Components) -> list[tuple[str, dict[IntervalKind, int]]]:
+    found = [("as it is", {kind: int(n) for kind, n in components.numbers.items()})]
+    for name, kinds in _ways(components).items():
+        for factor in FACTORS:
+            found.append((f"{factor}× {name}", {k: round(n) for k, n in components.grown(kinds, factor).items()}))
+    return found
+
+
+def _needed(components: Components, difference: float, alpha: float) -> dict[str, dict[IntervalKind, int]]:
+    found = {}
+    for name, kinds in _ways(components).items():
+        factor = components.factor(difference, kinds, alpha)
+        grown = components.grown(kinds, factor) if math.isfinite(factor) else {}
+        found[name] = {kind: math.ceil(n) for kind, n in grown.items()}
+    return found

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from cuebench.arrays import Floats
-from cuebench.published.measures import PREFERENCE, Measure, measures
+from cuebench.published.measures import PREFERENCE, Measure, measures, weights_of
 from cuebench.statistics.reliability import Structure, structure
 
 CUE_CONFLICT = 0.030
@@ -64,17 +64,28 @@ GROUPS: dict[str, dict[str, Variance]] = {
 """Paper → the headlines that it prints of the same models, and the error of each."""
 
 
+PARTS = {
+    "refined_bias, architectures": ("refined_bias", "B"),
+    "refined_bias, trainings": ("refined_bias", "C"),
+}
+"""Part of a paper's models → paper and table: what correlates over architectures need not over trainings."""
+
+
 def published_structures(*, seed: int = 0) -> dict[str, Structure]:
-    """Return what the headlines of each paper have in common, over its own models."""
-    known, found = measures(), {}
-    for paper, columns in GROUPS.items():
-        first = known[next(iter(columns))]
-        models = [m for m in first.values if all(m in known[name].values for name in columns)]
-        short = {name: name.partition("/")[2] for name in columns}
-        values = {short[name]: np.array([known[name].values[m] for m in models]) for name in columns}
-        errors: dict[tuple[str, str], Floats] = {
-            (short[name], short[name]): np.diag([variance(known, m) for m in models])
-            for name, variance in columns.items()
-        }
-        found[paper] = structure(values, errors, [first.labels[m] for m in models], seed=seed)
-    return found
+    """Return what the headlines of each paper have in common, over all its models and over parts of them."""
+    groups = {name: (name, None) for name in GROUPS} | {
+        name: (paper, set(weights_of(paper, table).values())) for name, (paper, table) in PARTS.items()
+    }
+    return {name: _structure(GROUPS[paper], part, seed) for name, (paper, part) in sorted(groups.items())}
+
+
+def _structure(columns: Mapping[str, Variance], part: set[str] | None, seed: int) -> Structure:
+    known = measures()
+    first = known[next(iter(columns))]
+    models = [m for m in first.values if all(m in known[n].values for n in columns) and (part is None or m in part)]
+    short = {name: name.partition("/")[2] for name in columns}
+    values = {short[name]: np.array([known[name].values[m] for m in models]) for name in columns}
+    errors: dict[tuple[str, str], Floats] = {
+        (short[name], short[name]): np.diag([variance(known, m) for m in models]) for name, variance in columns.items()
+    }
+    return structure(values, errors, [first.labels[m] for m in models], seed=seed)

@@ -10,7 +10,7 @@ from cuebench.errors import UserError
 from cuebench.reports.figures.base import Figure
 from cuebench.reports.marks import table, tooltip
 from cuebench.reports.picture import Picture
-from cuebench.reports.theme import CONDITIONS, FAINT, INK, NEUTRAL, PAPER, SOFT
+from cuebench.reports.theme import CONDITIONS, FAINT, INK, NEUTRAL, PAPER
 from cuebench.reports.vega import alt
 from cuebench.statistics.reliability import Structure
 
@@ -101,7 +101,7 @@ def _matrix(title: str, found: Structure, side: float) -> Any:
         tooltip=tooltip("y", "x", "what", value=".2f", low=".2f", high=".2f"),
     )
     number = base.mark_text(fontSize=8, dy=-4, fontWeight="bold").encode(text="shown:N", color=alt.value(INK))
-    small = base.mark_text(fontSize=5.4, dy=6).encode(text="interval:N", color=alt.value(SOFT))
+    small = base.mark_text(fontSize=5.4, dy=6).encode(text="interval:N", color=alt.value(INK))
     named = {"title": alt.Title(title, fontSize=8, anchor="start", frame="group")} if title else {}
     return alt.layer(squares, number, small).properties(width=side, height=side, **named)
 
@@ -132,7 +132,7 @@ def _shares(found: Structure, width: float, height: float, *, legend: bool) -> A
         ):
             rows.append({"name": s.name, "part": part, "share": value, "value": r.value, "low": r.low, "high": r.high})
     order = list(found.names)
-    parts = list(_PARTS)
+    parts, title = list(_PARTS), "share of the variance over observers" if legend else None
     for row in rows:
         row["order"] = parts.index(row["part"])
     return (
@@ -140,7 +140,7 @@ def _shares(found: Structure, width: float, height: float, *, legend: bool) -> A
         .mark_bar(height=height / len(order) * 0.5)
         .encode(
             x=alt.X("share:Q", stack="zero", scale=alt.Scale(domain=[0, 1]),
-                    axis=alt.Axis(title="share of the variance over observers", format=".1f", values=[0, 0.5, 1])),
+                    axis=alt.Axis(title=title, format=".1f", values=[0, 0.5, 1])),
             y=alt.Y("name:N", sort=order, axis=alt.Axis(title=None, labels=False, ticks=False, domain=False)),
             color=alt.Color("part:N", sort=parts, scale=alt.Scale(domain=parts, range=list(_PARTS.values())),
                             legend=alt.Legend(title=None, orient="bottom", columns=3) if legend else None),

@@ -28,8 +28,9 @@ from cuebench.metrics.mean_iou import mean_iou_of_areas
 from cuebench.metrics.refined_bias import shape_preference
 from cuebench.metrics.relative_robustness import relative_robustness
 from cuebench.metrics.shape_reliance import shape_reliance
+from cuebench.metrics.triplet_shape_bias import shared_terms
 from cuebench.metrics.triplet_shape_bias import terms as triplet_terms
-from cuebench.metrics.triplets import count, decide, enumerate_triplets, gram
+from cuebench.metrics.triplets import Tally, count, decide, enumerate_triplets, gram
 from cuebench.protocols.triplets.scores import _gain
 from cuebench.statistics.clustered import Sums, ratio_intervals
 from cuebench.statistics.correlations import correlate
@@ -204,13 +205,13 @@ def triplets(shapes: int, textures: int, weight: float, truth: float) -> Callabl
         by_shape, by_texture = rng.normal(size=(shapes, 30))[s], rng.normal(size=(textures, 30))[t]
         return weight * by_shape + (1 - weight) * by_texture + 0.5 * rng.normal(size=(len(s), 30))
 
-    def tally(rng: Random, weight: float) -> Terms:
+    def tally(rng: Random, weight: float) -> Tally:
         return count(decide(gram(features(rng, weight), found)), found)
 
     def study(rng: Random) -> Iterator[Held]:
         trained = tally(rng, weight)
         terms = triplet_terms(trained)
-        for i in ratio_intervals([terms], clusters, ["two_way"])[0]:
+        for i in ratio_intervals([terms], clusters, ["two_way"], shared=[shared_terms(trained)])[0]:
             yield Held("two_way", total(terms).value, i.low, i.high, truth)
         if shapes == 16:
             gain = _gain(trained, [tally(rng, 0.5) for _ in range(5)], clusters)

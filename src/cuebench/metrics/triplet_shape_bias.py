@@ -10,6 +10,7 @@ from cuebench.arrays import Array
 from cuebench.metrics.base import Metric
 from cuebench.metrics.triplets import Similarity, Tally, balanced_draws, count, decide, enumerate_triplets, gram
 from cuebench.statistics.ratios import Terms
+from cuebench.types import IntervalKind
 
 
 def tally(
@@ -62,6 +63,21 @@ def terms(decisions: Tally) -> Terms:
     return Terms(decisions.shape, decisions.trials)
 
 
+def shared_terms(decisions: Tally) -> dict[IntervalKind, Terms]:
+    """Return kind of interval → what all trials add in which an image has a part that counts for the kind.
+
+    A triplet has two shapes, that of the anchor (and shape match) and that of the texture match; and two textures. So a
+    shape counts with the trials of its anchors and of its texture matches, and an image with all trials that show it.
+    """
+    anchor, first, second = terms(decisions), decisions.as_shape_match, decisions.as_texture_match
+    if first is None or second is None:
+        return {}
+    by_shape = Terms(anchor.numerator + second.shape, anchor.denominator + second.trials)
+    by_texture = Terms(anchor.numerator + first.shape, anchor.denominator + first.trials)
+    every = Terms(by_shape.numerator + first.shape, by_shape.denominator + first.trials)
+    return {"images": every, "shape_sources": by_shape, "texture_sources": by_texture, "two_way": every}
+
+
 METRIC = Metric(
     name="triplet_shape_bias",
     title="Triplet shape bias",
@@ -75,8 +91,8 @@ METRIC = Metric(
         "No trial is discarded: texture bias is the rest. Ties (equal similarity) count against shape and are shown.",
         "An untrained network is not at 0.5 where the shapes overlap pixel by pixel: compare with random "
         "initialisations of the same architecture.",
-        "Trials share images, shapes and textures: thousands of triplets come from 48 textures or from 16. Simulated, "
-        "the interval over anchors (images) holds the truth in 3 of 4 cases, the two-way one in 19 of 20: quote it.",
+        "Trials share images, shapes and textures: thousands of triplets come from 48 textures or from 16. A source "
+        "counts with all trials in which it appears, also as a match. Quote the two-way interval.",
         "Inner layers are averaged over positions before they are compared: what is measured is what they contain, not "
         "where.",
     ),

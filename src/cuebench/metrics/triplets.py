@@ -238,12 +238,25 @@ def _gap(products: Gram, similarity: Similarity) -> tuple[Floats, float]:
 # ------------------------------------------------------------------------------------------------- counts
 
 
+class Role(NamedTuple):
+    """Decisions for shape, and all decided trials, of each image in another role than the anchor's."""
+
+    shape: Floats
+    trials: Floats
+
+
 class Tally(NamedTuple):
-    """Decisions of each anchor; the numbers of several draws are averaged, so they need not be whole."""
+    """Decisions of each anchor; the numbers of several draws are averaged, so they need not be whole.
+
+    ``as_shape_match`` and ``as_texture_match`` count the same trials by the image that is this match. None where
+    matches are not known.
+    """
 
     shape: Floats
     texture: Floats
     ties: Floats
+    as_shape_match: Role | None = None
+    as_texture_match: Role | None = None
 
     @property
     def trials(self) -> Floats:
@@ -254,11 +267,12 @@ class Tally(NamedTuple):
 def count(decisions: Decisions, triplets: Triplets, draws: Sequence[Positions] | None = None) -> Tally:
     """Count the decisions of each anchor, over all trials or averaged over several draws of them."""
 
-    if draws is None:
-        each = [[np.bincount(triplets.anchor, outcome, triplets.images)] for outcome in decisions]
-    else:
-        each = [
-            [np.bincount(triplets.anchor[rows], outcome[rows], triplets.images) for rows in draws]
-            for outcome in decisions
-        ]
-    return Tally(*(np.mean(counts, axis=0) for counts in each))
+    drawn: Sequence[Positions | slice] = [slice(None)] if draws is None else draws
+
+    def by(images: Positions, outcome: Bools) -> Floats:
+        counts = [np.bincount(images[rows], outcome[rows], triplets.images) for rows in drawn]
+        return np.asarray(np.mean(counts, axis=0))
+
+    decided = decisions.shape | decisions.texture | decisions.tie
+    roles = (Role(by(images, decisions.shape), by(images, decided)) for images in (triplets.shape, triplets.texture))
+    return Tally(*(by(triplets.anchor, outcome) for outcome in decisions), *roles)

@@ -33,7 +33,7 @@ import numpy as np
 
 from cuebench.arrays import Array, Floats
 from cuebench.statistics.intervals import Clusters, too_few, undefined, ways_of
-from cuebench.statistics.ratios import Terms, quotient, total
+from cuebench.statistics.ratios import Ratio, Terms, quotient, total
 from cuebench.types import Interval, IntervalKind
 
 STEP = 1e-5
@@ -135,9 +135,11 @@ class _Groups(NamedTuple):
     def crossed(self, other: _Groups) -> _Groups:
         return _Groups.of(self.code * other.number + other.code)
 
-    def variance(self, psi: Floats, strata: int = 1) -> float:
-        sums = np.bincount(self.code, psi, self.number)
-        return float(self.number / (self.number - strata) * (sums @ sums))
+    def variance(self, psi: Floats, strata: int = 1, *, twice: bool = False) -> float:
+        """Return the variance; ``twice``: every row is in two clusters of a kind, one of which it is given with."""
+        sums, g = np.bincount(self.code, psi, self.number), self.number
+        scale = g * (g - 1) / (g - 2) ** 2 if twice and g > 2 else g / (g - strata)
+        return float(scale * (sums @ sums))
 
 
 class Clustering:
@@ -165,15 +167,28 @@ class Clustering:
         self.groups = {kind: groups for kind, groups in found.items() if groups.number > strata}
         self._crossed: dict[tuple[IntervalKind, ...], _Groups] = {}
 
-    def variances(self, psi: Floats) -> Variances:
-        """Return the variance of a number from the influence of each row."""
-        by_kind = {kind: groups.variance(psi, self.strata) for kind, groups in self.groups.items()}
+    def variances(self, psi: Floats, shared: Mapping[IntervalKind, Floats] | None = None) -> Variances:
+        """Return the variance of a number from the influence of each row.
+
+        Parameters
+        ----------
+        psi : float array
+            Influence of each row.
+        shared : mapping of kind to float array, optional
+            For trials of several images, such as triplets: the influence of all trials in which a row has a part that
+            counts for this kind. ``two_way`` is for pairs of sources.
+        """
+        influence = dict.fromkeys((*self.groups, "two_way"), psi) | dict(shared or {})
+        by_kind = {
+            kind: groups.variance(influence[kind], self.strata, twice=bool(shared) and kind != "images")
+            for kind, groups in self.groups.items()
+        }
         clusters = {kind: groups.number for kind, groups in self.groups.items()}
         df = {kind: float(number - self.strata) for kind, number in clusters.items()}
         two, three = _WAYS[:2], _WAYS
         for together, ways in (("two_way", two), ("three_way", three)):
             if set(ways) <= set(by_kind):
-                by_kind[together], df[together] = self._together(psi, ways, by_kind, df)  # type: ignore[index]
+                by_kind[together], df[together] = self._together(influence["two_way"], ways, by_kind, df)  # type: ignore[index]
         return Variances(by_kind, clusters, df)
 
     def _together(
@@ -227,7 +242,12 @@ def variances(psi: Floats, sources: Mapping[IntervalKind, Array], strata: int = 
 
 
 def ratio_intervals(
-    terms: Sequence[Terms], clusters: Clusters, kinds: Sequence[IntervalKind], *, level: float = 0.95
+    terms: Sequence[Terms],
+    clusters: Clusters,
+    kinds: Sequence[IntervalKind],
+    *,
+    shared: Sequence[Mapping[IntervalKind, Terms]] = (),
+    level: float = 0.95,
 ) -> list[tuple[Interval, ...]]:
     """Return the intervals of ratios of sums Σ numerator / Σ denominator, one for each kind.
 
@@ -239,6 +259,9 @@ def ratio_intervals(
         Of the same trials.
     kinds : sequence of str
         What would be drawn anew; `statistics.intervals` says what each means.
+    shared : sequence of mappings of kind to Terms, optional
+        One for each ratio whose trials show several images: what all trials add in which an image has a part that
+        counts for the kind; see `Clustering.variances`.
     level : float
         Of the intervals.
 
@@ -254,13 +277,14 @@ def ratio_intervals(
     sources: dict[IntervalKind, Array] = {way: clusters.of(way) for way in wanted if way != "images"}
     clustering = Clustering(len(clusters.images), sources, images=clusters.images)
     found = []
-    for term in terms:
-        top, bottom = (np.asarray(t, np.float64) for t in term)
+    for i, term in enumerate(terms):
+        bottom = np.asarray(term.denominator, np.float64)
         ratio = total(term)
         if not ratio.denominator:
             found.append(tuple(undefined(k, reasons[k] or "no trial in the denominator", level) for k in kinds))
             continue
-        spread = clustering.variances((top - ratio.value * bottom) / ratio.denominator)
+        others = {kind: influence_of(more, ratio) for kind, more in shared[i].items()} if shared else None
+        spread = clustering.variances(influence_of(term, ratio), others)
         intervals = []
         for kind in kinds:
             if reasons[kind]:
@@ -274,6 +298,12 @@ def ratio_intervals(
                 intervals.append(share_interval(ratio.value, spread.by_kind[kind], spread.df[kind], kind, level))
         found.append(tuple(intervals))
     return found
+
+
+def influence_of(terms: Terms, ratio: Ratio) -> Floats:
+    """Return by how much each row moves a ratio."""
+    top, bottom = (np.asarray(t, np.float64) for t in terms)
+    return np.asarray((top - ratio.value * bottom) / ratio.denominator)
 
 
 def share_interval(

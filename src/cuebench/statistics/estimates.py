@@ -19,7 +19,13 @@ NORMAL = 1.959963984540054
 """97.5 % quantile of the normal distribution."""
 
 
-def ratio_estimates(terms: Sequence[Terms], clusters: Clusters, kinds: Sequence[IntervalKind]) -> list[Estimate]:
+def ratio_estimates(
+    terms: Sequence[Terms],
+    clusters: Clusters,
+    kinds: Sequence[IntervalKind],
+    *,
+    shared: Sequence[Mapping[IntervalKind, Terms]] = (),
+) -> list[Estimate]:
     """Return one estimate for each ratio, with one closed-form interval for each kind.
 
     Parameters
@@ -30,9 +36,11 @@ def ratio_estimates(terms: Sequence[Terms], clusters: Clusters, kinds: Sequence[
         Of the same trials.
     kinds : sequence of str
         Kinds of interval.
+    shared : sequence of mappings of kind to Terms, optional
+        As in `ratio_intervals`, for trials that show several images.
     """
     ratios = (total(t) for t in terms)
-    intervals = ratio_intervals(terms, clusters, kinds)
+    intervals = ratio_intervals(terms, clusters, kinds, shared=shared)
     return [Estimate(r.value, int(r.denominator), of_ratio) for r, of_ratio in zip(ratios, intervals)]
 
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from cuebench.arrays import Array
 from cuebench.metrics.triplet_bias_gain import triplet_bias_gain
-from cuebench.metrics.triplet_shape_bias import terms
+from cuebench.metrics.triplet_shape_bias import shared_terms, terms
 from cuebench.metrics.triplets import Similarity, Tally
 from cuebench.protocols.base import Result, ScoreOptions
 from cuebench.protocols.triplets.trials import COLUMN, DEFAULT, DRAWN, Images, Measured, Trials, images_of
 from cuebench.responses.table import Responses
-from cuebench.statistics.clustered import Clustering, t_quantile
+from cuebench.statistics.clustered import Clustering, influence_of, t_quantile
 from cuebench.statistics.estimates import mean_of_shares, ratio_estimates
 from cuebench.statistics.intervals import KINDS, Clusters, too_few, undefined
 from cuebench.statistics.ratios import total
@@ -71,7 +71,8 @@ def _estimates(measured: Sequence[Measured], kinds: Sequence[IntervalKind], opti
     for positions in groups.values():
         added = [terms(measured[position].tally) for position in positions]
         clusters = measured[positions[0]].images.clusters
-        each = ratio_estimates(added, clusters, kinds)
+        shared = [shared_terms(measured[position].tally) for position in positions]
+        each = ratio_estimates(added, clusters, kinds, shared=shared)
         estimates.update(zip(positions, each))
     return [estimates[position] for position in range(len(measured))]
 
@@ -137,10 +138,15 @@ def _gain(trained: Tally, baselines: Sequence[Tally], clusters: Clusters) -> Est
     seeds = np.array([ratio.value for ratio in ratios[1:]])
     value, n = float(triplet_bias_gain(ratios[0].value, seeds)), int(ratios[0].denominator)
     # By how much each anchor moves the bias of the network, and the mean of those of its initialisations.
-    moves = [(t.numerator - r.value * t.denominator) / r.denominator for t, r in zip(added, ratios)]
+    moves = [influence_of(t, r) for t, r in zip(added, ratios)]
+    shared = [
+        {kind: influence_of(t, r) for kind, t in shared_terms(tally).items()}
+        for tally, r in zip((trained, *baselines), ratios)
+    ]
+    apart = {kind: psi - np.mean([other[kind] for other in shared[1:]], axis=0) for kind, psi in shared[0].items()}
     sources: dict[IntervalKind, Array] = {kind: clusters.of(kind) for kind in KINDS[1:3]}
     clustering = Clustering(len(clusters.images), sources, images=clusters.images)
-    found = clustering.variances(moves[0] - np.mean(moves[1:], axis=0))
+    found = clustering.variances(moves[0] - np.mean(moves[1:], axis=0), apart)
     spread, freedom = (seeds.var(ddof=1) / len(seeds), len(seeds) - 1) if len(seeds) > 1 else (0.0, 1)
     note = "" if len(seeds) > 1 else "one initialisation: how seeds differ is not in the interval"
     intervals = []

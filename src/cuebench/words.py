@@ -44,6 +44,8 @@ _COLUMNS = {
     "three_way, data_sets, classes, seeds or shuffles; a number has one row in scores.parquet for each kind, and "
     "tables show the widest",
     "n": "what the value was divided by: trials, images or people",
+    "reliability": "`correlate --corrected`: share of what observers differ by in a headline that other images and "
+    "sources would show again; 1 minus the variance of errors that observers do not share, over that of the values",
     "n_excluded": "how many trials are outside the denominator; the note says why",
     "note": "what a reader must know: excluded trials, incomplete stimuli, undefined values, remarks of the observer",
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -19,10 +20,12 @@ from cuebench.stimuli.toy_world import CLASSES
 
 FIRST = 10_000
 """Number of the first training instance: stimuli have smaller ones."""
-FIELD = 96
-"""Side of the materials that patches are cut from."""
-SHAPES, MATERIALS = 32, 16
-"""Instances of each class."""
+FINER = 2
+"""Materials are drawn so many times larger and averaged, as stimuli are shrunk before a control sees them."""
+NOMINAL = 256
+"""Side for which procedural textures are drawn."""
+INSTANCES = 16
+"""Materials of each class; there are twice as many shapes."""
 Rng = np.random.Generator
 
 
@@ -42,7 +45,8 @@ class Parts:
     others: Floats
 
     @classmethod
-    def draw(cls, seed: int, side: int) -> Parts:
+    @lru_cache(maxsize=4)  # controls that are trained together share them
+    def draw(cls, seed: int, side: int, field: int, instances: int = INSTANCES) -> Parts:
         """Draw all parts.
 
         Parameters
@@ -51,14 +55,22 @@ class Parts:
             Of the instances.
         side : int
             Width and height of a thing in pixels.
+        field : int
+            Width and height of the picture that a material is drawn for; things show a part of it where they are
+            smaller.
+        instances : int
+            Materials of each class; there are twice as many shapes.
         """
-        instances = range(FIRST, FIRST + SHAPES)
-        covers = [[toy_world.shape(name, i, seed=seed, size=side) for i in instances] for name in CLASSES]
+        shapes, materials = range(FIRST, FIRST + 2 * instances), range(FIRST, FIRST + instances)
+        covers = [[toy_world.shape(name, i, seed=seed, size=side) for i in shapes] for name in CLASSES]
         fields = [
-            [toy_world.material(name, FIRST + j, seed=seed, size=FIELD) for j in range(MATERIALS)] for name in CLASSES
+            [_shrunk(toy_world.material(name, j, seed=seed, size=FINER * field), field) for j in materials]
+            for name in CLASSES
         ]
-        rng = np.random.default_rng([seed, FIRST])
-        others = [textures.texture(name, size=(FIELD, FIELD), rng=rng) / 255 for name in textures.names()]
+        rng, coarse = np.random.default_rng([seed, FIRST]), NOMINAL // field * field
+        others = [
+            _shrunk(textures.texture(name, size=(coarse, coarse), rng=rng) / 255, field) for name in textures.names()
+        ]
         return cls(np.array(covers, np.float32), np.array(fields, np.float32), np.array(others, np.float32))
 
     @property
@@ -68,21 +80,26 @@ class Parts:
 
     def cover(self, label: int, rng: Rng) -> Floats:
         """Return a shape of a class, in either orientation."""
-        chosen = self.covers[label, rng.integers(SHAPES)]
+        chosen = self.covers[label, rng.integers(self.covers.shape[1])]
         return chosen[:, ::-1] if rng.random() < 0.5 else chosen
 
     def material(self, label: int, rng: Rng) -> Floats:
         """Return a patch of the material of a class."""
-        return self._patch(self.materials[label, rng.integers(MATERIALS)], rng)
+        return self._patch(self.materials[label, rng.integers(self.materials.shape[1])], rng)
 
     def other(self, rng: Rng) -> Floats:
         """Return a patch of a texture that is the material of no class."""
         return self._patch(self.others[rng.integers(len(self.others))], rng)
 
     def _patch(self, field: Floats, rng: Rng) -> Floats:
-        top, left = rng.integers(FIELD - self.side + 1, size=2)
+        top, left = rng.integers(len(field) - self.side + 1, size=2)
         patch = field[top : top + self.side, left : left + self.side]
-        return patch[:, ::-1] if rng.random() < 0.5 else patch
+        return patch[:: rng.choice((-1, 1)), :: rng.choice((-1, 1))]
+
+
+def _shrunk(picture: Floats, side: int) -> Floats:
+    factor = len(picture) // side
+    return picture.reshape(side, factor, side, factor, 3).mean(axis=(1, 3))
 
 
 def pale(rng: Rng) -> Floats:
@@ -117,6 +134,16 @@ def only_texture(parts: Parts, label: int, rng: Rng) -> Array:
     return toy_world.picture(parts.cover(int(rng.integers(len(CLASSES))), rng), filling, pale(rng))
 
 
+def only_pattern(parts: Parts, label: int, rng: Rng) -> Array:
+    """Draw as `only_texture` in random colours: channels exchanged, faded, turned into their opposite, or grey."""
+    picture = only_texture(parts, label, rng).astype(np.float64) / 255
+    picture = picture[..., rng.permutation(3)]
+    grey = picture.mean(axis=2, keepdims=True)
+    picture = grey + rng.choice((0.0, 0.5, 1.0)) * (picture - grey)
+    picture = 1 - picture if rng.random() < 0.5 else picture
+    return np.rint(255 * np.clip(picture * rng.uniform(0.5, 1, 3) + rng.uniform(0, 0.2, 3), 0, 1)).astype(np.uint8)
+
+
 def stylised(parts: Parts, label: int, rng: Rng) -> Array:
     """Draw a thing whose material, and often its background, is replaced by textures that say nothing of the class."""
     background = parts.other(rng) * 0.4 + 0.6 if rng.random() < 0.5 else pale(rng)
@@ -142,6 +169,7 @@ PICTURES: Mapping[str, Draw] = {
     "both": both,
     "shape": only_shape,
     "texture": only_texture,
+    "pattern": only_pattern,
     "style": stylised,
     "patch": patch_shuffled,
     "eed": diffused,
@@ -199,5 +227,3 @@ def varied(images: Floats, rng: Rng) -> Floats:
     changed = np.where(chosen, np.clip(images * gain, 0, 1), images)
     noise = rng.normal(0, 0.02, images.shape).astype(np.float32)
     return np.asarray(np.clip(changed + noise, 0, 1), np.float32)
-
-

@@ -13,7 +13,7 @@ import numpy as np
 from cuebench._version import __version__
 from cuebench.arrays import Array
 from cuebench.controls import images as drawn
-from cuebench.controls.images import Labelled, Parts
+from cuebench.controls.images import INSTANCES, Labelled, Parts
 from cuebench.errors import did_you_mean
 from cuebench.files import write_atomic, write_json
 from cuebench.labels import LabelSpace, label_map
@@ -36,12 +36,14 @@ class Plan(NamedTuple):
 
 PLANS = {
     "convnet": Plan(2400, 8, 6e-3),
-    "transformer": Plan(4800, 16, 1.5e-3),
+    "transformer": Plan(3600, 10, 2e-3),
     "segmenter": Plan(480, 10, 8e-3),
 }
 """Architecture → how it is trained."""
 HELD_OUT = {"convnet": 400, "transformer": 400, "segmenter": 48}
 """Architecture → images that the accuracy is measured on, of the same kind as those of the training."""
+HELD_OUT_SEED, HELD_OUT_INSTANCES = 1_000_000, 4
+"""Their instances are those of another seed, fewer of each class."""
 Progress = Callable[[int, int], None]
 
 
@@ -111,7 +113,7 @@ def train_control(name: str, folder: Path, *, seed: int = 0, progress: Progress 
 
 @contextmanager
 def one_thread(seed: int) -> Iterator[None]:
-    """Train with one thread and seeded, so that the same sums are made in the same order; the caller's state returns."""
+    """Train with one thread and seeded: the same sums in the same order. The caller's threads and seed come back."""
     import torch
 
     threads = torch.get_num_threads()
@@ -124,14 +126,27 @@ def one_thread(seed: int) -> Iterator[None]:
             torch.set_num_threads(threads)
 
 
-def training_images(control: Control, number: int, seed: int, stream: int) -> Labelled:
-    """Return images of the kind that a control is trained on; another ``stream`` has other images of other parts."""
+def training_images(control: Control, number: int, seed: int, stream: int = 0) -> Labelled:
+    """Return images of the kind that a control is trained on.
+
+    Parameters
+    ----------
+    control : Control
+        Whose images.
+    number : int
+        Of images.
+    seed : int
+        Of the control.
+    stream : int
+        Another number has other images, of other and fewer instances: 1 is held out.
+    """
     from cuebench.observers.torch.models.small import SCENE_SIDE, SIDE
 
-    rng = np.random.default_rng([seed, stream])
+    rng, instances = np.random.default_rng([seed, stream]), HELD_OUT_INSTANCES if stream else INSTANCES
     if control.architecture == "segmenter":
-        return drawn.scenes(control.images, number, Parts.draw(seed + stream, SCENE_SIDE // 2), SCENE_SIDE, rng)
-    return drawn.labelled(control.images, number, Parts.draw(seed + stream, SIDE), rng)
+        parts = Parts.draw(seed + HELD_OUT_SEED * stream, SCENE_SIDE // 2, SCENE_SIDE, instances)
+        return drawn.scenes(control.images, number, parts, SCENE_SIDE, rng)
+    return drawn.labelled(control.images, number, Parts.draw(seed + HELD_OUT_SEED * stream, SIDE, SIDE, instances), rng)
 
 
 def _trained(control: Control, seed: int, progress: Progress | None) -> tuple[Any, float]:

@@ -6,6 +6,7 @@ the hash of the code that drew its images and trained it. Weights of other code 
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from cuebench.registry import ROOT
+from cuebench.source_code import syntax_digest
 
 WEIGHTS = "CUEBENCH_WEIGHTS"
 """Environment variable: the folder of weights."""
@@ -53,6 +55,9 @@ class Control:
 CONTROLS: Mapping[str, Control] = {
     "shape": Control("convnet", "shape", "only the shape predicts the class: materials are drawn at random", "shape"),
     "texture": Control("convnet", "texture", "only the material predicts the class: shapes are random", "texture"),
+    "pattern": Control(
+        "convnet", "pattern", "only the pattern of the material predicts the class: its colours are random", "texture"
+    ),
     "both": Control("convnet", "both", "shape and material agree, as in photographs"),
     "style": Control("convnet", "style", "materials replaced by foreign textures (stylised images)", "shape"),
     "patch": Control("convnet", "patch", "patch-shuffled images, 8 × 8 patches", "texture"),
@@ -77,11 +82,12 @@ def weights_folder(folder: str = "") -> Path:
 
 @cache
 def code_hash() -> str:
-    """Return a hash of the code that draws the images of the controls and trains them."""
+    """Return a hash of the code that draws the images of the controls and trains them, comments and layout aside."""
     files = sorted({path for pattern in CODE for path in ROOT.glob(pattern)})
     digest = hashlib.sha256()
     for path in files:
-        digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+        code = syntax_digest(ast.parse(path.read_text("utf-8")))
+        digest.update(f"{path.relative_to(ROOT).as_posix()}\0{code}\0".encode())
     return digest.hexdigest()
 
 

@@ -1,10 +1,10 @@
 """A toy world of eight things, each with a shape and a material of its own, in which the truth about both is known.
 
-A ``car`` has the outline of a car and is made of crossword paper; a ``bicycle`` has zebra stripes. Shape and material can
-be exchanged, taken away or shuffled, so that every protocol can be run on drawings alone, and networks can be trained
-where only one of the two predicts the class (``cuebench.controls``). The eight classes are among the 16 of Geirhos et al.
-2019. What ImageNet calls the outline *and* what it calls the material count as an answer with the class, so that a
-network trained on photographs can take part.
+A ``car`` has the outline of a car and is made of crossword paper; a ``bicycle`` has zebra stripes. Shape and material
+can be exchanged, taken away or shuffled, so that every protocol can be run on drawings alone, and networks can be
+trained where only one of the two predicts the class (``cuebench.controls``). The eight classes are among the 16 of
+Geirhos et al. 2019. What ImageNet calls the outline *and* what it calls the material count as an answer with the class,
+so that a network trained on photographs can take part.
 """
 
 from __future__ import annotations

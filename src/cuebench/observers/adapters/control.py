@@ -1,6 +1,6 @@
-"""Trained controls: small networks whose bias is known from their training images: ``control:shape``, ``control:texture``.
+"""Trained controls, ``control:shape`` and others: small networks whose bias is known from their training images.
 
-They are trained on drawings (``cuebench train-controls``), the first time that one is asked for, in about half a minute,
+They are trained on drawings (``cuebench train-controls``), the first time that one is asked for, in less than a minute,
 and kept in the folder of weights. Their classes are those of the toy world (``cuebench make toy_world``).
 """
 
@@ -79,12 +79,16 @@ def _train(spec: Spec, seed: int, folder: Path) -> None:
     done = subprocess.run([*command, "--quiet"], capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
         reason = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}").splitlines()[-1]
-        raise UserError(f"observer {spec.text!r} could not be trained: {reason}", f"cuebench train-controls {spec.body}")
+        raise UserError(
+            f"observer {spec.text!r} could not be trained: {reason}", f"cuebench train-controls {spec.body}"
+        )
 
 
 def _record(path: Path) -> dict[str, Any]:
     file = path.with_suffix(".json")
-    record = read_json(file, "record of a control", hint=f"remove {path.name} and {file.name}: it is then trained again")
+    record = read_json(
+        file, "record of a control", hint=f"remove {path.name} and {file.name}: it is then trained again"
+    )
     if not isinstance(record, dict) or not isinstance(record.get("labels"), dict):
         raise UserError(f"{file} is no record of a control", f"remove it and {path.name}: it is then trained again")
     return record

@@ -68,7 +68,7 @@ class _World:
         return toy_world.material(name, j, seed=self.seed, size=self.size)
 
     def conflicts(self, count: int) -> Iterator[Drawing]:
-        """Yield pictures such that every prefix is balanced over classes; those in conflict come before aligned ones."""
+        """Yield pictures such that every prefix is balanced over classes; of 64, the last eight are aligned."""
         n, number = len(CLASSES), 0
         while number < count:
             turn, rest = divmod(number, n * n)

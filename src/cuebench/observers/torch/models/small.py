@@ -1,4 +1,4 @@
-"""Small networks for images of 64 × 64 pixels, which a CPU trains in seconds: the architectures of the trained controls.
+"""Small networks for small images, which a CPU trains in seconds: the architectures of the trained controls.
 
 A convolutional network, a transformer and a segmentation network. They take images of their own size only: a network
 that was trained on small images is not to be shown large ones, where every texture would be coarser.
@@ -6,6 +6,7 @@ that was trained on small images is not to be shown large ones, where every text
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -39,7 +40,7 @@ class SmallConvNet(nn.Module):
     def __init__(self, classes: int) -> None:
         super().__init__()
         widths = (3, 16, 32, 64, 96)
-        self.body = nn.Sequential(*(_block(a, b, 2) for a, b in zip(widths, widths[1:])))
+        self.body = nn.Sequential(*(_block(a, b, 2) for a, b in pairwise(widths)))
         self.fc = nn.Linear(widths[-1], classes)
 
     def forward(self, images: Any) -> Any:

@@ -20,7 +20,7 @@ from typing import Any
 
 FOLDER = Path(__file__).parent
 GROUPS = {
-    "Measure": ("demo", "run", "score", "merge", "texture-of"),
+    "Measure": ("demo", "run", "score", "merge", "texture-of", "train-controls"),
     "Results": ("report", "trials", "compare", "correlate", "steer", "figure", "validity", "published", "board"),
     "Stimuli": ("make", "curate", "fetch", "cue", "data", "import"),
     "Reference": ("list", "explain", "doctor"),

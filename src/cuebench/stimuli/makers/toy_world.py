@@ -102,7 +102,7 @@ class _World:
             yield Drawing(Path(wnid, f"{name}_{instance:03d}.png"), lambda n=name, i=instance: self._thing(n, i))  # type: ignore[misc]
 
     def _thing(self, name: str, instance: int) -> Array:
-        pale = toy_world.generator(self.seed, "background", instance).uniform(0.75, 1, 3)
+        pale = toy_world.generator(self.seed, f"background of {name}", instance).uniform(0.75, 1, 3)
         return toy_world.picture(self.shape(name, instance), self.material(name, instance), pale)
 
     def patches(self, count: int) -> Iterator[Drawing]:

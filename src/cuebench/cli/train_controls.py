@@ -38,7 +38,7 @@ def command(
                 progress(before[name] + done, total)
 
         trained = train_controls(chosen, folder, seed=seed, progress=report)
-    rows = [{"control": f"control:{t.name}", **t.record, "control_file": str(t.path)} for t in trained]
+    rows = [{**t.record, "observer": f"control:{t.name}", "file": str(t.path)} for t in trained]
     if as_json:
         print_json({"folder": str(folder), "controls": rows})
     elif not quiet:

@@ -102,30 +102,18 @@ class Scene(NamedTuple):
     mask: Array
 
 
-def scene(instance: int, *, seed: int = 0, size: int = 128, shapes: str = "", materials: str = "") -> Scene:
-    """Draw a scene of three or four things, each in a quarter of the picture.
-
-    Parameters
-    ----------
-    instance, seed : int
-        Another number is another scene.
-    size : int
-        Width and height in pixels.
-    shapes, materials : {"", "random"}
-        ``random``: shapes, or materials, of a class of their own, which says nothing of the label. A label is the class
-        of the shape where materials are random, and that of the material where shapes are.
-    """
+def scene(instance: int, *, seed: int = 0, size: int = 128) -> Scene:
+    """Draw a scene of three or four things, each about in a quarter of the picture; later ones cover earlier ones."""
     rng = generator(seed, "scene", instance)
     half = size // 2
     image = np.full((size, size, 3), 1.0) * rng.uniform(0.55, 1.0, 3)
     mask = np.zeros((size, size), np.uint8)
     places = [(y, x) for y in (0, half) for x in (0, half)]
     for place in rng.permutation(4)[: int(rng.integers(3, 5))]:
-        label, other = (str(name) for name in rng.choice(CLASSES, 2))
+        label = str(rng.choice(CLASSES))
         top, left = (int(np.clip(c + rng.integers(-half // 8, half // 8 + 1), 0, half)) for c in places[place])
-        cover = plain_shapes.silhouette(other if shapes else label, random_pose(rng, (0.8, 1.0)), half)[..., None]
-        texture = THINGS[other if materials else label].texture
-        filling = everyday_textures.texture(texture, rng, size)[:half, :half]
+        cover = plain_shapes.silhouette(label, random_pose(rng, (0.8, 1.0)), half)[..., None]
+        filling = everyday_textures.texture(THINGS[label].texture, rng, size)[:half, :half]
         window = (slice(top, top + half), slice(left, left + half))
         image[window] = cover * filling + (1 - cover) * image[window]
         mask[window] = np.where(cover[..., 0] >= 0.5, CLASSES.index(label) + 1, mask[window])

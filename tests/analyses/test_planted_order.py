@@ -58,9 +58,12 @@ def test_three_sentences_are_computed_from_the_scores():
     names = ("cue_conflict", "triplets", "cue_decomposition_segmentation")
     assert [o.as_planted for o in orders(rows, names)] == [True, False, True]
     first, second, third = sentences(rows, names)
-    assert first.startswith("2 of the 3 protocols") and "not in triplets" in first and ", 1 of them" in first
+    assert first.startswith("2 of the 3 protocols")
+    assert "not in triplets" in first
+    assert ", 1 of them" in first
     assert "0.71 [0.61, 0.81] in cue_conflict" in second
-    assert "0.34 [0.24, 0.44]" in third and "50 conflicts" in third
+    assert "0.34 [0.24, 0.44]" in third
+    assert "50 conflicts" in third
     lines = table(rows, names)
     assert [line.protocol for line in lines] == list(names)
     assert [cell.value for cell in lines[2].cells if cell] == [0.8, 0.75]

@@ -49,7 +49,8 @@ def test_a_classifier_answers_in_the_classes_of_the_toy_world(name, tmp_path):
     assert observer.labels.find("airplane") == observer.labels.find("n02690373") == 0
     assert observer.preprocess.hw == (64, 64)
     answers = observer.respond(Batch([Stimulus("x")], np.zeros((1, 64, 64, 3), np.uint8)), ["logits", "features"])
-    assert answers["logits"].shape == (1, 16) and answers["features"].shape[0] == 1
+    assert answers["logits"].shape == (1, 16)
+    assert answers["features"].shape[0] == 1
     assert "trained control" in observer.notes[0]
 
 
@@ -64,7 +65,8 @@ def test_it_refuses_another_size(tmp_path):
 def test_a_segmenter_answers_with_masks(tmp_path):
     write_control("segment_shape", tmp_path)
     observer = load(f"control:segment_shape?folder={tmp_path}")
-    assert observer.labels.names[0] == "background" and len(observer.labels) == 9
+    assert observer.labels.names[0] == "background"
+    assert len(observer.labels) == 9
     answers = observer.respond(Batch([Stimulus("x")], np.zeros((1, 96, 96, 3), np.uint8)), ["masks"])
     assert np.asarray(answers["masks"][0]).shape == (96, 96)
 

@@ -72,7 +72,8 @@ def test_a_stylised_image_has_a_foreign_texture(parts):
 def test_every_kind_is_balanced_and_seeded(kind, parts):
     first, second = (labelled(kind, 2 * N, parts, np.random.default_rng(3)) for _ in range(2))
     assert np.bincount(first.labels).tolist() == [2] * N
-    assert first.images.dtype == np.uint8 and first.images.shape == (2 * N, SIDE, SIDE, 3)
+    assert first.images.dtype == np.uint8
+    assert first.images.shape == (2 * N, SIDE, SIDE, 3)
     assert np.array_equal(first.images, second.images)
 
 
@@ -89,12 +90,17 @@ def test_scenes_are_labelled_by_the_planted_cue(kind, predicts, parts):
 @pytest.mark.slow
 def test_drawn_parts_are_of_the_right_form():
     drawn = Parts.draw(0, 16, 32, instances=1)
-    assert drawn.covers.shape == (N, 2, 16, 16) and drawn.materials.shape == (N, 1, 32, 32, 3)
-    assert 0 <= drawn.others.min() and drawn.others.max() <= 1 and INSTANCES > 1
+    assert drawn.covers.shape == (N, 2, 16, 16)
+    assert drawn.materials.shape == (N, 1, 32, 32, 3)
+    assert drawn.others.min() >= 0
+    assert drawn.others.max() <= 1
+    assert INSTANCES > 1
     assert Parts.draw(0, 16, 32, instances=1) is drawn
 
 
 def test_variation_stays_in_range():
     images = np.random.default_rng(0).random((8, 4, 4, 3)).astype(np.float32)
     other = varied(images, np.random.default_rng(1))
-    assert other.min() >= 0 and other.max() <= 1 and not np.array_equal(images, other)
+    assert other.min() >= 0
+    assert other.max() <= 1
+    assert not np.array_equal(images, other)

@@ -27,15 +27,18 @@ def root(tmp_path_factory) -> Path:
 def test_every_pair_of_classes_is_shown_twice(root):
     stimuli = cue_conflict.read(root)
     pairs = [(s.shape, s.texture) for s in stimuli]
-    assert len(stimuli) == 128 and all(pairs.count(pair) == 2 for pair in set(pairs))
+    assert len(stimuli) == 128
+    assert all(pairs.count(pair) == 2 for pair in set(pairs))
     assert sum(s.shape != s.texture for s in stimuli) == 112
     assert not stimuli.partial
-    assert len({s.shape_source for s in stimuli}) == 32 and len({s.texture_source for s in stimuli}) == 24
+    assert len({s.shape_source for s in stimuli}) == 32
+    assert len({s.texture_source for s in stimuli}) == 24
 
 
 def test_the_protocols_read_it(root):
     photographs = imagenet_accuracy.read(root)
-    assert len(photographs) == 48 and not photographs.partial  # a made set is whole, however small
+    assert len(photographs) == 48
+    assert not photographs.partial
     space = label_space("imagenet1k")
     assert all(space.find(s.label) is not None for s in photographs)
     assert {s.condition for s in pure_shape.read(root)} == {"silhouettes", "edges"}
@@ -45,7 +48,8 @@ def test_the_protocols_read_it(root):
 
 def test_no_class_of_imagenet_belongs_to_two_things(root):
     resolved = label_map(cue_conflict.read(root).targets).resolve(label_space("imagenet1k"))
-    assert not resolved.uncovered and not resolved.missing  # two owners would have been an error
+    assert not resolved.uncovered
+    assert not resolved.missing
 
 
 def test_scenes_are_labelled(root):
@@ -53,14 +57,16 @@ def test_scenes_are_labelled(root):
     assert source.classes.names == (toy_world.BACKGROUND, *CLASSES)
     mask = np.asarray(Image.open(root / "scenes" / "masks" / "scene_000.png"))
     drawn = toy_world.scene(0, size=32)
-    assert np.array_equal(mask, drawn.mask) and 3 <= len(np.unique(mask)) <= 5
+    assert np.array_equal(mask, drawn.mask)
+    assert 3 <= len(np.unique(mask)) <= 5
 
 
 def test_the_material_fills_the_shape():
     cover, filling = np.zeros((32, 32)), np.full((32, 32, 3), 0.5)
     cover[8:24, 8:24] = 1
     picture = toy_world.picture(cover, filling)
-    assert set(np.unique(picture[8:24, 8:24])) == {128} and picture[0, 0, 0] == 255
+    assert set(np.unique(picture[8:24, 8:24])) == {128}
+    assert picture[0, 0, 0] == 255
 
 
 def test_an_outline_is_where_the_shape_ends():

@@ -219,11 +219,11 @@ def scenes(kind: str, number: int, parts: Parts, side: int, rng: Rng) -> Labelle
 def varied(images: Floats, rng: Rng) -> Floats:
     """Vary the colours of some images, as the networks of the cue-decomposition paper were trained.
 
-    Each image has a chance of 30 % of gains and an offset of up to 40 % in each channel, and gets a little noise.
+    Each image has a chance of 30 % that its channels are multiplied by 0.6 to 1.4 each, and gets a little noise.
     """
     number = len(images)
     chosen = (rng.random(number) < 0.3)[:, None, None, None]
-    gain = rng.uniform(0.6, 1.4, (number, 1, 1, 3)).astype(np.float32)
+    gain = np.asarray(rng.uniform(0.6, 1.4, (number, 1, 1, 3)), np.float32)
     changed = np.where(chosen, np.clip(images * gain, 0, 1), images)
-    noise = rng.normal(0, 0.02, images.shape).astype(np.float32)
+    noise = np.asarray(rng.normal(0, 0.02, images.shape), np.float32)
     return np.asarray(np.clip(changed + noise, 0, 1), np.float32)

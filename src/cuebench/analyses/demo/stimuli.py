@@ -7,6 +7,7 @@ import io
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -25,7 +26,7 @@ SIDE = 96
 STEPS = 3009
 """Of edge-enhancing diffusion: 16,384 at 224 pixels, for the same part of a picture that is 96 wide."""
 SCENE_STEPS = 1024
-OBJECTS = {
+OBJECTS: dict[str, Any] = {
     "shapes": "blicket,fep,wug,zav,dax,gorp,zorb",
     "textures": "bricks,fur,honeycombed,knitted,leaves,scaly,wood",
 }

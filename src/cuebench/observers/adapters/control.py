@@ -41,7 +41,7 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
         _train(spec, values["seed"], folder)
     record = _record(path)
     labels = LabelSpace("toy_world", tuple(record["labels"]["names"]), tuple(record["labels"]["ids"]))
-    known = {
+    known: dict[str, Any] = {
         "name": values["name"] or spec.text,
         "preprocess": _preprocess(control.architecture),
         "labels": labels,
@@ -68,8 +68,8 @@ def _preprocess(architecture: str) -> Preprocess:
     from cuebench.observers.torch.models.small import SCENE_SIDE, SIDE
 
     side = SCENE_SIDE if architecture == "segmenter" else SIDE
-    whole = {"crop": False} if architecture == "segmenter" else {}
-    return Preprocess(side, (side, side), mean=(0.5,) * 3, std=(0.25,) * 3, source="its training", **whole)
+    mean, std = (0.5,) * 3, (0.25,) * 3
+    return Preprocess(side, (side, side), crop=False, mean=mean, std=std, source="its training")
 
 
 def _train(spec: Spec, seed: int, folder: Path) -> None:

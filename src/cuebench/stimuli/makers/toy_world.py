@@ -12,7 +12,7 @@ import io
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ from cuebench.stimuli.made import MADE, claim, refuse_surplus
 from cuebench.stimuli.makers.base import Maker, Progress
 from cuebench.stimuli.png import QUICK, png_bytes
 from cuebench.stimuli.readers.cue_conflict import read
-from cuebench.stimuli.toy_world import BACKGROUND, CLASSES, THINGS
+from cuebench.stimuli.toy_world import BACKGROUND, CLASSES, THINGS, Scene
 from cuebench.types import StimulusSet
 
 DEFAULT_COUNT = 128
@@ -60,6 +60,7 @@ class _World:
         self.seed, self.size, self.scene_size = seed, size, scene_size
         self.shape = cache(self._shape)
         self.material = cache(self._material)
+        self.scene = cache(self._scene)
 
     def _shape(self, name: str, i: int) -> Floats:
         return toy_world.shape(name, i, seed=self.seed, size=self.size)
@@ -88,18 +89,20 @@ class _World:
         for name in CLASSES:
             for i in range(1, SHAPE_SOURCES + 1):
                 file = Path(name, f"{name}{i}.png")
-                yield Drawing("silhouettes" / file, lambda n=name, k=i: _ink(self.shape(n, k)))  # type: ignore[misc]
-                yield Drawing(
-                    "edges" / file,
-                    lambda n=name, k=i: _ink(toy_world.outline(self.shape(n, k))),  # type: ignore[misc]
-                )
+                yield Drawing("silhouettes" / file, partial(self._silhouette, name, i))
+                yield Drawing("edges" / file, partial(self._edges, name, i))
+
+    def _silhouette(self, name: str, i: int) -> Array:
+        return toy_world.picture(self.shape(name, i), np.zeros(3))
+
+    def _edges(self, name: str, i: int) -> Array:
+        return toy_world.picture(toy_world.outline(self.shape(name, i)), np.zeros(3))
 
     def photographs(self, count: int) -> Iterator[Drawing]:
         """Yield things as they are: shape and material agree, and the background is a pale colour."""
-        for k in range(count):
-            name, instance = CLASSES[k % len(CLASSES)], 100 + k // len(CLASSES)
+        for name, instance in _instances(count, 100):
             wnid = str(label_map("in16").targets[name][0])
-            yield Drawing(Path(wnid, f"{name}_{instance:03d}.png"), lambda n=name, i=instance: self._thing(n, i))  # type: ignore[misc]
+            yield Drawing(Path(wnid, f"{name}_{instance:03d}.png"), partial(self._thing, name, instance))
 
     def _thing(self, name: str, instance: int) -> Array:
         pale = toy_world.generator(self.seed, f"background of {name}", instance).uniform(0.75, 1, 3)
@@ -107,17 +110,17 @@ class _World:
 
     def patches(self, count: int) -> Iterator[Drawing]:
         """Yield materials alone, by the name of their texture."""
-        for k in range(count):
-            name, instance = CLASSES[k % len(CLASSES)], 200 + k // len(CLASSES)
+        for name, instance in _instances(count, 200):
             texture = THINGS[name].texture
-            path = Path(texture, f"{texture}_{instance:03d}.png")
-            yield Drawing(path, lambda n=name, i=instance: np.rint(255 * self.material(n, i)).astype(np.uint8))  # type: ignore[misc]
+            yield Drawing(Path(texture, f"{texture}_{instance:03d}.png"), partial(self._patch, name, instance))
+
+    def _patch(self, name: str, instance: int) -> Array:
+        return np.rint(255 * self.material(name, instance)).astype(np.uint8)
 
     def objects(self, count: int) -> Iterator[Drawing]:
         """Yield cut-out things: the alpha channel is the mask."""
-        for k in range(count):
-            name, instance = CLASSES[k % len(CLASSES)], 300 + k // len(CLASSES)
-            yield Drawing(Path(name, f"{name}_{instance:03d}.png"), lambda n=name, i=instance: self._cut_out(n, i))  # type: ignore[misc]
+        for name, instance in _instances(count, 300):
+            yield Drawing(Path(name, f"{name}_{instance:03d}.png"), partial(self._cut_out, name, instance))
 
     def _cut_out(self, name: str, instance: int) -> Array:
         channels = np.dstack([self.material(name, instance), self.shape(name, instance)])
@@ -126,9 +129,20 @@ class _World:
     def scenes(self, count: int) -> Iterator[Drawing]:
         """Yield scenes, and their masks under the same name."""
         for k in range(count):
-            drawn = cache(lambda i=k: toy_world.scene(i, seed=self.seed, size=self.scene_size))  # type: ignore[misc]
-            yield Drawing(Path("images", f"scene_{k:03d}.png"), lambda s=drawn: s().image)  # type: ignore[misc]
-            yield Drawing(Path("masks", f"scene_{k:03d}.png"), lambda s=drawn: s().mask)  # type: ignore[misc]
+            for kind, field in (("images", "image"), ("masks", "mask")):
+                yield Drawing(Path(kind, f"scene_{k:03d}.png"), partial(self._of_scene, k, field))
+
+    def _of_scene(self, k: int, field: str) -> Array:
+        drawn: Array = getattr(self.scene(k), field)
+        return drawn
+
+    def _scene(self, k: int) -> Scene:
+        return toy_world.scene(k, seed=self.seed, size=self.scene_size)
+
+
+def _instances(count: int, first: int) -> Iterator[tuple[str, int]]:
+    """Yield classes in turn, each with the number of its instance."""
+    return ((CLASSES[k % len(CLASSES)], first + k // len(CLASSES)) for k in range(count))
 
 
 def make(
@@ -211,10 +225,6 @@ def _write_labels(out: Path) -> None:
     writer.writerow(["class", "shape", "material"])
     writer.writerows([name, name, thing.texture] for name, thing in THINGS.items())
     write_atomic(out / "toy_world.csv", table.getvalue().encode())
-
-
-def _ink(cover: Floats) -> Array:
-    return toy_world.picture(cover, np.zeros(3))
 
 
 MAKER = Maker(

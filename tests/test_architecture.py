@@ -21,6 +21,7 @@ LAYERS = [
     {"cues", "metrics"},
     {"observers"},
     {"stimuli"},
+    {"controls"},
     {"responses"},
     {"protocols"},
     {"runs"},

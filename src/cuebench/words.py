@@ -270,6 +270,7 @@ _OBSERVERS = {
     "person": "one subject of a recording",
     "people": "all people of a recording, their answers pooled",
     "ideal": "an observer that answers from the truth, so that its bias is known",
+    "control": "a small network whose bias is known from its training images: `cuebench train-controls`",
 }
 _PROMPTS = {
     "vqa": "the prompt that asks which of the lettered options describes the image",

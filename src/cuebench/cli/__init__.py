@@ -20,7 +20,7 @@ from typing import Any
 
 FOLDER = Path(__file__).parent
 GROUPS = {
-    "Measure": ("demo", "run", "score", "merge", "texture-of", "study"),
+    "Measure": ("demo", "run", "score", "merge", "texture-of", "study", "train-controls"),
     "Results": (
         "report",
         "trials",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cuebench.errors import UserError, all_problems
 from cuebench.reading import read_csv
+from cuebench.stimuli.made import MADE, made_count
 from cuebench.stimuli.readers.base import Reader
 from cuebench.stimuli.readers.scan import (
     find_names,
@@ -32,7 +33,8 @@ def read(folder: Path, *, expected: int = 0) -> StimulusSet:
         With ``labels.csv``: images lie directly in it, and the label is ``wnid``, else ``label``, else ``index``.
         Without: the sub-folder is the class.
     expected : int
-        Size of the complete set; a smaller one says so in ``partial``.
+        Size of the complete set; a smaller one says so in ``partial``. The size in the ``made.json`` of a set that
+        cuebench made is used instead.
 
     Returns
     -------
@@ -46,6 +48,7 @@ def read(folder: Path, *, expected: int = 0) -> StimulusSet:
     """
     root = require_folder(folder, LAYOUT)
     filled = with_facts(_listed(root), root)
+    expected = made_count(root) or expected
     return StimulusSet(root.resolve().name, filled, str(root), expected, shortfall(len(filled), expected))
 
 
@@ -53,6 +56,7 @@ def _listed(root: Path) -> list[Stimulus]:
     """Return the stimuli, without the facts of their files; raise for all problems at once."""
     table = root / "labels.csv"
     images, unfit = find_names(root, depth=0 if table.is_file() else 1)
+    unfit = [problem for problem in unfit if not problem.startswith(f"{MADE}: ")]
     if not images and not unfit:
         raise nothing_found(root, LAYOUT)
     if table.is_file():

@@ -46,10 +46,10 @@ def load(spec: str):
 def test_a_classifier_answers_in_the_classes_of_the_toy_world(name, tmp_path):
     write_control(name, tmp_path)
     observer = load(f"control:{name}?folder={tmp_path}")
-    assert observer.labels.find("airplane") == observer.labels.find("n02690373") == 0
+    assert observer.labels.find("airplane") == observer.labels.find("n03530642") == 0
     assert observer.preprocess.hw == (64, 64)
     answers = observer.respond(Batch([Stimulus("x")], np.zeros((1, 64, 64, 3), np.uint8)), ["logits", "features"])
-    assert answers["logits"].shape == (1, 16)
+    assert answers["logits"].shape == (1, 8)
     assert answers["features"].shape[0] == 1
     assert "trained control" in observer.notes[0]
 

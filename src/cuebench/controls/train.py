@@ -16,7 +16,7 @@ from cuebench.controls import images as drawn
 from cuebench.controls.images import INSTANCES, Labelled, Parts
 from cuebench.errors import did_you_mean
 from cuebench.files import write_atomic, write_json
-from cuebench.labels import LabelSpace, label_map
+from cuebench.labels import LabelSpace
 from cuebench.observers.control_files import CONTROLS, Control, code_hash, weights_file
 from cuebench.observers.load import require
 from cuebench.stimuli import toy_world
@@ -56,11 +56,11 @@ class Trained(NamedTuple):
 
 
 def label_space(architecture: str) -> LabelSpace:
-    """Return the classes of a control: the 16 of cue conflict (eight are never shown), or those of the scenes."""
+    """Return the classes of a control: those of the toy world, of a segmentation with the background before them."""
     if architecture == "segmenter":
         return LabelSpace("toy_world", (toy_world.BACKGROUND, *toy_world.CLASSES))
-    targets = label_map("in16").targets
-    return LabelSpace("toy_world", tuple(targets), tuple(str(members[0]) for members in targets.values()))
+    ids = tuple(thing.texture_ids[0] for thing in toy_world.THINGS.values())
+    return LabelSpace("toy_world", toy_world.CLASSES, ids)
 
 
 def train_control(name: str, folder: Path, *, seed: int = 0, progress: Progress | None = None) -> Trained:
@@ -157,7 +157,6 @@ def _trained(control: Control, seed: int, progress: Progress | None) -> tuple[An
 
     plan = PLANS[control.architecture]
     data = training_images(control, plan.images, seed, 0)
-    labels = _positions(data.labels, control)
     network = ARCHITECTURES[control.architecture](len(label_space(control.architecture)))
     # Most pixels of a scene are background: things count more.
     weight = torch.ones(len(label_space("segmenter"))) if control.architecture == "segmenter" else None
@@ -172,7 +171,7 @@ def _trained(control: Control, seed: int, progress: Progress | None) -> tuple[An
     for epoch in range(plan.epochs):
         for rows in _batches(rng.permutation(plan.images)):
             pixels = drawn.varied(data.images[rows].astype(np.float32) / 255, rng)
-            loss = loss_of(network(_input(pixels)), torch.from_numpy(labels[rows]))
+            loss = loss_of(network(_input(pixels)), torch.from_numpy(data.labels[rows]))
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
@@ -181,15 +180,7 @@ def _trained(control: Control, seed: int, progress: Progress | None) -> tuple[An
             progress(epoch + 1, plan.epochs)
     network.eval()
     held_out = training_images(control, HELD_OUT[control.architecture], seed, 1)
-    return network, _accuracy(network, held_out.images, _positions(held_out.labels, control))
-
-
-def _positions(labels: Array, control: Control) -> Array:
-    """Return labels as positions among the classes of the network."""
-    if control.architecture == "segmenter":
-        return labels
-    space = label_space(control.architecture)
-    return np.array([space.find(name) for name in toy_world.CLASSES])[labels]
+    return network, _accuracy(network, held_out.images, held_out.labels)
 
 
 def _batches(order: Array) -> Iterator[Array]:

@@ -169,6 +169,11 @@ def coverage_problems(resolved: ResolvedMap, labels: Iterable[str]) -> list[str]
     ]
 
 
+def shown_only(problems: Iterable[str]) -> list[str]:
+    """Return the lines of `coverage_problems` about targets that some stimulus has: the others are never the answer."""
+    return [p for p in problems if not p.endswith("(0 stimuli have it)")]
+
+
 def coverage_hint(protocol: str, root: str) -> str:
     """Return what to do where an observer has no class for some stimuli of a protocol.
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cuebench.errors import UserError, all_problems
-from cuebench.labels import LabelSpace, coverage_problems, label_map
+from cuebench.labels import LabelSpace, coverage_problems, label_map, shown_only
 from cuebench.metrics.refined_bias import CUES, METRICS
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.recorded_files import stimulus_key
@@ -65,8 +65,7 @@ def _with_targets(stimuli: StimulusSet) -> StimulusSet:
 def check(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
     """Say which classes of the stimuli an observer with these labels cannot answer."""
     shown = [s.shape or s.texture for s in stimuli]
-    problems = coverage_problems(targets_of(stimuli).resolve(labels), shown)
-    return [p for p in problems if not p.endswith("(0 stimuli have it)")]
+    return shown_only(coverage_problems(targets_of(stimuli).resolve(labels), shown))
 
 
 class Measured(NamedTuple):

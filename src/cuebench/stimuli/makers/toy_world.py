@@ -20,7 +20,6 @@ import numpy as np
 
 from cuebench.arrays import Array, Floats
 from cuebench.files import write_atomic, write_json
-from cuebench.labels import label_map
 from cuebench.options import Option
 from cuebench.stimuli import toy_world
 from cuebench.stimuli.made import MADE, claim, refuse_surplus
@@ -101,8 +100,10 @@ class _World:
     def photographs(self, count: int) -> Iterator[Drawing]:
         """Yield things as they are: shape and material agree, and the background is a pale colour."""
         for name, instance in _instances(count, 100):
-            wnid = str(label_map("in16").targets[name][0])
-            yield Drawing(Path(wnid, f"{name}_{instance:03d}.png"), partial(self._thing, name, instance))
+            # What ImageNet calls the material: the folder of a class of its validation set has such a name.
+            yield Drawing(
+                Path(THINGS[name].texture_ids[0], f"{name}_{instance:03d}.png"), partial(self._thing, name, instance)
+            )
 
     def _thing(self, name: str, instance: int) -> Array:
         pale = toy_world.generator(self.seed, f"background of {name}", instance).uniform(0.75, 1, 3)

@@ -176,7 +176,7 @@ def _run(
     tell: OnEvent,
 ) -> Scores:
     # A user's code may change the current folder: places are settled before it is loaded.
-    folder = make_folder(out.expanduser().absolute())
+    here, folder = Path.cwd(), make_folder(out.expanduser().absolute())
     given_root = data_root or os.environ.get("CUEBENCH_DATA")
     root = Path(given_root).expanduser().absolute() if given_root else None
     notices: list[str] = []
@@ -186,14 +186,14 @@ def _run(
         tell(Event("notice", text))
 
     if options.shard is not None:
-        return _run_part(wanted, names, root, folder, options, tell, notice, notices)
+        return _run_part(wanted, names, root, here, folder, options, tell, notice, notices)
     with locked(folder, notice), start_decoders(wanted, options, notice) as pool:
         if options.fresh:
             check_forgettable(folder)
         before, options = _conditions(folder, options, names, notice)
         with hashing_in(pool if pool.workers else None):
             plan = plan_run(wanted, names, root, folder, options, tell)
-        record = _record(plan, wanted, names, root, options)
+        record = _record(plan, wanted, names, root, here, options)
         _join(before, record, folder, notice)
         if options.fresh:  # only now: a mistyped observer must not cost what was measured
             forget(folder)
@@ -211,6 +211,7 @@ def _run_part(
     wanted: Sequence[str | Observer],
     names: Sequence[str],
     root: Path | None,
+    here: Path,
     folder: Path,
     options: RunOptions,
     tell: OnEvent,
@@ -224,7 +225,7 @@ def _run_part(
     with start_decoders(wanted, options, notice) as pool:
         with hashing_in(pool if pool.workers else None):
             plan = plan_run(wanted, names, root, folder, options, tell)
-        record = _record(plan, wanted, names, root, options)
+        record = _record(plan, wanted, names, root, here, options)
         record.status = SHARED
         with locked(folder, notice, PATIENCE):
             _join(_earlier_run(folder, notice), record, folder, lambda text: None)
@@ -410,12 +411,14 @@ def _record(
     wanted: Sequence[str | Observer],
     names: Sequence[str],
     data_root: Path | None,
+    here: Path,
     options: RunOptions,
 ) -> RunRecord:
     arguments = {
         "observers": [o if isinstance(o, str) else f"{OBJECT}{o.name}" for o in wanted],
         "protocols": list(names),
         "data_root": str(data_root) if data_root else None,
+        "folder": str(here),
         **{k: v for k, v in vars(options).items() if k not in ("fresh", "shard")},
     }
     return RunRecord(

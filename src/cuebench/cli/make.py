@@ -7,11 +7,14 @@ from typing import Annotated
 
 import typer
 
+from cuebench.cli._complete import names_of
 from cuebench.cli._json import print_json
 
 
 def command(
-    name: Annotated[str, typer.Argument(help="A maker; see `cuebench list stimuli`.")],
+    name: Annotated[
+        str, typer.Argument(help="A maker; see `cuebench list stimuli`.", autocompletion=names_of("makers"))
+    ],
     out: Annotated[Path, typer.Option("--out", help="A data root; the set goes to a sub-folder of it.")],
     seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 0,
     count: Annotated[int, typer.Option(help="Number of stimuli; 0: the maker's default.")] = 0,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cuebench.cli._complete import names_of, sources
 from cuebench.cli._flags import Flag, flags_of
 from cuebench.cli._json import print_json
 from cuebench.errors import UserError
@@ -26,6 +27,7 @@ PASSED_ON = (
 """Flags that are arguments of ``evaluate`` as they are."""
 FORMER = {"triplets": "draw", "features": "layers", "baselines": "baselines"}
 """Earlier flags → the option of the protocol triplets that each has become."""
+PROTOCOLS = names_of("protocols")
 KEPT_IMAGES = "100"
 """Images whose masks are kept where nobody says how many."""
 Keep = Annotated[
@@ -41,13 +43,14 @@ ReportTo = Annotated[
 def command(
     context: typer.Context,
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE.toml]", help="File with these flags as keys; flags go before it.")
+        Path | None, typer.Argument(metavar="FILE.toml", help="File with these flags as keys; flags go before it.")
     ] = None,
     observer: Annotated[
-        list[str] | None, typer.Option("--observer", "-o", help="SOURCE:NAME; repeat for more.")
+        list[str] | None, typer.Option("--observer", "-o", help="SOURCE:NAME; repeat for more.", autocompletion=sources)
     ] = None,
     protocol: Annotated[
-        list[str] | None, typer.Option("--protocol", "-p", help="Name or python:FILE.py:NAME; repeat.")
+        list[str] | None,
+        typer.Option("--protocol", "-p", help="Name or python:FILE.py:NAME; repeat.", autocompletion=PROTOCOLS),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Run folder; the same command goes on where it stopped.")] = None,
     data_root: Annotated[Path | None, typer.Option(help="Folder with the datasets.", envvar="CUEBENCH_DATA")] = None,

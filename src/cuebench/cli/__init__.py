@@ -24,7 +24,7 @@ GROUPS = {
     "Measure": ("demo", "run", "score", "merge", "texture-of"),
     "Results": ("report", "trials", "compare", "correlate", "steer", "figure", "validity", "published", "board"),
     "Stimuli": ("make", "curate", "fetch", "cue", "data", "import"),
-    "Reference": ("list", "explain", "doctor"),
+    "Reference": ("list", "explain", "doctor", "new"),
 }
 """Heading of ``cuebench --help`` → its verbs."""
 ALIASES: dict[str, tuple[str, ...]] = {
@@ -36,7 +36,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("transform", "apply"), ("cue",)),
     **dict.fromkeys(("describe", "define", "what-is", "info"), ("explain",)),
     **{"diff": ("compare",), "correlation": ("correlate",), "download": ("fetch",), "ls": ("list",)},
-    **{"leaderboard": ("board",), "rescore": ("score",), "answers": ("trials",)},
+    **{"leaderboard": ("board",), "rescore": ("score",), "answers": ("trials",), "scaffold": ("new",)},
     **{"check": ("doctor",), "texture": ("texture-of",)},
 }
 """Earlier names of verbs, and words that people try: they work and are not listed."""
@@ -54,6 +54,11 @@ def verbs() -> list[str]:
     files = sorted(path.stem.replace("_", "-") for path in FOLDER.glob("[!_]*.py"))
     grouped = [verb for members in GROUPS.values() for verb in members]
     return sorted(files, key=lambda verb: grouped.index(verb) if verb in grouped else len(grouped))
+
+
+def module_of(verb: str) -> ModuleType:
+    """Return the file of a verb, imported."""
+    return importlib.import_module(f"cuebench.cli.{verb.replace('-', '_')}")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -143,7 +148,7 @@ def _call(arguments: list[str]) -> int:
     app.callback(invoke_without_command=True)(_root)
     guard = functools.partial(_guarded, as_json=as_json)
     for verb in words[:1] or _completed_verb() or verbs():
-        module = importlib.import_module(f"cuebench.cli.{verb.replace('-', '_')}")
+        module = module_of(verb)
         heading = next((heading for heading, members in GROUPS.items() if verb in members), "Other")
         if hasattr(module, "COMMANDS"):
             if words[1:] and words[1] not in module.COMMANDS and hasattr(module, "DEFAULT"):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
-from cuebench.cli import ALIASES, ALLOW_CODE, verbs
+from cuebench.cli import ALIASES, ALLOW_CODE, module_of, verbs
 from cuebench.cli._complete import names_of
 from cuebench.cli._flags import Flag, flags_of
 from cuebench.cli._json import print_json
@@ -82,7 +81,7 @@ def _verb_facts(name: str) -> dict[str, Any]:
 
 def _described(verb: str) -> dict[str, Any]:
     commands = _commands(verb)
-    module = importlib.import_module(f"cuebench.cli.{verb.replace('-', '_')}")
+    module = module_of(verb)
     uses = [f"{call}: {(function.__doc__ or '').partition(chr(10))[0]}" for call, function in commands.items()]
     flags = {flag.names: flag for function in commands.values() for flag in flags_of(function) if not flag.hidden}
     return {
@@ -96,7 +95,7 @@ def _described(verb: str) -> dict[str, Any]:
 
 def _commands(verb: str) -> dict[str, Callable[..., Any]]:
     """Return the calls that a verb has: ``cuebench data check`` → its function."""
-    module = importlib.import_module(f"cuebench.cli.{verb.replace('-', '_')}")
+    module = module_of(verb)
     if hasattr(module, "COMMANDS"):
         return {f"cuebench {verb} {name}": function for name, function in module.COMMANDS.items()}
     return {f"cuebench {verb}": module.command}

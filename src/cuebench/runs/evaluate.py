@@ -16,6 +16,7 @@ from typing import Any, cast
 from cuebench.errors import UserError
 from cuebench.files import hash_file, json_text, make_folder
 from cuebench.observers.base import Observer, is_observer, missing_attributes
+from cuebench.observers.load import with_distinct_names
 from cuebench.places import place
 from cuebench.protocols.base import Protocol
 from cuebench.registry import SCHEME, adapters, protocols
@@ -309,7 +310,7 @@ def listed_observers(observers: str | Observer | Iterable[str | Observer]) -> li
                 f"expected an observer or a spec such as timm:resnet50; got {type(observer).__name__}",
                 f"wrap a model: cuebench.wrap(model, preprocess=…, labels=…); an observer of your own needs {missing}",
             )
-    return wanted
+    return with_distinct_names(wanted)
 
 
 def protocol_names(wanted: str | Protocol | Iterable[str | Protocol]) -> list[str]:

@@ -55,6 +55,9 @@ def explain(name: str) -> Facts:
     if colon and scheme in registry.adapters:
         sections["observer"] = _spec_facts(name)
     if not sections:
+        for known in (" ".join(name.split()), "_".join(name.split())):  # headings of tables: `shape\nbias`
+            if known != name:
+                return explain(known)
         raise _unknown(name)
     (_, first), *others = sections.items()
     more = {f"{_SINGULAR.get(kind, kind)}: {k}": v for kind, facts in others for k, v in facts.items() if k != "name"}

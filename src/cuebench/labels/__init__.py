@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -77,6 +77,10 @@ class LabelSpace:
         return self.index.get(label, self.index.get(_normal(label)))
 
 
+SUBSET = "?classes="
+"""``in16?classes=cat,dog``: the label map with these target classes only."""
+
+
 @dataclass(frozen=True)
 class LabelMap:
     """Which classes of a big label space make up each target class.
@@ -96,6 +100,12 @@ class LabelMap:
     def names(self) -> tuple[str, ...]:
         """The target classes, in order."""
         return tuple(self.targets)
+
+    def only(self, names: Sequence[str]) -> LabelMap:
+        """Return the map with some of its target classes, in its order."""
+        if unknown := [name for name in names if name not in self.targets]:
+            raise did_you_mean(f"target of the label map {self.name!r}:", unknown[0], self.targets)
+        return LabelMap(self.name, {name: m for name, m in self.targets.items() if name in names})
 
     def resolve(self, space: LabelSpace) -> ResolvedMap:
         """Find every member in ``space``; a class that is named twice, by its id and by its name, counts once.
@@ -139,6 +149,11 @@ class ResolvedMap:
     def uncovered(self) -> tuple[str, ...]:
         """Targets without a single member in the space: an observer can never answer them."""
         return tuple(n for n, m in zip(self.names, self.members) if not len(m))
+
+    @property
+    def covered(self) -> tuple[str, ...]:
+        """Targets that an observer can answer."""
+        return tuple(n for n, m in zip(self.names, self.members) if len(m))
 
     def target_of(self, size: int) -> Positions:
         """Position in the space → position of its target, −1 where it belongs to none."""
@@ -217,8 +232,25 @@ def label_map(source: str | Path | Mapping[str, Sequence[str | int]] | LabelMap)
         return source
     if isinstance(source, Mapping):
         return LabelMap("custom", _checked_targets("custom", source))
+    whole, subset, names = str(source).partition(SUBSET)
+    if subset:
+        return label_map(whole).only(names.split(","))
     path = _locate(source, "label map")
     return _read_map(path, read_bytes(path, "label map"))
+
+
+class MapFile(NamedTuple):
+    """A label map in a file of the user's, and which of its classes are meant."""
+
+    path: Path
+    subset: str
+    """``?classes=…``, or empty."""
+
+
+def map_file(source: str) -> MapFile | None:
+    """Return the file of a label map; None for one that ships with cuebench, and for none."""
+    whole, mark, names = source.partition(SUBSET)
+    return MapFile(Path(whole), mark + names) if Path(whole).suffix else None
 
 
 def built_in() -> dict[str, str]:

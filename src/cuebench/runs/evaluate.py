@@ -16,6 +16,7 @@ from typing import Any, cast
 from cuebench.errors import UserError
 from cuebench.files import hash_file, json_text, make_folder
 from cuebench.observers.base import Observer, is_observer, missing_attributes
+from cuebench.observers.load import with_distinct_names
 from cuebench.places import place
 from cuebench.protocols.base import Protocol
 from cuebench.registry import SCHEME, adapters, protocols
@@ -178,7 +179,7 @@ def _run(
     tell: OnEvent,
 ) -> Scores:
     # A user's code may change the current folder: places are settled before it is loaded.
-    folder = make_folder(out.expanduser().absolute())
+    here, folder = Path.cwd(), make_folder(out.expanduser().absolute())
     given_root = data_root or os.environ.get("CUEBENCH_DATA")
     root = Path(given_root).expanduser().absolute() if given_root else None
     notices: list[str] = []
@@ -188,10 +189,10 @@ def _run(
         tell(Event("notice", text))
 
     if options.shard is not None:
-        return _run_part(wanted, names, root, folder, options, tell, notice, notices)
+        return _run_part(wanted, names, root, here, folder, options, tell, notice, notices)
     with locked(folder, notice):
         # Decoding processes, pixels and networks are gone before scoring needs memory.
-        record = _answered(wanted, names, root, folder, options, tell, notice)
+        record = _answered(wanted, names, root, here, folder, options, tell, notice)
         rows = _score(folder, record, notices, tell)
     tell(Event("finished", f"{len(rows)} scores in {folder}", fields={"out": str(folder)}))
     return Scores(tuple(rows), folder, record)
@@ -201,6 +202,7 @@ def _answered(
     wanted: Sequence[str | Observer],
     names: Sequence[str],
     root: Path | None,
+    here: Path,
     folder: Path,
     options: RunOptions,
     tell: OnEvent,
@@ -214,7 +216,7 @@ def _answered(
         first, *later = cut(wanted, options)
         with hashing_in(pool if pool.workers else None):
             plan = plan_run(first, names, root, folder, options, tell)
-        record = _record(plan, wanted, names, root, options)
+        record = _record(plan, wanted, names, root, here, options)
         _join(before, record, folder, notice)
         if options.fresh:  # only now: a mistyped observer must not cost what was measured
             forget(folder)
@@ -243,6 +245,7 @@ def _run_part(
     wanted: Sequence[str | Observer],
     names: Sequence[str],
     root: Path | None,
+    here: Path,
     folder: Path,
     options: RunOptions,
     tell: OnEvent,
@@ -256,7 +259,7 @@ def _run_part(
     with start_decoders(wanted, options, notice) as pool:
         with hashing_in(pool if pool.workers else None):
             plan = plan_run(wanted, names, root, folder, options, tell)
-        record = _record(plan, wanted, names, root, options)
+        record = _record(plan, wanted, names, root, here, options)
         record.status = SHARED
         with locked(folder, notice, PATIENCE):
             _join(_earlier_run(folder, notice), record, folder, lambda text: None)
@@ -340,7 +343,7 @@ def listed_observers(observers: str | Observer | Iterable[str | Observer]) -> li
                 f"expected an observer or a spec such as timm:resnet50; got {type(observer).__name__}",
                 f"wrap a model: cuebench.wrap(model, preprocess=…, labels=…); an observer of your own needs {missing}",
             )
-    return wanted
+    return with_distinct_names(wanted)
 
 
 def protocol_names(wanted: str | Protocol | Iterable[str | Protocol]) -> list[str]:
@@ -441,12 +444,14 @@ def _record(
     wanted: Sequence[str | Observer],
     names: Sequence[str],
     data_root: Path | None,
+    here: Path,
     options: RunOptions,
 ) -> RunRecord:
     arguments = {
         "observers": [o if isinstance(o, str) else f"{OBJECT}{o.name}" for o in wanted],
         "protocols": list(names),
         "data_root": str(data_root) if data_root else None,
+        "folder": str(here),
         **{k: v for k, v in vars(options).items() if k not in ("fresh", "shard")},
     }
     return RunRecord(

@@ -18,7 +18,7 @@ from cuebench.arrays import Array
 from cuebench.cues.versions import recipe_versions
 from cuebench.errors import UserError, all_problems
 from cuebench.files import write_atomic
-from cuebench.labels import LabelSpace, coverage_hint, label_map
+from cuebench.labels import LabelSpace, coverage_hint, label_map, map_file
 from cuebench.observers.base import LoadOptions, Observer, ObserverBase
 from cuebench.observers.input_size import accepts
 from cuebench.observers.origin import Origin, Preparation
@@ -74,10 +74,11 @@ class Plan:
         """Write what is shown to a folder, with users' label maps: scoring never needs the data root again."""
         for name, stimuli in self.manifests.items():
             targets = stimuli.targets
-            if Path(targets).suffix:
-                data = Path(targets).read_bytes()
-                targets = f"labels-{hashlib.sha256(data).hexdigest()[:12]}{Path(targets).suffix}"
+            if file := map_file(targets):
+                data = file.path.read_bytes()
+                targets = f"labels-{hashlib.sha256(data).hexdigest()[:12]}{file.path.suffix}"
                 write_atomic(folder / targets, data)
+                targets += file.subset
             write_atomic(folder / name, to_bytes(replace(stimuli, targets=targets)))
 
     def describe_stimuli(self) -> dict[str, dict[str, Any]]:
@@ -325,9 +326,12 @@ def check_labels(protocol: Protocol, observer: str, labels: LabelSpace, stimuli:
     problems = protocol.check(labels, stimuli) if protocol.check else []
     if problems:
         shown = "; ".join(problems[:5]) + (f"; and {len(problems) - 5} more" if len(problems) > 5 else "")
+        hint = coverage_hint(protocol.name, stimuli.root)
+        known = set(label_map(stimuli.targets).resolve(labels).covered) if stimuli.targets else set()
+        if "classes" in protocol.options and len(known) > 1:
+            hint += f"; or show only the classes that it knows: --set {protocol.name}.classes={','.join(sorted(known))}"
         raise UserError(
-            f"{observer} cannot answer {protocol.name!r} with its label space {labels.name!r}: {shown}",
-            coverage_hint(protocol.name, stimuli.root),
+            f"{observer} cannot answer {protocol.name!r} with its label space {labels.name!r}: {shown}", hint
         )
 
 
@@ -394,7 +398,8 @@ def _key(question: Question, entry: Loaded, protocol: Protocol, options: RunOpti
     needs: tuple[str, ...] = question.needs
     if protocol.reduce is not None:  # a summary is stored: its version and the label map decide it too
         targets = question.stimuli.targets
-        content = Path(targets).read_bytes() if Path(targets).suffix else targets.encode()
+        file = map_file(targets)
+        content = targets.encode() if file is None else file.path.read_bytes() + file.subset.encode()
         needs = (*needs, f"summary of {protocol.name}/{protocol.version} {hashlib.sha256(content).hexdigest()[:16]}")
     if protocol.stored:  # of which images depends on the whole set
         needs = (*needs, f"{protocol.stored} of {question.stimuli.fingerprint[:16]}")

@@ -19,6 +19,7 @@ from cuebench.metrics.refined_bias import CUES, METRICS
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.recorded_files import stimulus_key
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.protocols.classes import CLASSES, with_classes
 from cuebench.protocols.refined_bias.scores import Ranks, Scorer, defect_table, rank_table, ranks_of
 from cuebench.protocols.refined_bias.trials import TARGETS, condense, contributions, targets_of, trial_rows
 from cuebench.protocols.trials import TrialTable
@@ -172,6 +173,8 @@ PROTOCOL = Protocol(
     check=check,
     targets=label_map(TARGETS).names,
     answers_in="imagenet1k",
+    options=CLASSES,
+    configure=with_classes,
     metrics=tuple(m.name for m in METRICS),
     # No human value: people give one answer for each image, and the rank of a class needs logits.
     headline=Headline(

@@ -35,8 +35,8 @@ demo: install
 	$(BIN)/cuebench demo --out runs/demo
 
 lint: install
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples tools
+	$(BIN)/ruff format --check src tests benchmarks examples tools
 
 types: install
 	$(BIN)/mypy
@@ -69,6 +69,10 @@ fuzz: install
 	$(FUZZ)
 	if $(BIN)/python -c "import atheris" 2>/dev/null; then $(FUZZ) --atheris; fi
 	FUZZ_INPUTS=$$(( $(SECONDS) * 50 )) $(BIN)/pytest -n 0 -q --timeout 0 tests/fuzz -k structure
+
+# The documentation as a site, in build/site; links that lead nowhere are refused.
+docs: install
+	$(BIN)/python tools/site.py
 
 bench: install
 	$(BIN)/python -m benchmarks

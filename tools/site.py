@@ -1,7 +1,7 @@
 """Build the documentation as a site: ``python tools/site.py [FOLDER]``, by default ``build/site``.
 
-The pages of ``docs/`` and the files beside it are joined with a reference that is made here: a page for each protocol and
-each kind of part from what ``cuebench explain`` says, a page of all verbs from their help, and pages of Python from
+The pages of ``docs/`` and the files beside it are joined with a reference that is made here: a page for each protocol
+and each kind of part from what ``cuebench explain`` says, a page of all verbs from their help, and pages of Python from
 docstrings (mkdocstrings). Zensical then makes the site, and refuses links to nowhere.
 """
 

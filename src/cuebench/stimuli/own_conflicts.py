@@ -112,7 +112,7 @@ def make_own(
     if problems:
         hint = "expected: SHAPES/<class>/<image> and TEXTURES/<class>/<image>; see docs/own_data.md"
         raise all_problems(f"own shapes in {shapes} and textures in {textures}", dict.fromkeys(problems), hint)
-    files = list(dict.fromkeys(p for c in conflicts for s in (c.shape, c.texture) for p in (s.path, s.mask) if p))
+    files = list(dict.fromkeys(p for s in (*of_shape, *of_texture) for p in (s.path, s.mask) if p))
     hashes = ",".join(fact.sha256 for fact in hash_files(files))
     record = {
         "maker": "cue_conflict",

@@ -20,9 +20,8 @@ from typing import Any
 
 FOLDER = Path(__file__).parent
 GROUPS = {
-    "Measure": ("demo", "run", "score", "merge", "texture-of"),
+    "Measure": ("demo", "run", "score", "merge", "texture-of", "study"),
     "Results": ("report", "trials", "compare", "correlate", "steer", "figure", "validity", "published", "board"),
-    "People": ("study",),
     "Stimuli": ("make", "curate", "fetch", "cue", "data", "import"),
     "Reference": ("list", "explain", "doctor"),
 }

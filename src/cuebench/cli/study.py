@@ -1,4 +1,4 @@
-"""Run a study with people: the same stimuli, in a browser; its export is an observer like any other."""
+"""Show the same stimuli to people in a browser, and analyse it."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuebench.errors import UserError
@@ -39,6 +39,7 @@ def small(design: Design, **numbers: int) -> Design:
     return replace(design, blocks=tuple(replace(b, **{"familiarisation": 0, **numbers}) for b in design.blocks))
 
 
+@settings(max_examples=40, deadline=None)
 @given(
     sizes=st.lists(st.integers(5, 9), min_size=1, max_size=6),
     count=st.integers(1, 20),

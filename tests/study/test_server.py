@@ -128,6 +128,16 @@ def test_a_closed_tab_goes_on_where_it_stopped_also_after_a_restart(serve):
     assert again == {**session, "next": 3}
 
 
+def test_a_server_that_died_before_it_stored_the_trials_draws_the_same_again(serve, study, monkeypatch):
+    monkeypatch.setattr(db, "store_trials", lambda *_: None)
+    session = begin(serve())
+    again = serve().get("/api/session", headers=headers(session)).json()
+    assert again == session
+    serve().post("/api/answers", json=answer_to(session["trials"][0]), headers=headers(session))
+    (row,) = export_rows(study, db.Database(study.database_url))
+    assert (row["group"], row["options"].split("|")) == ("A", session["trials"][0]["options"])
+
+
 def test_an_answer_that_is_sent_twice_counts_once(client, study):
     session = begin(client)
     trial = session["trials"][0]

@@ -49,7 +49,11 @@ def export_rows(study: Study, database: db.Database) -> list[dict[str, Any]]:
         people = {person.number: person for person in db.participants(connection)}
         stored = list(db.read_answers(connection))
         for number in dict.fromkeys(answer.participant for answer in stored):
-            trials[number] = db.read_trials(connection, number) or []
+            planned = db.read_trials(connection, number)
+            if planned is None:  # a server that was killed had drawn them and not stored them: draw the same again
+                group, planned = study.assign(people[number].slot)
+                people[number] = people[number]._replace(group=group)
+            trials[number] = planned
     rows = [_row(study, people[item.participant], trials[item.participant], item) for item in stored]
     applied = exclusions.apply_rules(study.rules, rows)
     for row, reason in zip(rows, applied.rows):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 GRACE = 30
 """Seconds that requests have to end when the server is told to."""
+KEEP_ALIVE = 75
+"""Seconds that a connection is kept: people think for longer than servers wait as a rule."""
 _FOLDER, _DATABASE = "CUEBENCH_STUDY", "CUEBENCH_STUDY_DATABASE"
 """How worker processes learn what they serve."""
 
@@ -83,6 +85,7 @@ def serve_study(folder: Path, database: str = "", options: Options | None = None
         "proxy_headers": True,
         "forwarded_allow_ips": options.trusted_proxy,
         "timeout_graceful_shutdown": GRACE,
+        "timeout_keep_alive": KEEP_ALIVE,
     }
     if options.workers == 1:
         uvicorn.Server(uvicorn.Config(_APPLICATION, **settings)).run(sockets=[listening])

@@ -182,7 +182,8 @@ def _add_session_routes(app: FastAPI, sessions: Sessions, access: Access) -> Non
             raise Refused(403, "consent", "nobody takes part without having agreed")
         entry, language = entry_from(new.entry), study.language(new.language)
         access.start(request)
-        return await in_thread(lambda: session_response(sessions, sessions.start(language, entry)))
+        started = await asyncio.wrap_future(sessions.start(language, entry))
+        return await in_thread(lambda: session_response(sessions, sessions.opened(started)))
 
     @app.get("/api/session", response_model=dict[str, Any], responses=_errors(401, 429))
     async def go_on(request: Request, token: Token) -> Response:

@@ -110,19 +110,22 @@ class Sessions:
         self.writer.close()
         self.database.close()
 
-    def start(self, language: str, entry: Entry) -> Session:
-        """Return the session of somebody who gave their consent: a new one, or theirs if they were here before."""
+    def start(self, language: str, entry: Entry) -> Future[Any]:
+        """Take somebody in who gave their consent; the result, for ``opened``, is there when it is durable."""
         hashed = self.study.secrets.entry_hash(*entry) if entry.identifier else None
         start = db.Start(language, entry.source, hashed)
         settings = self.study.settings
         drop_out = timedelta(minutes=settings.drop_out_minutes)
-        started = self.writer.call(
+        return self.writer.call(
             lambda connection: db.start_participant(connection, start, most=settings.participants, drop_out=drop_out)
-        ).result()
+        )
+
+    def opened(self, started: tuple[db.Participant, bool] | db.StudyIsFull) -> Session:
+        """Return the session that ``start`` began: a new one, or theirs where somebody was here before."""
         if isinstance(started, db.StudyIsFull):
             raise Refused(403, "full", "this study has all the participants that it needs")
-        participant, _ = started
-        return self.find(participant.number)
+        participant, is_new = started
+        return self._drawn(participant) if is_new else self.find(participant.number)
 
     def kept(self, number: int) -> Session | None:
         """Return a session that is in memory."""
@@ -138,13 +141,20 @@ class Sessions:
             trials = db.read_trials(connection, number)
         if participant is None:
             raise Refused(401, "unknown", "there is no such participant: begin again")
-        group = participant.group
         if trials is None:
-            group, trials = self.study.assign(participant.slot)
-            self.writer.call(lambda connection: db.store_trials(connection, number, group, trials)).result()
-        session = Session(number, group, participant.language, trials)
+            return self._drawn(participant)
+        return self._keep(Session(number, participant.group, participant.language, trials))
+
+    def _drawn(self, participant: db.Participant) -> Session:
+        """Draw the trials of a participant. Nobody waits until they are stored: a server that dies draws them again."""
+        number = participant.number
+        group, trials = self.study.assign(participant.slot)
+        self.writer.call(lambda connection: db.store_trials(connection, number, group, trials))
+        return self._keep(Session(number, group, participant.language, trials))
+
+    def _keep(self, session: Session) -> Session:
         with self._lock:
-            self._kept[number] = session
+            self._kept[session.number] = session
             if len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
         return session

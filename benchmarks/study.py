@@ -181,10 +181,11 @@ class Tally:
     wrong: list[str] = field(default_factory=list)
 
 
-async def take_part(port: int, number: int, pace: float, tally: Tally) -> None:
+async def take_part(port: int, number: int, pace: float, ramp: float, tally: Tally) -> None:
     """Take part from the consent to the completion code."""
     rng = np.random.default_rng(number)
     client = Client(port)
+    await asyncio.sleep(rng.uniform(0, ramp))
 
     async def ask(method: str, path: str, token: str = "", body: object = None) -> tuple[int, bytes]:
         while True:
@@ -223,7 +224,7 @@ async def take_part(port: int, number: int, pace: float, tally: Tally) -> None:
     client.close()
 
 
-async def take_all(server: Server, participants: int, trials: int, pace: float, kills: int) -> Tally:
+async def take_all(server: Server, participants: int, trials: int, pace: float, ramp: float, kills: int) -> Tally:
     """Let everybody take part at once, and kill the server so many times meanwhile."""
     tally = Tally()
     outages: list[float] = []
@@ -238,7 +239,7 @@ async def take_all(server: Server, participants: int, trials: int, pace: float, 
             await until_healthy(server)
             outages.append(time.perf_counter() - begun)
 
-    people = [take_part(server.port, n, pace, tally) for n in range(participants)]
+    people = [take_part(server.port, n, pace, ramp, tally) for n in range(participants)]
     await asyncio.gather(kill(), *people)
     return tally
 
@@ -302,7 +303,15 @@ class Outcome:
 
 
 def measure(
-    study: Study, url: str, *, participants: int, trials: int, pace: float, kills: int, workers: int = 1
+    study: Study,
+    url: str,
+    *,
+    participants: int,
+    trials: int,
+    pace: float,
+    kills: int,
+    ramp: float = 0.0,
+    workers: int = 1,
 ) -> Outcome:
     """Run the load test on one database."""
     server = Server(study, url, workers=workers)
@@ -311,7 +320,7 @@ def measure(
         asyncio.run(until_healthy(server))
         empty = asyncio.run(empty_requests(server.port))
         begun, used = time.perf_counter(), server.cpu_seconds()
-        tally = asyncio.run(take_all(server, participants, trials, pace, kills))
+        tally = asyncio.run(take_all(server, participants, trials, pace, ramp, kills))
         seconds = time.perf_counter() - begun
         cpu = float("nan") if kills else 1e3 * (server.cpu_seconds() - used) / (participants * trials)
         server.stop()
@@ -376,11 +385,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--participants", type=int, default=500)
     parser.add_argument("--trials", type=int, default=40)
     parser.add_argument("--pace", type=float, default=1.5, help="mean seconds to think; people need about that long")
+    parser.add_argument("--ramp", type=float, default=10, help="seconds within which everybody starts")
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--database", choices=["sqlite", "postgresql", "both"], default="both")
     o = parser.parse_args(arguments or [])
-    load = {"participants": o.participants, "trials": o.trials, "pace": o.pace, "workers": o.workers}
+    load = {"participants": o.participants, "trials": o.trials, "pace": o.pace, "ramp": o.ramp, "workers": o.workers}
     right = True
     for kind in ("sqlite", "postgresql") if o.database == "both" else (o.database,):
         # Speed without kills, then safety with them: people who wait for a server that starts are no measure of speed.

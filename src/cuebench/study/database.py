@@ -227,9 +227,9 @@ def _checked(url: str) -> sa.URL:
 
 def _engine(url: sa.URL, *, writes: bool) -> sa.Engine:
     if url.get_backend_name() != "sqlite":
-        engine = sa.create_engine(
-            url, pool_size=1 if writes else 4, max_overflow=0 if writes else 4, pool_pre_ping=True
-        )
+        # A writer that lost its connection notices by itself and tries again; asking first would cost a round trip.
+        size = {"pool_size": 1, "max_overflow": 0} if writes else {"pool_size": 4, "max_overflow": 4}
+        engine = sa.create_engine(url, pool_pre_ping=not writes, **size)
 
         @sa.event.listens_for(engine, "connect")
         def durable(connection: Any, _: Any) -> None:
@@ -299,17 +299,18 @@ def start_participant(
         PARTICIPANTS.c.finished_at.is_not(None) | (PARTICIPANTS.c.last_at > since)
     )
     held = sa.func.sum(sa.case((holds, 1), else_=0))
-    free = sa.select(PARTICIPANTS.c.slot).group_by(PARTICIPANTS.c.slot).having(held == 0)
-    slot = connection.execute(free.order_by(PARTICIPANTS.c.slot).limit(1)).scalar_one_or_none()
-    last = sa.select(sa.func.max(PARTICIPANTS.c.number), sa.func.max(PARTICIPANTS.c.slot))
-    number, slots = (0 if value is None else value + 1 for value in connection.execute(last).one())
-    slot = slots if slot is None else slot
+    given_back = sa.select(PARTICIPANTS.c.slot).group_by(PARTICIPANTS.c.slot).having(held == 0).subquery()
+    free = sa.select(sa.func.min(given_back.c.slot)).scalar_subquery()
+    facts = sa.select(free, sa.func.max(PARTICIPANTS.c.number), sa.func.max(PARTICIPANTS.c.slot))
+    slot, last, last_slot = connection.execute(facts).one()
+    if slot is None:
+        slot = 0 if last_slot is None else last_slot + 1
     if most and slot >= most:
         raise StudyIsFull
     at = now()
-    values = {"number": max(number, 1), "slot": slot, "group": "", "started_at": at, "last_at": at, **start._asdict()}
-    connection.execute(PARTICIPANTS.insert().values(**values))
-    return _participants(connection, PARTICIPANTS.c.number == values["number"])[0], True
+    values = {"number": (last or 0) + 1, "slot": slot, "group": "", "started_at": at, "last_at": at, **start._asdict()}
+    row = connection.execute(PARTICIPANTS.insert().values(**values).returning(*_ROW)).one()
+    return Participant(*row), True
 
 
 _ROW = [PARTICIPANTS.c[name] for name in Participant._fields]

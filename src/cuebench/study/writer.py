@@ -6,8 +6,8 @@ answer is still acknowledged only when it is durable.
 
 from __future__ import annotations
 
-import queue
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 MOST_AT_ONCE = 256
-"""Most requests in one transaction."""
+"""Most answers in one transaction."""
+MOST_CALLS = 16
+"""Most other requests in one transaction, which take longer each."""
 
 
 class Stopping(Exception):
@@ -36,7 +38,7 @@ class _Work:
 
 
 class Writer:
-    """Writes to a database in the order of the requests.
+    """Writes to a database: answers in their order, everything else in its own.
 
     Parameters
     ----------
@@ -46,10 +48,11 @@ class Writer:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._queue: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="cuebench-study-writer", daemon=True)
+        self._answers: deque[_Work] = deque()
+        self._calls: deque[_Work] = deque()
+        self._changed = threading.Condition()
         self._closed = False
-        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="cuebench-study-writer", daemon=True)
         self._thread.start()
 
     def answer(self, given: Given) -> Future[Any]:
@@ -62,38 +65,31 @@ class Writer:
 
     def close(self) -> None:
         """Write what was asked for and end."""
-        with self._lock:
-            if not self._closed:
-                self._closed = True
-                self._queue.put(None)
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
         self._thread.join()
 
     def _put(self, work: _Work) -> Future[Any]:
-        with self._lock:
+        with self._changed:
             if self._closed:
                 work.future.set_exception(Stopping("the server is stopping"))
             else:
-                self._queue.put(work)
+                (self._calls if work.given is None else self._answers).append(work)
+                self._changed.notify()
         return work.future
 
     def _run(self) -> None:
-        going = True
-        while going:
-            batch: list[_Work] = []
-            work = self._queue.get()
-            while True:
-                if work is None:
-                    going = False
-                    break
-                batch.append(work)
-                if len(batch) == MOST_AT_ONCE:
-                    break
-                try:
-                    work = self._queue.get_nowait()
-                except queue.Empty:
-                    break
-            if batch:
-                self._write(batch)
+        while batch := self._next_batch():
+            self._write(batch)
+
+    def _next_batch(self) -> list[_Work]:
+        """Return the answers that wait, and some of the rest: many who start at once do not hold up the others."""
+        with self._changed:
+            while not (self._answers or self._calls or self._closed):
+                self._changed.wait()
+            answers = [self._answers.popleft() for _ in range(min(len(self._answers), MOST_AT_ONCE))]
+            return answers + [self._calls.popleft() for _ in range(min(len(self._calls), MOST_CALLS))]
 
     def _write(self, batch: Sequence[_Work]) -> None:
         try:

@@ -44,6 +44,10 @@ from cuebench.statistics.sums import estimates_of_sums
 Array = np.ndarray
 Random = np.random.Generator
 TABLE = Path(__file__).resolve().parents[1] / "src" / "cuebench" / "statistics" / "coverage.csv"
+ORDER = (
+    *("cue_conflict", "compare", "triplets", "refined_bias", "cue_decomposition", "feature_suppression"),
+    *("corruption_robustness", "cue_decomposition_segmentation", "correlate"),
+)
 COLUMNS = ("protocol", "metric", "kind", "setting", "studies", "coverage", "mean_width", "bias")
 
 
@@ -442,7 +446,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--studies", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", help="settings of this protocol")
+    parser.add_argument("--only", default="", help="settings of this protocol; rows of others are kept")
     parser.add_argument("--write", action="store_true", help="replace the table of the package")
     given = parser.parse_args(arguments or [])
     rows = []
@@ -452,6 +456,11 @@ def main(arguments: list[str] | None = None) -> None:
                 rows.append(row)
                 print(" · ".join(str(value) for value in row.values()), flush=True)
     if given.write:
+        if given.only:
+            with TABLE.open(newline="") as file:
+                others = [row for row in csv.DictReader(file) if row["protocol"] != given.only]
+            rows += others
+        rows.sort(key=lambda row: ORDER.index(str(row["protocol"])))
         with TABLE.open("w", newline="") as file:
             writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
             writer.writeheader()

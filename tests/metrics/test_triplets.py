@@ -11,6 +11,7 @@ from scipy.spatial import distance as scipy_distance
 
 from cuebench.errors import UserError
 from cuebench.metrics import triplet_bias_gain, triplet_shape_bias
+from cuebench.metrics.triplet_shape_bias import shared_terms
 from cuebench.metrics.triplets import SIMILARITIES, balanced_draws, count, decide, enumerate_triplets, gram
 from cuebench.statistics.ratios import total
 from cuebench.stimuli.readers.cue_conflict import parse
@@ -191,3 +192,22 @@ def test_the_gain_is_the_difference_from_the_mean_of_the_initialisations():
 def test_mistakes_are_named(call, message):
     with pytest.raises(UserError, match=message):
         call()
+
+
+def test_a_source_counts_with_all_trials_in_which_it_appears():
+    """The same sums from a loop over single triplets, which have two shapes and two textures each."""
+    shapes, textures = (a.ravel() for a in np.meshgrid(range(3), range(4), indexing="ij"))
+    found = enumerate_triplets(shapes, textures)
+    decided = decide(gram(np.random.default_rng(0).normal(size=(12, 5)), found))
+    shared = shared_terms(count(decided, found))
+    for kind, sources in (("shape_sources", shapes), ("texture_sources", textures)):
+        for source in np.unique(sources):
+            there = [
+                i for i, images in enumerate(zip(found.anchor, found.shape, found.texture))
+                if source in sources[list(images)]
+            ]  # fmt: skip
+            rows = sources == source
+            assert shared[kind].denominator[rows].sum() == len(there)
+            assert shared[kind].numerator[rows].sum() == decided.shape[there].sum()
+    shown = np.bincount(np.concatenate([found.anchor, found.shape, found.texture]), minlength=12)
+    np.testing.assert_array_equal(shared["two_way"].denominator, shown)

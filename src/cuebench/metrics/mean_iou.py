@@ -129,9 +129,9 @@ METRIC = Metric(
         "Dataset-level: not the mean of the images' own IoU, which weighs small images and rare classes otherwise.",
         "A class that neither truth nor answers hold is left out, never counted as 0 or 1.",
         "An answer outside the evaluated classes is an error of the true class and a false alarm of none.",
-        "The interval draws whole images with their confusion matrices. It is too narrow where classes are in few "
-        "images: with 9 of 19 classes in a twentieth of the images, 95 % intervals covered 84 % of the time for 60 "
-        "images and 91 % for 200 (simulated); with 3 common classes, 95 % for 100.",
+        "Of few images it is too low where classes are rare: by .014 with 100 images and 21 classes, the rarest in 3 % "
+        "of them (simulated). The interval leaves out each image in turn and is centred on the value without this "
+        "bias: it held the truth in 92 to 97 % of studies, with 50 to 1,000 images.",
     ),
     chance="depends on the sizes of the classes",
     higher_is="segments better",

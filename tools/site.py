@@ -32,8 +32,8 @@ PYTHON = {
 }  # fmt: skip
 NAV = {
     "How to": ["own_models.md", "own_data.md", "comparing.md", "intervals.md", "figures.md", "report.md", "board.md",
-               "chat_models.md", "studies.md", "studies_design.md", "studies_analysis.md", "cluster.md", "cli.md", "extending.md",
-               "plugin.md", "contributing.md"],
+               "chat_models.md", "studies.md", "studies_design.md", "studies_analysis.md", "cluster.md", "cli.md",
+               "extending.md", "plugin.md", "contributing.md"],
     "Protocols": ["metrics.md", "refined_bias.md", "cue_decomposition.md", "triplets.md", "texture_association.md",
                   "human_alignment.md", "cues.md", "stimuli.md"],
     "Findings": ["real_models.md", "field.md", "published.md", "calibration.md", "calibration_controls.md",

@@ -77,7 +77,7 @@ _TRIALS = {
     "smallest_difference": "power: the smallest true difference of two observers that is found in four of five studies",
 }
 _STUDY = {
-    "gap": "validity, study: accuracy on shape minus accuracy on texture, with its 95 % interval (study: mean of people)",
+    "gap": "validity, study: accuracy on shape minus accuracy on texture, with its interval (study: mean of people)",
     "kappa": "study: Fleiss' κ, agreement between people beyond what their habits alone would give; 1: everybody alike",
     "order_effect": "study: mean of the group that answered in one order minus that of the other, over people",
     "reaction_time": "study: geometric mean over people of each person's median reaction time, in ms",

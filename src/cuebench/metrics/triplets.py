@@ -274,5 +274,8 @@ def count(decisions: Decisions, triplets: Triplets, draws: Sequence[Positions] |
         return np.asarray(np.mean(counts, axis=0))
 
     decided = decisions.shape | decisions.texture | decisions.tie
-    roles = (Role(by(images, decisions.shape), by(images, decided)) for images in (triplets.shape, triplets.texture))
-    return Tally(*(by(triplets.anchor, outcome) for outcome in decisions), *roles)
+    first, second = (
+        Role(by(images, decisions.shape), by(images, decided)) for images in (triplets.shape, triplets.texture)
+    )
+    shape, texture, ties = (by(triplets.anchor, outcome) for outcome in decisions)
+    return Tally(shape, texture, ties, first, second)

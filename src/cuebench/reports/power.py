@@ -33,7 +33,11 @@ class Design:
 
     def row(self) -> dict[str, Any]:
         """Return it as a flat record."""
-        return {"design": self.name, **self.numbers, "smallest_difference": self.smallest}
+        return {
+            "design": self.name,
+            **{str(kind): n for kind, n in self.numbers.items()},
+            "smallest_difference": self.smallest,
+        }
 
 
 @dataclass(frozen=True)
@@ -148,8 +152,15 @@ def plan_runs(
         needed = {} if math.isnan(difference) else _needed(components, difference, alpha)
         plans.append(
             Plan(
-                *(column.protocol, column.metric, column.condition),
-                *(len(pairs), comparisons, components, designs, difference, needed),
+                protocol=column.protocol,
+                metric=column.metric,
+                condition=column.condition,
+                pairs=len(pairs),
+                comparisons=comparisons,
+                components=components,
+                designs=designs,
+                difference=difference,
+                needed=needed,
             )
         )
     if not plans:

@@ -145,8 +145,7 @@ def few_interval(value: float, n: int, method: Method = "spearman", level: float
         return fisher_interval(value, n, method, level)
     true, samples = _copula(n, method)
     below, upto = (
-        np.array([np.searchsorted(row, value + step, side) for row in samples]) / _SAMPLES
-        for step, side in ((-1e-9, "left"), (1e-9, "right"))
+        np.array([np.searchsorted(row, value + step) for row in samples]) / _SAMPLES for step in (-1e-9, 1e-9)
     )
     # Share of samples that are lower, ties counting half; it falls with the true correlation.
     lower, tail = np.minimum.accumulate((below + upto) / 2), (1 - level) / 2

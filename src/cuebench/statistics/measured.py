@@ -36,8 +36,9 @@ class Coverage(NamedTuple):
 def coverages() -> tuple[Coverage, ...]:
     """Read the table."""
     with COVERAGE.open(newline="") as file:
-        rows = [list(row.values()) for row in csv.DictReader(file)]
-    return tuple(Coverage(*row[:4], int(row[4]), *map(float, row[5:])) for row in rows)
+        rows = list(csv.DictReader(file))
+    numbers = {"studies": int, "coverage": float, "mean_width": float, "bias": float}
+    return tuple(Coverage(**{name: numbers.get(name, str)(text) for name, text in row.items()}) for row in rows)
 
 
 def measured(kind: str) -> list[str]:

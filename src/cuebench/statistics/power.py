@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from cuebench.statistics.clustered import Variances, t_quantile
+from cuebench.statistics.intervals import ways_of
 from cuebench.types import IntervalKind
 
 POWER = 0.8
@@ -46,8 +47,7 @@ class Components:
     def of(cls, found: Variances, images: int) -> Components:
         """Take the variance of a number apart: over both kinds of source, or over the kind that varies most."""
         base = found.by_kind.get("images", 0.0)
-        two = [kind for kind in ("shape_sources", "texture_sources") if "two_way" in found.by_kind]
-        kinds = two or [kind for kind in (found.main,) if kind != "images"]
+        kinds: tuple[IntervalKind, ...] = ways_of(found.main) if found.main != "images" else ()
         sources = {kind: found.clusters[kind] * max(0.0, found.by_kind[kind] - base) for kind in kinds}
         return cls(images * base, sources, {"images": images, **{kind: found.clusters[kind] for kind in sources}})
 

@@ -37,19 +37,19 @@ REPOSITORY = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("calibration")
-    return folder, calibration(folder, [NAME, "textured_silhouettes"], studies=20, workers=0)
+    return folder, calibration(folder, [NAME, "textured_silhouettes"], studies=8, workers=0)
 
 
 def test_tables_hold_every_setting(written):
     folder, found = written
-    assert found.settings["studies"] == 20
+    assert found.settings["studies"] == 8
     rows = read_recovered(folder)
     assert {r.protocol for r in rows} == {NAME, "textured_silhouettes"}
     assert {r.setting for r in rows} == {GRID, *SETTINGS, "16 classes", "1000 classes"}
     intervals = read_coverage(folder)
     kinds = {c.kind for c in intervals if c.protocol == "textured_silhouettes"}
     assert {"images", "shape_sources", "texture_sources", "two_way"} <= kinds
-    assert all(0 <= c.coverage <= 1 and c.mean_width >= 0 and c.studies <= 20 for c in intervals)
+    assert all(0 <= c.coverage <= 1 and c.mean_width >= 0 and c.studies <= 8 for c in intervals)
     record = json.loads((folder / "settings.json").read_text())
     assert record[NAME]["version"] == protocols.get(NAME).version
     assert record[NAME]["seed"] == 0
@@ -76,7 +76,7 @@ def test_rows_of_other_protocols_and_settings_are_kept(written, tmp_path):
     assert before
     assert extra in read_coverage(tmp_path)
     assert read_settings(tmp_path)[NAME]["studies"] == 3
-    assert read_settings(tmp_path)["textured_silhouettes"]["studies"] == 20
+    assert read_settings(tmp_path)["textured_silhouettes"]["studies"] == 8
 
 
 def _lines(folder, protocol):
@@ -109,7 +109,8 @@ def _measurement(estimate):
 
 
 def test_words_follow_the_numbers():
-    bad = Trust("p", "shape_bias", "c", {0.5: 0.5}, 0.06, (0.8, 0.1), 0.0, 0.01, 0.8, 0.6, {16: 0.6, 1000: 0.79}, 0.03, 0.5,
+    among = {16: 0.6, 1000: 0.79}
+    bad = Trust("p", "shape_bias", "c", {0.5: 0.5}, 0.06, (0.8, 0.1), 0.0, 0.01, 0.8, 0.6, among, 0.03, 0.5,
                 {"images": {VARY: 0.6}, "two_way": {VARY: 0.99}})  # fmt: skip
     assert bad.verdict == "biased, mixes in competence, interval too wide"
     text = ". ".join(bad.sentences())

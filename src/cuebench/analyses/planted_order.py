@@ -10,9 +10,8 @@ from cuebench.types import Score
 
 TOWARDS = {"shape": 1, "texture": -1}
 """Direction of a headline → sign of the difference between an observer by shape and one by texture."""
-BY_STIMULI = {"pure_shape": 1, "human_alignment": 1}
-"""Protocols whose stimuli decide: there is only shape to see, or the people of the comparison go by shape."""
-UNORDERED = "not a measure of shape or texture"
+BY_STIMULI = {"pure_shape": 1}
+"""Protocols whose stimuli decide: there is only shape to see."""
 
 
 def planted_sign(protocol: str) -> int:

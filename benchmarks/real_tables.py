@@ -441,8 +441,8 @@ def transformer(runs: Path) -> list[Table]:
     sources = {
         "cue_conflict": "real",
         "refined_bias": "rb",
-        "triplets": "triplets1",
-        "textured_silhouettes": "triplets1",
+        "triplets": "triplets",
+        "textured_silhouettes": "silhouettes",
         "pure_shape": "pure",
         "feature_suppression": "corrected",
         "cue_decomposition": "cd",
@@ -509,7 +509,7 @@ def write(table: Table) -> None:
     path.write_text("\n".join([*lines[:first], *table.lines, *lines[last:]]) + "\n")
 
 
-def main() -> None:
+def command() -> None:
     """Print or write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", type=Path)
@@ -531,4 +531,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command()

@@ -173,7 +173,9 @@ def headline_structure(
         only.
     """
     folders = list(dict.fromkeys(str(Path(run).expanduser()) for run in runs))
-    answers, columns, origin = answers_of(folders), {}, {}
+    answers = answers_of(folders)
+    columns: dict[str, Column] = {}
+    origin: dict[tuple[str, str], tuple[str, str]] = {}
     for folder in folders:
         kept = {job.observer for job in RunRecord.read(Path(folder)).jobs if not kinds or job.kind in kinds}
         rows = [s for s in read_scores(Path(folder)) if s.observer in kept and RANDOM not in s.observer]

@@ -256,7 +256,7 @@ def _pairs(k: int) -> list[tuple[int, int]]:
 def _given_others(table: Floats, level: float) -> dict[tuple[int, int], Range]:
     """Return the partial correlation of each pair of columns given all others, from the inverse of the correlations."""
     k, m = table.shape
-    inverse = np.linalg.inv(np.corrcoef(table))
+    inverse = np.linalg.inv(_correlations(table))
     found = {}
     for i, j in _pairs(k):
         r = float(-inverse[i, j] / np.sqrt(inverse[i, i] * inverse[j, j]))
@@ -333,8 +333,12 @@ def eigenvalues_by_chance(n: int, k: int, *, seed: int = 0, tables: int = 2_000,
     return found
 
 
+def _correlations(table: Floats) -> Floats:
+    return np.asarray(np.corrcoef(table), np.float64)
+
+
 def _shares(names: Sequence[str], table: Floats, reliability: Mapping[str, Range], level: float) -> tuple[Shares, ...]:
-    shared = _jackknife(table, lambda part: explained(np.corrcoef(part), part.shape[1]), level)
+    shared = _jackknife(table, lambda part: explained(_correlations(part), part.shape[1]), level)
     found = []
     for name, r2 in zip(names, shared):
         reliable = reliability[name]
@@ -349,12 +353,12 @@ def _shares(names: Sequence[str], table: Floats, reliability: Mapping[str, Range
 
 def _factor(names: Sequence[str], table: Floats, seed: int, level: float) -> Factor:
     k, m = table.shape
-    values = np.linalg.eigvalsh(np.corrcoef(table))[::-1]
+    values = np.linalg.eigvalsh(_correlations(table))[::-1]
     chance = eigenvalues_by_chance(m, k, seed=seed, level=level)
     found = Factor({}, tuple(map(float, values)), tuple(map(float, chance)))
     if found.number != 1 or k < 3:  # one factor says nothing of columns that have two, and two columns fit any
         return found
-    loadings = _jackknife(table, lambda part: one_factor(np.corrcoef(part)), level)
+    loadings = _jackknife(table, lambda part: one_factor(_correlations(part)), level)
     return found._replace(loadings=dict(zip(names, loadings)))
 
 

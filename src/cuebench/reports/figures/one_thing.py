@@ -121,7 +121,7 @@ def _short(value: float) -> str:
 
 
 def _shares(found: Structure, width: float, height: float, *, legend: bool) -> Any:
-    rows = []
+    rows: list[dict[str, Any]] = []
     for s in found.shares:
         shared = min(max(s.shared.value, 0.0), 1.0)
         error = min(max(s.error.value, 0.0), 1 - shared)

@@ -5,14 +5,14 @@ BIN    := $(VENV)/bin
 # The example of a plug-in is installed beside cuebench, so that its tests and all others see an installed plug-in.
 PLUGIN := examples/plugin
 # The stamp's name carries a hash of what is to be installed, so a change reinstalls and nothing else does.
-STAMP  := $(VENV)/.installed-$(shell cat pyproject.toml constraints.txt $(PLUGIN)/pyproject.toml | cksum | cut -d' ' -f1)
+STAMP  := $(VENV)/.installed-$(shell cat pyproject.toml constraints.txt $(PLUGIN)/pyproject.toml src/cuebench/study/web/vendor.toml | cksum | cut -d' ' -f1)
 # uv does not read pip's settings: hand on the folder of local wheels if pip has one.
 LINKS  := $(shell $(PYTHON) -m pip config get global.find-links 2>/dev/null)
 
 # Hundreds of processes are started by the tests: what they import is compiled once, whatever the shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install browser demo test test-all lint types unit slow faults fuzz bench clean
+.PHONY: install browser demo test test-all lint types unit slow faults fuzz mutants bench clean
 
 install: $(STAMP)
 
@@ -21,6 +21,7 @@ $(STAMP):
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip install --python $(BIN)/python --quiet -c constraints.txt $(if $(LINKS),--find-links $(LINKS)) -e ".[all,dev]"
 	$(BIN)/uv pip install --python $(BIN)/python --quiet $(if $(LINKS),--find-links $(LINKS)) --no-deps -e $(PLUGIN)
+	$(BIN)/python -m cuebench.study.vendor || true  # jsPsych for the page of studies; without npm all else works
 	rm -f $(VENV)/.installed-*
 	touch $@
 
@@ -34,8 +35,8 @@ demo: install
 	$(BIN)/cuebench demo --out runs/demo
 
 lint: install
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples tools
+	$(BIN)/ruff format --check src tests benchmarks examples tools
 
 types: install
 	$(BIN)/mypy
@@ -55,6 +56,10 @@ test-all: test slow
 faults: install
 	CUEBENCH_FAULTS=all $(BIN)/pytest -n 2 --timeout 1800 tests/faults tests/observers/chat -s
 
+# Damages formulas in a copy of the source, one after the other, and looks whether the tests notice; some twenty minutes.
+mutants: install
+	$(BIN)/python tests/mutants/mutants.py
+
 # Attacks every reader of foreign files, SECONDS of CPU time each, JOBS at a time; atheris guides a second round where it
 # is installed (pip install atheris). What was done adds up in tests/fuzz/tally.csv.
 SECONDS ?= 60
@@ -64,6 +69,10 @@ fuzz: install
 	$(FUZZ)
 	if $(BIN)/python -c "import atheris" 2>/dev/null; then $(FUZZ) --atheris; fi
 	FUZZ_INPUTS=$$(( $(SECONDS) * 50 )) $(BIN)/pytest -n 0 -q --timeout 0 tests/fuzz -k structure
+
+# The documentation as a site, in build/site; links that lead nowhere are refused.
+docs: install
+	$(BIN)/python tools/site.py
 
 bench: install
 	$(BIN)/python -m benchmarks

@@ -21,12 +21,14 @@ LAYERS = [
     {"cues", "metrics"},
     {"observers"},
     {"stimuli"},
+    {"controls"},
     {"responses"},
     {"protocols"},
     {"runs"},
-    {"analyses", "published", "checkup", "callbacks"},
+    {"analyses", "calibration", "published", "checkup", "callbacks"},
     {"reports"},
     {"testing"},
+    {"study"},
     {"catalogue"},
     {"cli"},
     {"__main__"},
@@ -48,6 +50,7 @@ IMPORTS_BY_NAME = {
     "runs/optional.py": "an optional library of tables",
     "cues/parameters.py": "an optional image library that the caller names",
     "reports/vega.py": "the optional libraries that draw figures",
+    "study/serve.py": "the application, which worker processes of the server build",
 }
 """Files that import modules by a computed name or name modules of cuebench as texts → what they import so."""
 

@@ -48,6 +48,7 @@ def written(tmp_path):
         (1, ["anna", "bert", "people"], {"person", "people"}),
         (2, ["example2"], {"model"}),
         (3, ["anna", "bert", "people"], {"person", "people"}),
+        (4, ["p0001"], {"person"}),
     ],
 )
 def test_recorded_answers(written, number, names, kinds):

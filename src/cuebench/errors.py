@@ -41,6 +41,9 @@ class UserError(Exception):
         What to do next, ideally a command.
     """
 
+    problems: tuple[str, ...] = ()
+    """Where several are reported at once (``all_problems``): each of them."""
+
     def __init__(self, message: str, hint: str = "") -> None:
         self.message = message
         self.hint = hint
@@ -86,4 +89,6 @@ def all_problems(title: str, problems: Iterable[str], hint: str = "", most: int 
     lines = [f"{title}: {len(listed)} problem{'s' * (len(listed) != 1)}", *(f"  - {p}" for p in listed[:most])]
     if len(listed) > most:
         lines.append(f"  … and {len(listed) - most} more")
-    return UserError("\n".join(lines), hint)
+    error = UserError("\n".join(lines), hint)
+    error.problems = tuple(listed)
+    return error

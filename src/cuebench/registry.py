@@ -326,7 +326,10 @@ def _check_allowed(file: str) -> None:
 
 
 def _real(file: str | Path) -> str:
-    return os.path.realpath(Path(file).expanduser())
+    try:
+        return os.path.realpath(Path(file).expanduser())
+    except (ValueError, RuntimeError):  # no name that a file can have; no such user
+        return str(file)
 
 
 def _file_of(spec: str) -> str:

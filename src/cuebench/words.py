@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
-Kind = Literal["column", "interval", "condition", "instead of a number", "note", "observer", "answer", "prompt"]
+Kind = Literal[
+    *("column", "interval", "condition", "instead of a number", "note", "observer", "answer", "prompt", "word")
+]
 
 
 class Word(NamedTuple):
@@ -44,6 +46,8 @@ _COLUMNS = {
     "three_way, data_sets, classes, seeds or shuffles; a number has one row in scores.parquet for each kind, and "
     "tables show the widest",
     "n": "what the value was divided by: trials, images or people",
+    "reliability": "`correlate --corrected`: share of what observers differ by in a headline that other images and "
+    "sources would show again; 1 minus the variance of errors that observers do not share, over that of the values",
     "n_excluded": "how many trials are outside the denominator; the note says why",
     "note": "what a reader must know: excluded trials, incomplete stimuli, undefined values, remarks of the observer",
 }
@@ -71,6 +75,79 @@ _TRIALS = {
     "needed_times": "compare: how many times as many images, shapes and textures would do the same; `cuebench power` "
     "says which of them helps",
     "smallest_difference": "power: the smallest true difference of two observers that is found in four of five studies",
+}
+_STUDY = {
+    "gap": "validity, study: accuracy on shape minus accuracy on texture, with its interval (study: mean of people)",
+    "kappa": "study: Fleiss' κ, agreement between people beyond what their habits alone would give; 1: everybody alike",
+    "order_effect": "study: mean of the group that answered in one order minus that of the other, over people",
+    "reaction_time": "study: geometric mean over people of each person's median reaction time, in ms",
+    "shape_matches": "study of triplets: share of choices of the match with the shape of the anchor",
+    "tid_agreement": "study of texture words: share of answers that name the texture that TID identified",
+    "shown_off": "study: measured minus planned duration of the images, in ms",
+    "attention": "study: share of attention checks that were answered right",
+    "excluded": "study: why the exclusion rules leave out an answer; empty: it counts",
+    "rules_sha256": "study: hash of the exclusion rules, fixed before data were seen",
+}
+_HEADINGS = {
+    "rows": "trials: how many single answers there are",
+    "both": "trials: answers that name a class which is that of the shape and of the texture",
+    "other": "trials: answers that name a class which is neither that of the shape nor that of the texture",
+    "pair": "compare: two observers; the difference is the first minus the second",
+    "p": "p-value: how often a difference or correlation at least as large would arise if there were none",
+    "p (Holm)": "compare: p-value of the difference, corrected by Holm's method for all pairs of the protocol",
+    "p (alone)": "compare: p-value of this difference if it were the only one that was asked for",
+    "to tell them apart": "compare: how many more images, or how many times the sources and images, would find the "
+    "observed difference in four of five studies, if it is the true one",
+    "separable": "compare: whether the two observers can be told apart: p (Holm) below 0.05",
+    "verdict": "compare: what the test says of a pair: different, or what it would take to tell them apart. "
+    "texture-of: whether the prediction goes with the texture that was found",
+    "value_first": "compare: value of the first observer, on the images that both saw",
+    "value_second": "compare: value of the second observer, on the images that both saw",
+    "interval": "compare: what was resampled for the interval of the difference",
+    "low": "lower end of the 95 % interval",
+    "high": "upper end of the 95 % interval",
+    "low_*": "lower end of the 95 % interval of this kind",
+    "high_*": "upper end of the 95 % interval of this kind",
+    "model": "compare, published: name of an observer",
+    "models": "how many models a number is computed from, or a list holds",
+    "first": "compare, published: the first of a pair",
+    "second": "compare, published: the second of a pair",
+    "x": "correlate: the column on the horizontal axis, METRIC@CONDITION",
+    "y": "correlate: the column on the vertical axis, METRIC@CONDITION",
+    "correlation": "correlate: how strongly two columns go together over models, with its 95 % interval",
+    "Spearman": "correlation of ranks, −1 to 1, with its 95 % interval",
+    "Kendall": "Kendall's τ: share of pairs in the same order minus share of pairs in the opposite order",
+    "Kendall's τ": "share of pairs in the same order minus share of pairs in the opposite order, −1 to 1",
+    "class": "validity: a class of the stimuli",
+    "pure cue": "validity: recognition of stimuli that show one cue only, with which an outcome is correlated",
+    "over": "validity: what was resampled for the interval beside it",
+    "among all": "validity: images that are correct where the answer is chosen among all classes of the model",
+    "among the set's": "validity: images that are correct where it is chosen among the classes of the stimuli",
+    "distorted": "validity: images that are correct only because all classes but those of the stimuli were removed",
+    "paper": "published: the paper that a table is from",
+    "table": "published: number of the table in the paper",
+    "numbers": "published: how many numbers the table has",
+    "metrics": "published: what the table has numbers of",
+    "notes": "published: remarks about the table",
+    "time": "run --plan: estimated duration",
+    "machines": "run --plan: how many machines share the work",
+    "price": "run --plan: what the machines cost, with --price for an hour of one",
+    "checked": "doctor: what was looked at",
+    "state": "doctor: ok, missing (an optional part) or broken",
+    "details": "doctor: what was found",
+    "what to do": "doctor: the command or step that mends it",
+    "textures by cosine": "texture-of: textures whose features are most similar to those of the image",
+    "predictions": "texture-of: classes that the model answers, the most probable first",
+    "name": "list: the name by which a part is asked for",
+    "kind": "list: which sort of part, cue or label space it is",
+    "summary": "list: what the part is, in a line",
+    "version": "list: version of a protocol; it rises when scores change",
+    "form": "list observers: how an observer of this source is written after -o",
+    "status": "list observers: ready, or what has to be installed",
+    "drawn from": "list figures: what a figure needs: a run, runs, or nothing",
+    "by file": "list suites: models whose weights are a file of their own",
+    "present": "list suites: how many models have their weights on this machine",
+    "on this machine": "list suites: the first of these models",
 }
 _INTERVALS = {
     "images": "95 % interval over images: the same experiment with other images from the same sources; it says nothing "
@@ -258,6 +335,7 @@ _OBSERVERS = {
     "person": "one subject of a recording",
     "people": "all people of a recording, their answers pooled",
     "ideal": "an observer that answers from the truth, so that its bias is known",
+    "control": "a small network whose bias is known from its training images: `cuebench train-controls`",
 }
 _PROMPTS = {
     "vqa": "the prompt that asks which of the lettered options describes the image",
@@ -273,8 +351,27 @@ _ANSWERS = {
     "choices": "which of two matches was chosen, for each triplet",
 }
 
+_NOUNS = {
+    "cue": "what is left of an image when one kind of information is kept; `cuebench list cues`",
+    "stimulus set": "a table of stimuli with their hashes, and the files",
+    "response": "what an observer answered to one stimulus: logits, features, a mask, or a decision",
+    "estimate": "a number with its intervals, what it was divided by, and what was excluded and why",
+    "trial": "one answer of one observer to one stimulus in one condition: a row of `cuebench trials`",
+    "score": "one row of the result: protocol, observer, condition, metric, value, interval, n, n excluded and why",
+    "run": "a folder: the record (run.json), the manifests of the stimuli, the responses and the scores",
+    "record": "run.json: what was asked for, with which versions, on which machine, and what was incomplete",
+    "manifest": "the table of a stimulus set: one row for each stimulus, with its hash and what is known of it",
+    "recipe": "how a shown picture is made: a file or a drawing, then cues",
+    "shard": "the stimuli, 256 as a rule, whose answers are stored in one file",
+    "batch": "the stimuli that an observer is shown at once",
+    "view": "a named way of showing a protocol's stimuli, such as native: nothing is cut off",
+    "part": "anything that can be added: a cue, metric, protocol, figure, reader, maker, dataset, source of observers",
+    "confidence interval": "a 95 % interval: what was resampled for it is in the column ci_kind",
+}
+
 WORDS: tuple[Word, ...] = (
-    *(Word(word, "column", meaning) for word, meaning in {**_COLUMNS, **_TRIALS}.items()),
+    *(Word(word, "word", meaning) for word, meaning in _NOUNS.items()),
+    *(Word(word, "column", meaning) for word, meaning in {**_HEADINGS, **_COLUMNS, **_TRIALS, **_STUDY}.items()),
     *(Word(word, "interval", meaning) for word, meaning in _INTERVALS.items()),
     *(Word(pattern, "condition", meaning, protocols) for pattern, meaning, protocols in _CONDITIONS),
     *(Word(word, "instead of a number", meaning) for word, meaning in _REASONS.items()),

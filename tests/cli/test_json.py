@@ -53,7 +53,7 @@ def world(data_root: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-NEEDS = {"demo": "a network", "doctor": "torch, where it is installed; see test_cli.py"}
+NEEDS = {"demo": "a network and minutes; see test_demo.py", "doctor": "torch, where it is installed; see test_cli.py"}
 """Verbs that cannot run without more than this folder."""
 CALLS = {
     "compare": ["run", "run -p cue_conflict -o ideal:shape -o ideal:random --out pairs.csv"],
@@ -84,6 +84,7 @@ REFUSED = {
     "curate": ["run --agreement"],
     "validity": ["agreement run", "distortion run"],
     "texture-of": ["image.png -o python:chatty.py:factory --run run"],
+    "train-controls": ["shap"],
 }
 """Calls that need published data or a run of another protocol: they say so, also as JSON, and print no result."""
 

@@ -122,9 +122,30 @@ def test_figure_of_agreements():
     check_figure("published_agreement", (pairs,))
 
 
+@pytest.mark.parametrize("name", ["study_accuracy", "study_people"])
+def test_figures_of_a_study(name, tmp_path):
+    def row(part, over):
+        ends = [{"over": text, "low": 0.6, "high": 0.9, "note": ""} for text in over]
+        return {
+            "measure": "accuracy",
+            "task": "shape",
+            "part": part,
+            "value": 0.8,
+            "intervals": ends,
+            "n": 9,
+            "people": 3,
+        }
+
+    rows = [row(part, ("people and images", "people")) for part in ("", "class=cat", "class=dog")]
+    rows += [{**row(f"person=p{k}", ("images",)), "note": f"group {'AB'[k % 2]}"} for k in range(3)]
+    file = tmp_path / "analysis.json"
+    file.write_text(json.dumps({"rows": rows}))
+    check_figure(name, file)
+
+
 def test_every_figure_is_checked_here():
     other = {name for name, figure in figures.usable() if figure.needs in ("file", "objects")}
-    assert other == {"bias_over_training", "texture_of", "published_agreement"}
+    assert other == {"bias_over_training", "texture_of", "published_agreement", "study_accuracy", "study_people"}
 
 
 # ------------------------------------------------------------------------------------- what the check must find

@@ -21,6 +21,7 @@ QUICK = {
     "cue_conflict": {"size": 32},
     "novel_objects": {"shapes": "dax,fep", "textures": "fur,woven"},
     "textures": {"size": 32},
+    "toy_world": {"size": 32, "scene_size": 32},
 }
 """Makers that draw everything themselves → options that make them quick. The others are run by their own tests."""
 

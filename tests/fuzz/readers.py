@@ -38,6 +38,7 @@ from cuebench.observers.recorded_files import Recording, read_recording
 from cuebench.options import parse, split
 from cuebench.protocols.cue_decomposition.populations import check_population
 from cuebench.reports.figures.bias_over_training import bias_over_training
+from cuebench.reports.study_rows import share_rows
 from cuebench.responses.job import JobRecord
 from cuebench.responses.store import Shards, gather
 from cuebench.runs.record import RunRecord
@@ -56,6 +57,8 @@ from cuebench.stimuli.refined_bias import sources
 from cuebench.stimuli.refined_bias.masks import coco_mask, open_image
 from cuebench.stimuli.refined_bias.verdicts import read_verdicts
 from cuebench.stimuli.render import check_recipe, decode
+from cuebench.study.analysis import analyse
+from cuebench.study.exclusions import TEMPLATE, parse_rules
 from cuebench.types import Failure, Stimulus, StimulusSet
 
 SPACE = LabelSpace("fuzz", ("cat", "dog"))
@@ -146,8 +149,9 @@ def read_recorded_csv(path: Path) -> None:
     assert rows is not None, "a CSV was read that is none"
     assert len(recording) == len(rows) - 1, "rows were dropped or added"
     columns = [name.strip() for name in rows[0]]
+    columns += [name.lower() for name in columns]  # names of raw data may be capitalised
     name = next(c for c in ("stimulus", "image", "imagename", "id") if c in columns)
-    assert list(recording.names) == [row[columns.index(name)].strip() for row in rows[1:]]
+    assert list(recording.names) == [row[columns.index(name) % len(row)].strip() for row in rows[1:]]
 
 
 def check_recording(recording: Recording) -> None:
@@ -357,6 +361,21 @@ _ANSWER_FILE = next(data for name, data in run_files().items() if name.startswit
 _ANSWERS = (_ANSWER_FILE, unchecked(_ANSWER_FILE))
 _SCORES = (run_files()["scores.parquet"], unchecked(run_files()["scores.parquet"]))
 _TRAINING = [{"epoch": 1, "values": {"a/b": 0.5}, "low": {"a/b": 0.4}, "high": {"a/b": 0.6}, "headline": {"p": "a/b"}}]
+_EXPORT = b"""participant,group,task,kind,stimulus,shape,texture,options,response,correct,finished,rt_ms,excluded
+p0001,A,shape,trial,cat1-dog2,cat,dog,cat|dog,cat,true,true,640,
+p0002,B,shape,trial,cat1-dog2,cat,dog,cat|dog,dog,false,true,512.5,
+p0001,A,category,trial,dog1-cat2,dog,cat,cat|dog,dog,,true,90,reaction time below 150 ms
+p0002,B,category,trial,dog1-cat2,dog,cat,cat|dog,,,true,,
+p0001,A,same_kind,trial,dax-a|dax-b|wug-a,dax,a,dax-b|wug-a,dax-b,,true,700,
+p0002,B,words,trial,photo,,dotted,dotted|woven,dotted|woven,,true,900,
+"""
+_STUDY = {
+    "rows": [
+        {"measure": "accuracy", "task": "shape", "part": part, "value": 0.8, "n": 9, "people": 3, "note": "group A",
+         "intervals": [{"over": over, "low": 0.6, "high": 0.9, "note": ""} for over in ("people", "images")]}
+        for part in ("", "person=p1")
+    ]
+}  # fmt: skip
 
 READERS: dict[str, Reader] = {
     "csv_manifest": Reader(file("m.csv", read_csv_manifest), (_CSV,), "csv"),
@@ -451,6 +470,9 @@ READERS: dict[str, Reader] = {
     "training_json": Reader(
         file("t.json", lambda path: bias_over_training(path).svg()), (json.dumps(_TRAINING).encode(),), "json"
     ),
+    "study_export": Reader(file("a.csv", analyse), (_EXPORT,), "csv"),
+    "exclusion_rules": Reader(text(parse_rules), (TEMPLATE.encode(),), "text"),
+    "study_json": Reader(file("a.json", share_rows), (json.dumps(_STUDY).encode(),), "json"),
     "input_log": Reader(file(LOG, lambda path: InputLog(path.parent)), (b'["a.png", "00"]\n',), "json"),
     "templates": Reader(
         file("t.txt", lambda path: read_templates(str(path))), (b"a photo of a {class}\n# no\n",), "text"

@@ -7,6 +7,8 @@ import json
 import re
 import subprocess
 import sys
+import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -66,15 +68,34 @@ class TestCheckpointsWithMoreThanTensors:
         check_observer(observer)
         return observer
 
+    def test_what_timm_and_lightning_keep_beside_the_weights_needs_no_conversion(self, mine, tmp_path):
+        """The command line and paths only hold values; the weights of a loss are no part of the network."""
+        weights = {f"model.{key}": value for key, value in state_dict(mine).items()} | {"loss.weight": torch.ones(3)}
+        kept = {"args": argparse.Namespace(lr=0.1), "hyper_parameters": {"root": Path("data")}}
+        torch.save({"state_dict": weights, **kept}, tmp_path / "last.pth.tar")
+        options = f"arch=python:{mine}/my_models.py:net&labels={mine}/labels.json&preprocess.size=24"
+        (observer,) = load(f"checkpoint:{tmp_path / 'last.pth.tar'}?{options}", CPU)
+        assert observer.name == "checkpoint:last"
+        assert any("1 key of the checkpoint beside the network left out: loss.weight" in n for n in observer.notes)
+        torch.testing.assert_close(observer.module.state_dict()["head.weight"], weights["model.head.weight"])
+
+    def test_keys_that_the_architecture_does_not_have(self, mine, tmp_path):
+        torch.save({**state_dict(mine), "teacher.weight": torch.ones(3)}, tmp_path / "net.pt")
+        options = f"arch=python:{mine}/my_models.py:net&labels={mine}/labels.json&preprocess.size=24"
+        spec = f"checkpoint:{tmp_path / 'net.pt'}?{options}"
+        assert hint_of(spec).endswith("extra=ignore")
+        (observer,) = load(f"{spec}&extra=ignore", CPU)
+        assert any("teacher.weight" in note for note in observer.notes)
+
     def test_a_namespace_of_settings_beside_the_weights(self, mine, tmp_path):
-        content = {"state_dict": state_dict(mine), "args": argparse.Namespace(lr=0.1), "epoch": 3}
+        content = {"state_dict": state_dict(mine), "args": types.SimpleNamespace(lr=0.1), "epoch": 3}
         observer = self.convert(mine, tmp_path / "best.pth", content)
         expected = content["state_dict"]["head.weight"]
         torch.testing.assert_close(observer.module.state_dict()["head.weight"], expected)
 
     def test_a_state_dict_with_a_moving_average_beside_it(self, mine, tmp_path):
         zeros = {key: torch.zeros_like(value) for key, value in state_dict(mine).items()}
-        content = {"model": state_dict(mine), "model_ema": zeros, "args": argparse.Namespace(lr=0.1)}
+        content = {"model": state_dict(mine), "model_ema": zeros, "args": types.SimpleNamespace(lr=0.1)}
         observer = self.convert(mine, tmp_path / "both.pt", content)
         assert not observer.module.state_dict()["head.weight"].any()
         assert any("'model_ema' (and not 'model')" in note for note in observer.notes)
@@ -140,19 +161,30 @@ class TestHeadsOfOtherClasses:
 
 
 def test_two_files_of_one_name(mine, tmp_path, data_root):
-    """Two runs of a training, each with its best.pth: the hint says which spec to write."""
+    """Two runs of a training, each with its best.pth: they are named by their folders."""
     specs = []
     for run in ("a", "b"):
         (tmp_path / run).mkdir()
         torch.save(state_dict(mine), tmp_path / run / "best.pth")
         options = f"arch=python:{mine}/my_models.py:Net&preprocess.size=24"
         specs.append(f"checkpoint:{tmp_path / run / 'best.pth'}?{options}&labels={mine}/labels.json")
-    with pytest.raises(UserError, match="two observers are called 'checkpoint:best'") as error:
+    with pytest.raises(UserError, match="has no member") as error:
         cuebench.evaluate(specs, "cue_conflict", data_root=data_root, out=tmp_path / "run", device="cpu")
-    renamed = error.value.hint.rpartition(" ")[2].replace("NAME", "b")
-    assert renamed.startswith(specs[1])
-    names = [load(spec, CPU)[0].name for spec in (specs[0], renamed)]
-    assert names == ["checkpoint:best", "b"]
+    assert "--set cue_conflict.classes=" in error.value.hint
+    classes = error.value.hint.rpartition("=")[2]
+    settings = {"cue_conflict.classes": classes}
+    scores = cuebench.evaluate(
+        specs, "cue_conflict", data_root=data_root, out=tmp_path / "run", device="cpu", settings=settings, resamples=100
+    )
+    assert {row.condition for row in scores if "way" in row.condition and "/" not in row.condition} == {
+        f"{len(classes.split(','))}-way"
+    }
+    assert all(f"only the classes {classes.replace(',', ', ')}" in row.note for row in scores)
+    assert scores.observers == ["checkpoint:a/best", "checkpoint:b/best"]
+    twice = [specs[0], f"{specs[0]}&ema=false"]
+    with pytest.raises(UserError, match="two observers are called 'checkpoint:best'") as error:
+        cuebench.evaluate(twice, "cue_conflict", data_root=data_root, out=tmp_path / "other", device="cpu")
+    assert error.value.hint.endswith("&name=NAME")
 
 
 def test_a_label_map_of_a_decomposition(mine, tmp_path):

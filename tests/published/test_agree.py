@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from scipy import stats
 
@@ -12,6 +13,7 @@ from cuebench.errors import UserError
 from cuebench.protocols.headline import headline_column
 from cuebench.published.agree import agree
 from cuebench.published.measures import measures, shared
+from cuebench.published.one_thing import CUE_CONFLICT, PHOTOGRAPHS, _s_cd, published_structures
 from cuebench.registry import figures, protocols
 from cuebench.runs.record import JobRecord, RunRecord
 from cuebench.runs.results import write_scores
@@ -133,3 +135,44 @@ def test_mistakes(tmp_path, published):
         figures.get("published_agreement")([f for f in published if math.isnan(f.spearman)])
     with pytest.raises(UserError, match="not a run folder"):
         agree([tmp_path])
+
+
+def test_published_headlines_corrected_for_error():
+    found = published_structures()
+    cd = found["cue_decomposition"]
+    assert len(cd.observers) == 43
+    link = next(p for p in cd.links if {p.first, p.second} == {"cue_conflict", "S_cd"})
+    known = measures()
+    values = [[m.values[w] for w in known["cue_decomposition/S_cd"].values] for m in
+              (known["cue_decomposition/cue_conflict"], known["cue_decomposition/S_cd"])]  # fmt: skip
+    assert link.observed.value == pytest.approx(stats.pearsonr(*values).statistic)
+    variance = np.var(values[0], ddof=1)
+    assert cd.reliability["cue_conflict"].value == pytest.approx(1 - CUE_CONFLICT**2 / variance)
+    assert link.corrected.value > link.observed.value
+    assert cd.factor is not None
+    assert cd.factor.number == 1
+    rb = found["refined_bias"]
+    assert rb.factor is not None
+    assert rb.factor.number == 2
+
+
+def test_the_error_of_s_cd_is_that_of_simulated_photographs():
+    known = measures()
+    model = next(iter(known["cue_decomposition/S_cd"].values))
+    q_s, q_t, s_cd = (known[f"cue_decomposition/{n}"].values[model] for n in ("Q_S", "Q_T", "S_cd"))
+    ratio = q_s / q_t * (1 - s_cd) / s_cd  # s/t that gives the printed value
+    rng = np.random.default_rng(0)
+    shape, texture = (rng.binomial(PHOTOGRAPHS, q, 20_000) / PHOTOGRAPHS for q in (q_s, q_t))
+    simulated = (shape / ratio) / (shape / ratio + texture)
+    assert _s_cd(known, model) == pytest.approx(simulated.var(), rel=0.1)
+
+
+def test_figure_of_one_thing(tmp_path):
+    found = published_structures()
+    picture = figures.get("one_thing")(found)
+    assert len(picture.data) == sum(len(s.links) for s in found.values())
+    assert "51 observers" in picture.subtitle
+    svg = picture.save(tmp_path / "x.svg").file.read_text()
+    assert "its own, repeatable" in svg
+    with pytest.raises(UserError, match="nothing to draw"):
+        figures.get("one_thing")({})

@@ -9,7 +9,7 @@ from scipy.stats import spearmanr
 
 from cuebench import cli
 from cuebench.errors import UserError
-from cuebench.reports.correlate import correlate_columns, score_columns
+from cuebench.reports.correlate import correlate_columns, headline_structure, score_columns
 from cuebench.runs.evaluate import evaluate
 
 MIXTURES = [f"ideal:mixture?shape={p}" for p in (0.1, 0.3, 0.5, 0.7, 0.9)]
@@ -54,3 +54,32 @@ def test_too_few_observers_and_unknown_columns(run):
         correlate_columns([run])  # ideal observers are no models
     with pytest.raises(UserError, match="Did you mean"):
         correlate_columns([run], "shape_bia@4-way", kinds=("ideal",))
+
+
+# ------------------------------------------------------------------------------------------- corrected for error
+
+
+def test_headlines_of_two_protocols(data_root, capsys):
+    out = data_root / "two"
+    settings = {"triplets.experiments": "3", "triplets.similarity": "cosine"}
+    evaluate(MIXTURES, ["cue_conflict", "triplets"], data_root=data_root, out=out, workers=0, settings=settings)
+    found = headline_structure([out], kinds=("ideal",))
+    assert found.names == ("cue_conflict", "triplets")
+    assert found.observers == tuple(MIXTURES)
+    (link,) = found.links
+    assert link.observed.value > 0.9  # planted: one thing
+    assert all(0.5 < r.value <= 1 for r in found.reliability.values())
+    assert cli.invoke(["correlate", str(out), "--corrected", "--kind", "ideal", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["pairs"][0]["observed"]["value"] == pytest.approx(link.observed.value)
+    assert cli.invoke(["correlate", str(out), "--corrected", "--kind", "ideal"]) == 0
+    printed = capsys.readouterr().out
+    assert "reliability" in printed
+    assert "too few for a factor" in printed
+
+
+def test_what_cannot_be_corrected(run, capsys):
+    with pytest.raises(UserError, match="no two headlines"):
+        headline_structure([run], kinds=("ideal",))
+    assert cli.invoke(["correlate", str(run), "--corrected", "--same", "a"]) == 2
+    assert "names one observer" in capsys.readouterr().err

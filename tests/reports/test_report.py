@@ -240,6 +240,14 @@ def test_a_calibration_table_is_shown(scores: Scores, tmp_path: Path) -> None:
     assert "0.251" in text
 
 
+def test_every_headline_says_what_simulations_found_of_it(page: str) -> None:
+    parsed = Page(page)
+    assert any(a.get("id") == "table-trust-known" for _, a in parsed.elements)
+    assert "In simulations" in parsed.text
+    assert "mixes in competence" in parsed.text  # the shape bias of cue conflict
+    assert "cuebench calibrate" in parsed.text
+
+
 # ------------------------------------------------------------------------------------------------- the page
 
 

@@ -144,3 +144,10 @@ def test_the_profile_has_a_strip_for_each_protocol_and_people_where_they_are_kno
     assert [marks["symbol"] for marks in drawn.values()] == [2, 3]  # the published value of people in cue conflict
     only = figures.get("profile")(run, protocols=["imagenet_accuracy"])
     assert {r["protocol"] for r in only.data} == {"imagenet_accuracy"}
+
+
+def test_the_profile_knows_every_direction_of_a_headline():
+    from cuebench.reports.comparison import LARGER
+    from cuebench.reports.figures import profile
+
+    assert set(profile._LARGER) == set(LARGER)

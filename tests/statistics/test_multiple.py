@@ -78,3 +78,8 @@ def test_mistakes(bad):
 def test_unknown_correction():
     with pytest.raises(UserError, match="Did you mean 'holm'"):
         adjust([0.5], "holmes")
+
+
+def test_holm_never_ranks_a_larger_p_before_a_smaller_one():
+    # By hand: .01·3, .011·2, .02·1, each at least as large as the one before.
+    np.testing.assert_allclose(adjust([0.02, 0.01, 0.011]), [0.03, 0.03, 0.03])

@@ -111,4 +111,5 @@ def _mean_table(tables: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return class → mean over the observers that have a value; classes that somebody lacks are left out."""
     with_values = [t for t in tables if t]
     shared = set.intersection(*(set(t) for t in with_values)) if with_values else set()
-    return {c: float(np.mean([t[c] for t in with_values])) for c in sorted(shared)}
+    # Equal means must be ties whatever the order of the observers.
+    return {c: round(float(np.mean([t[c] for t in with_values])), 12) for c in sorted(shared)}

@@ -18,6 +18,9 @@ import numpy as np
 
 from cuebench.errors import UserError, all_problems
 from cuebench.files import write_atomic
+from cuebench.observers.recorded_files import read_table as read_recorded
+from cuebench.observers.study_export import WORDS as ASKED
+from cuebench.observers.study_export import answers_of, is_export
 from cuebench.reading import read_csv
 from cuebench.runs.results import read_table
 from cuebench.statistics.estimates import ratio_estimates
@@ -152,7 +155,17 @@ def write_trials(trials: Sequence[dict[str, Any]], path: str | Path) -> None:
 
 
 def read_judgements(path: str | Path) -> list[Judgement]:
-    """Read what people answered: CSV with ``image``, ``answer`` (words joined by ``;``), optionally ``subject``."""
+    """Read what people answered.
+
+    Parameters
+    ----------
+    path : path
+        CSV with ``image``, ``answer`` (words joined by ``;``), optionally ``subject`` and ``options``; or the export of
+        a study (``cuebench study export``), CSV or Parquet, whose excluded answers are left out.
+    """
+    file = Path(path).expanduser()
+    if file.suffix.lower() == ".parquet" or is_export(set(read_csv(file, "judgements of textures").columns)):
+        return _from_export(file)
     table = read_csv(Path(path).expanduser(), "judgements of textures", needed=_COLUMNS)
     judgements, problems = [], []
     for line, row in enumerate(table.rows, start=2):
@@ -166,6 +179,13 @@ def read_judgements(path: str | Path) -> list[Judgement]:
         hint = "one or several of the words that were shown"
         raise all_problems(f"judgements {path}", problems or ["no answer"], hint)
     return judgements
+
+
+def _from_export(file: Path) -> list[Judgement]:
+    answers = [a for a in answers_of(file, read_recorded(file)[0]) if a.counts and a.task == ASKED and a.response]
+    if not answers:
+        raise UserError(f"judgements {file}: no answer to the question for texture words", "is it another study?")
+    return [Judgement(a.participant, a.stimulus, a.response) for a in answers]
 
 
 def judge(

@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from cuebench import registry
+from cuebench.calibration.trust import read_trust
 from cuebench.errors import UserError, did_you_mean
 from cuebench.observers.base import Spec
 from cuebench.options import describe
@@ -54,6 +55,9 @@ def explain(name: str) -> Facts:
     if colon and scheme in registry.adapters:
         sections["observer"] = _spec_facts(name)
     if not sections:
+        for known in (" ".join(name.split()), "_".join(name.split())):  # headings of tables: `shape\nbias`
+            if known != name:
+                return explain(known)
         raise _unknown(name)
     (_, first), *others = sections.items()
     more = {f"{_SINGULAR.get(kind, kind)}: {k}": v for kind, facts in others for k, v in facts.items() if k != "name"}
@@ -112,7 +116,17 @@ def _metric(name: str) -> Facts:
         "bounds": f"{metric.bounds[0]:g} to {metric.bounds[1]:g}",
         "call": f"{_package(registry.metrics, name)}{name}{signature}",
         "protocols": [p for p, protocol in registry.protocols.usable() if name in protocol.metrics],
+        "how far to trust it": _trust(name),
     }
+
+
+def _trust(metric: str) -> list[str]:
+    """Return what simulated studies found of a metric, in each protocol and condition that was simulated."""
+    return [
+        f"{t.protocol}, {t.condition}: {t.verdict}. {'. '.join(text[0].upper() + text[1:] for text in t.sentences())}."
+        for t in read_trust().values()
+        if t.metric == metric
+    ]
 
 
 def _protocol(name: str) -> Facts:

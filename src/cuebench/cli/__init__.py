@@ -11,16 +11,17 @@ from __future__ import annotations
 import functools
 import importlib
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Annotated, Any
 
 FOLDER = Path(__file__).parent
 GROUPS = {
-    "Measure": ("demo", "run", "score", "merge", "texture-of"),
+    "Measure": ("demo", "run", "score", "merge", "texture-of", "study", "train-controls"),
     "Results": (
         "report",
         "trials",
@@ -29,19 +30,32 @@ GROUPS = {
         "correlate",
         "steer",
         "figure",
-        "validity",
         "published",
         "board",
     ),
+    "Instrument": ("calibrate", "validity"),
     "Stimuli": ("make", "curate", "fetch", "cue", "data", "import"),
-    "Reference": ("list", "explain", "doctor"),
+    "Reference": ("list", "explain", "doctor", "new"),
 }
 """Heading of ``cuebench --help`` → its verbs."""
-ALIASES = {"comparison": ("compare",), "check-data": ("data", "check"), "balance": ("data", "balance")}
-"""Earlier names of verbs: they still work and are not listed."""
+ALIASES: dict[str, tuple[str, ...]] = {
+    **{"comparison": ("compare",), "check-data": ("data", "check"), "balance": ("data", "balance")},
+    **dict.fromkeys(("evaluate", "eval", "benchmark", "bench", "measure", "test"), ("run",)),
+    **dict.fromkeys(("plot", "draw", "figures", "chart"), ("figure",)),
+    **dict.fromkeys(("show", "results", "summary", "table"), ("report",)),
+    **dict.fromkeys(("generate", "create", "stimuli"), ("make",)),
+    **dict.fromkeys(("transform", "apply"), ("cue",)),
+    **dict.fromkeys(("describe", "define", "what-is", "info"), ("explain",)),
+    **{"diff": ("compare",), "correlation": ("correlate",), "download": ("fetch",), "ls": ("list",)},
+    **{"leaderboard": ("board",), "rescore": ("score",), "answers": ("trials",), "scaffold": ("new",)},
+    **{"check": ("doctor",), "texture": ("texture-of",)},
+}
+"""Earlier names of verbs, and words that people try: they work and are not listed."""
 ALLOW_CODE = "--allow-code"
 """The flag that every verb has: ``--allow-code FILE.py``, again for more."""
 
+COMPLETION = "_CUEBENCH_COMPLETE"
+"""Environment variable with which a shell asks for completions."""
 VALUE_OPTIONAL = frozenset({"--report"})
 """Flags that can stand alone or have a value: ``--report``, ``--report FILE``. Alone, their value is empty."""
 
@@ -51,6 +65,11 @@ def verbs() -> list[str]:
     files = sorted(path.stem.replace("_", "-") for path in FOLDER.glob("[!_]*.py"))
     grouped = [verb for members in GROUPS.values() for verb in members]
     return sorted(files, key=lambda verb: grouped.index(verb) if verb in grouped else len(grouped))
+
+
+def module_of(verb: str) -> ModuleType:
+    """Return the file of a verb, imported."""
+    return importlib.import_module(f"cuebench.cli.{verb.replace('-', '_')}")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -64,21 +83,22 @@ def invoke(arguments: list[str]) -> int:
     from cuebench.cli._console import clean_output
     from cuebench.errors import UserError
 
-    if arguments[:1] == ["--version"]:
+    if arguments[:1] in (["--version"], ["version"]):
         print(f"cuebench {__version__}")
         return 0
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
     try:
         for word in arguments:
             if not is_utf8(word):
                 raise UserError(f"the argument {word!r} is not UTF-8", "rename the file or folder")
         with clean_output():
-            _call(_with_values(_with_current_names(_without_allowed(arguments))))
+            return _call(_with_values(_with_current_names(_without_allowed(arguments))))
     except UserError as error:
         _print_error(error, as_json="--json" in arguments)
         return 2
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
-    return 0
 
 
 def is_utf8(text: str) -> bool:
@@ -123,20 +143,23 @@ def _with_values(arguments: Sequence[str]) -> list[str]:
     return [f"{word}=" if is_alone else word for word, is_alone in zip(arguments, alone)]
 
 
-def _call(arguments: list[str]) -> None:
-    """Build the commands that the arguments can mean and call the one they name."""
+def _call(arguments: list[str]) -> int:
+    """Build the commands that the arguments can mean, call the one they name, and return the exit status."""
     import typer
 
-    from cuebench.errors import did_you_mean
+    from cuebench.errors import UserError, did_you_mean
 
     words = [word for word in arguments if not word.startswith("-")]
     if words and words[0] not in verbs():
         raise did_you_mean("command", words[0], verbs())
-    app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+    as_json = "--json" in arguments
+    app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
+    # Here, because typer is not imported above: `cuebench --version` answers at once.
+    _root.__annotations__["version"] = Annotated[bool, typer.Option("--version", help="Print the version and exit.")]
     app.callback(invoke_without_command=True)(_root)
-    guard = functools.partial(_guarded, as_json="--json" in arguments)
-    for verb in words[:1] or verbs():
-        module = importlib.import_module(f"cuebench.cli.{verb.replace('-', '_')}")
+    guard = functools.partial(_guarded, as_json=as_json)
+    for verb in words[:1] or _completed_verb() or verbs():
+        module = module_of(verb)
         heading = next((heading for heading, members in GROUPS.items() if verb in members), "Other")
         if hasattr(module, "COMMANDS"):
             if words[1:] and words[1] not in module.COMMANDS and hasattr(module, "DEFAULT"):
@@ -145,7 +168,21 @@ def _call(arguments: list[str]) -> None:
             app.add_typer(_sub_commands(verb, module, words[1:], guard), name=verb, rich_help_panel=heading)
         else:
             app.command(verb, rich_help_panel=heading)(guard(module.command))
-    app(arguments, prog_name="cuebench")
+    if not as_json:
+        app(arguments, prog_name="cuebench")  # leaves by SystemExit
+    try:
+        return app(arguments, prog_name="cuebench", standalone_mode=False) or 0
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # whatever the library of the command line raises has one
+            raise
+        raise UserError(error.format_message(), f"see: {' '.join(['cuebench', *words[:1], '--help'])}") from None
+
+
+def _completed_verb() -> list[str]:
+    """Return the verb of a line that the shell asks to complete; empty where there is none yet."""
+    line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
+    words = line.split()[1:2] if COMPLETION in os.environ else []
+    return [verb for word in words for verb in verbs() if verb == word]
 
 
 def _sub_commands(verb: str, module: ModuleType, words: Sequence[str], guard: Callable[..., Any]) -> Any:
@@ -180,18 +217,28 @@ def _guarded(command: Callable[..., int | None], *, as_json: bool) -> Callable[.
             _print_error(error, as_json=as_json)
             status = 2
         except KeyboardInterrupt:
-            print("\nStopped. What was finished is kept: run the same command to go on.", file=sys.stderr)
+            stopped = UserError("stopped", "what was finished is kept: run the same command to go on")
+            if as_json:
+                _print_error(stopped, as_json=True)
+            else:
+                print(f"\nStopped. W{stopped.hint[1:]}.", file=sys.stderr)
             status = 130
         raise typer.Exit(status)
 
     return call
 
 
-def _root() -> None:
+def _root(version: bool = False) -> None:
     """Measure what a vision model sees with: shape or texture.
 
     --allow-code FILE.py, with any command: run this file where a table of stimuli or a run folder names it.
+
+    Exit status: 0 done, 1 something was not measured or found wrong, 2 a mistake of the command, 130 Ctrl-C.
     """
+    if version:
+        from cuebench._version import __version__
+
+        print(f"cuebench {__version__}")
 
 
 def _print_error(error: Exception, *, as_json: bool) -> None:

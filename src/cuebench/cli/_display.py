@@ -47,6 +47,8 @@ class Display:
 
             colour = {"failed": "red", "excluded": "yellow", "notice": "cyan"}[event.kind]
             self._bar.console.print(Text.assemble((event.kind, colour), f": {event.message}"))
+            if hint := event.fields.get("hint"):
+                self._bar.console.print(Text.assemble(("  → ", "bold cyan"), str(hint)))
         elif event.total:
             name = event.message if event.kind in {"batch", "scored"} else event.kind
             if event.kind == "scored" and not self._scoring:  # its own bar: the pace of answers says nothing of it

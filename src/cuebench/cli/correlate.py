@@ -30,12 +30,26 @@ def command(
     kind: Annotated[list[str] | None, typer.Option(help="Kind of observer; repeat. Default: model.")] = None,
     seed: Annotated[int, typer.Option(help="Of the bootstrap over observers.")] = 0,
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples.")] = 10_000,
+    corrected: Annotated[
+        bool, typer.Option("--corrected", help="Headlines, corrected for what other images would change.")
+    ] = False,
+    protocol: Annotated[
+        list[str] | None, typer.Option("--protocol", "-p", help="--corrected: these only; repeat. Default: of shape.")
+    ] = None,
+    same: Annotated[
+        list[str] | None, typer.Option(metavar="A=B", help="--corrected: observer A goes by the name B; repeat.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="--corrected: draw it: .pdf, .png, .svg …")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
 ) -> None:
     """Correlate columns of scores over models, with intervals.
 
-    Without --x and --y: the headlines of the protocols.
+    Without --x and --y: the headlines of the protocols. With --corrected: do they measure one thing? Reliabilities,
+    correlations of what is repeatable, a common factor, and what each headline has of its own.
     """
+    if corrected:
+        _corrected(runs, protocol or (), kind or ("model",), same or (), seed, out, as_json=as_json)
+        return
     from cuebench.reports.correlate import correlate_columns
 
     pairs = correlate_columns(
@@ -53,6 +67,38 @@ def command(
         print_json(rows)
         return
     _print(pairs, everything=everything)
+
+
+def _corrected(
+    runs: Sequence[Path],
+    protocols: Sequence[str],
+    kinds: Sequence[str],
+    same: Sequence[str],
+    seed: int,
+    out: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    from cuebench.cli._structure import print_structure, structure_json
+    from cuebench.errors import UserError
+    from cuebench.registry import figures
+    from cuebench.registry import protocols as registered
+    from cuebench.reports.correlate import headline_structure
+
+    wrong = [text for text in same if "=" not in text]
+    if wrong:
+        raise UserError(f"--same {wrong[0]} names one observer", "write --same OTHER_NAME=NAME")
+    names = {text.split("=", 1)[0]: text.split("=", 1)[1] for text in same}
+    wanted = [registered.resolve(name) for name in protocols]
+    found = headline_structure(runs, wanted, kinds=kinds, same=names, seed=seed)
+    if out is not None:
+        figures.get("one_thing")({"": found}).save(out)
+    if as_json:
+        print_json(structure_json(found))
+        return
+    print_structure(found)
+    if out is not None:
+        print(f"figure: {out}")
 
 
 def _print(pairs: Sequence[Pair], *, everything: bool) -> None:

@@ -7,11 +7,17 @@ from typing import Annotated, Literal
 
 import typer
 
+from cuebench.cli._complete import names_of
 from cuebench.cli._json import print_json
 
 
 def command(
-    name: Annotated[str, typer.Argument(help="A figure (see `cuebench list figures`), or python:FILE.py:NAME.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A figure (see `cuebench list figures`), or python:FILE.py:NAME.", autocompletion=names_of("figures")
+        ),
+    ],
     run: Annotated[list[Path] | None, typer.Argument(help="The run folder that it is drawn from, or several.")] = None,
     out: Annotated[
         Path | None,

@@ -117,9 +117,15 @@ def place(
 def agree(
     runs: Annotated[list[Path] | None, typer.Argument(help="Run folders: compare their headlines too.")] = None,
     out: Annotated[Path | None, typer.Option(help="Draw the correlations: .pdf, .png, .svg, .html …")] = None,
+    corrected: Annotated[
+        bool, typer.Option("--corrected", help="Headlines of each paper, corrected for their errors.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Correlate the protocols over the same models."""
+    if corrected:
+        _corrected(runs or [], out, as_json=as_json)
+        return
     from cuebench.published.agree import agree as correlate_protocols
     from cuebench.registry import figures
 
@@ -130,6 +136,28 @@ def agree(
         print_json([a.row() for a in agreements])
         return
     _print_agreements(agreements)
+    if out is not None:
+        print(f"figure: {out}")
+
+
+def _corrected(runs: Sequence[Path], out: Path | None, *, as_json: bool) -> None:
+    """Print whether the headlines that a paper prints of its models measure one thing."""
+    from cuebench.cli._structure import print_structure, structure_json
+    from cuebench.errors import UserError
+    from cuebench.published.one_thing import published_structures
+    from cuebench.registry import figures
+
+    if runs:
+        raise UserError("--corrected is about the papers' own models", f"cuebench correlate {runs[0]} --corrected")
+    found = published_structures()
+    if out is not None:
+        figures.get("one_thing")(found).save(out)
+    if as_json:
+        print_json({paper: structure_json(s) for paper, s in found.items()})
+        return
+    for paper, s in found.items():
+        print_structure(s, paper)
+        print()
     if out is not None:
         print(f"figure: {out}")
 

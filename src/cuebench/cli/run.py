@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import chdir, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cuebench.cli._complete import names_of, sources
+from cuebench.cli._flags import Flag, flags_of
 from cuebench.cli._json import print_json
 from cuebench.errors import UserError
 from cuebench.options import split
@@ -24,6 +27,7 @@ PASSED_ON = (
 """Flags that are arguments of ``evaluate`` as they are."""
 FORMER = {"triplets": "draw", "features": "layers", "baselines": "baselines"}
 """Earlier flags → the option of the protocol triplets that each has become."""
+PROTOCOLS = names_of("protocols")
 KEPT_IMAGES = "100"
 """Images whose masks are kept where nobody says how many."""
 Keep = Annotated[
@@ -37,9 +41,18 @@ ReportTo = Annotated[
 
 
 def command(
-    observer: Annotated[list[str], typer.Option("--observer", "-o", help="SOURCE:NAME; repeat for more.")],
-    protocol: Annotated[list[str], typer.Option("--protocol", "-p", help="Name or python:FILE.py:NAME; repeat.")],
-    out: Annotated[Path, typer.Option(help="Run folder; the same command goes on where it stopped.")],
+    context: typer.Context,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE.toml", help="File with these flags as keys; flags go before it.")
+    ] = None,
+    observer: Annotated[
+        list[str] | None, typer.Option("--observer", "-o", help="SOURCE:NAME; repeat for more.", autocompletion=sources)
+    ] = None,
+    protocol: Annotated[
+        list[str] | None,
+        typer.Option("--protocol", "-p", help="Name or python:FILE.py:NAME; repeat.", autocompletion=PROTOCOLS),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Run folder; the same command goes on where it stopped.")] = None,
     data_root: Annotated[Path | None, typer.Option(help="Folder with the datasets.", envvar="CUEBENCH_DATA")] = None,
     device: Annotated[
         str, typer.Option(help="auto, cpu, cuda, cuda:1, mps; several: cuda:0,cuda:1, cuda:all.")
@@ -70,6 +83,12 @@ def command(
     responses: Annotated[str, typer.Option(help="Folder or address (s3://…) of the answers; default: in --out.")] = "",
     shard: Annotated[str, typer.Option(help="i/n: answer the i-th of n parts; the last process scores.")] = "",
     report_to: ReportTo = None,
+    again: Annotated[
+        Path | None, typer.Option(metavar="RUN", help="Repeat a run folder; default of --out: RUN-again.")
+    ] = None,
+    save_config: Annotated[
+        Path | None, typer.Option(metavar="FILE.toml", help="Write what is asked for to a file, too.")
+    ] = None,
     triplets: Annotated[str, typer.Option(hidden=True)] = "",
     features: Annotated[str, typer.Option(hidden=True)] = "",
     baselines: Annotated[str, typer.Option(hidden=True)] = "",
@@ -77,24 +96,114 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Events on stderr, result on stdout, as JSON.")] = False,
 ) -> int:
     """Show stimuli to observers, store their answers, score them."""
-    given = dict(locals())  # every flag by its name
+    given = {name: value for name, value in locals().items() if name != "context"}  # every flag by its name
+    flags = flags_of(command)
+    refuse_former(given)
+    with folder_of_run(again, given):
+        return measure(*with_defaults(context, flags, given, split(settings or [])), flags)
+
+
+def measure(given: dict[str, Any], settings: dict[str, Any], flags: Sequence[Flag]) -> int:
+    """Run what was asked for and show it; return the exit status.
+
+    Parameters
+    ----------
+    given : dict
+        Parameter of the verb → value.
+    settings : dict
+        ``PROTOCOL.OPTION`` → value.
+    flags : sequence of Flag
+        Of the verb.
+    """
+    from cuebench.cli import _run_file
     from cuebench.cli._display import Display
     from cuebench.cli._plan import show_plan
     from cuebench.runs.evaluate import evaluate
     from cuebench.runs.share import parse_shard
 
-    refuse_former(given)
+    observer, protocol, again = given["observer"] or [], given["protocol"] or [], given["again"]
+    show = {"quiet": given["quiet"], "as_json": given["as_json"]}
+    refuse_missing(given)
+    if given["save_config"]:
+        _run_file.save(given["save_config"], given, settings, flags)
     arguments = {name: given[name] for name in PASSED_ON}
-    arguments |= {"compile": compile_networks, "cues_on": cues, "settings": split(settings or [])}
-    arguments["settings"] |= kept(keep or [], protocol)
-    if plan:
-        return show_plan(observer, protocol, nodes=nodes, price=price, quiet=quiet, as_json=as_json, **arguments)
-    with Display(quiet=quiet, as_json=as_json) as display:
-        places: dict[str, Any] = {"engine": engine, "responses": responses, "shard": parse_shard(shard)}
-        scores = evaluate(observer, protocol, **arguments, **places, on_event=display)
-    if shard and not scores.rows:
+    arguments |= {"compile": given["compile_networks"], "cues_on": given["cues"]}
+    arguments["settings"] = settings | kept(given["keep"] or [], protocol)
+    if given["plan"]:
+        return show_plan(observer, protocol, nodes=given["nodes"], price=given["price"], **show, **arguments)
+    with Display(**show) as display:
+        places: dict[str, Any] = {name: given[name] for name in ("engine", "responses")}
+        scores = evaluate(
+            observer, protocol, **arguments, **places, shard=parse_shard(given["shard"]), on_event=display
+        )
+    if given["shard"] and not scores.rows:
         return 1 if scores.failures else 0  # what is missing has been said
-    return show_result(scores, quiet=quiet, as_json=as_json, report_to=report_to)
+    status = show_result(scores, **show, report_to=given["report_to"])
+    if again and not (given["quiet"] or given["as_json"]):
+        print(f"repeated: {_run_file.same_scores(again, scores.out)}")
+    return status
+
+
+def with_defaults(
+    context: typer.Context, flags: Sequence[Flag], given: Mapping[str, Any], settings: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the flags and settings of the command line, above those of its file or of the run that it repeats.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Knows which flags were written.
+    flags : sequence of Flag
+        Of the verb.
+    given : mapping of str to value
+        Parameter → value, defaults included.
+    settings : mapping of str to str
+        What ``--set`` said.
+    """
+    from cuebench.cli import _run_file
+
+    if given["file"] and given["again"]:
+        raise UserError("--again and a file both say what to run", "leave one of them out")
+    if given["again"]:
+        wanted = _run_file.of_record(given["again"], flags)
+    elif given["file"]:
+        wanted = _run_file.read_file(given["file"], flags)
+    else:
+        return dict(given), dict(settings)
+    written = {flag.parameter for flag in flags if _is_written(context, flag.parameter)}
+    below = {name: value for name, value in wanted.values.items() if name not in written}
+    return {**given, **below}, {**wanted.settings, **settings}
+
+
+def _is_written(context: typer.Context, parameter: str) -> bool:
+    """Tell whether a flag stands on the command line; one from the environment goes after the file."""
+    source = context.get_parameter_source(parameter)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+@contextmanager
+def folder_of_run(again: Path | None, given: dict[str, Any]) -> Iterator[None]:
+    """Be in the folder that a run was made in while it is repeated: its observers may be files named from there."""
+    from cuebench.cli import _run_file
+
+    if again is None:
+        yield
+        return
+    given["again"] = again.expanduser().absolute()
+    given["out"] = given["out"].expanduser().absolute() if given["out"] else _run_file.repetition_of(given["again"])
+    for name in ("data_root", "cache", "save_config"):
+        given[name] = given[name].expanduser().absolute() if given[name] else None
+    with chdir(_run_file.folder_of(given["again"]) or Path()):
+        yield
+
+
+def refuse_missing(given: Mapping[str, Any]) -> None:
+    """Raise for what every run needs, all at once."""
+    needed = {"observer": "--observer SOURCE:NAME", "protocol": "--protocol NAME", "out": "--out FOLDER"}
+    missing = [flag for name, flag in needed.items() if not given[name]]
+    if missing:
+        hint = "for example: cuebench run -o ideal:shape -p cue_conflict --data-root DATA --out runs/first"
+        raise UserError(f"missing: {', '.join(missing)}", hint)
 
 
 def refuse_former(given: Mapping[str, Any]) -> None:

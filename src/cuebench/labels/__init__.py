@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -77,6 +77,10 @@ class LabelSpace:
         return self.index.get(label, self.index.get(_normal(label)))
 
 
+SUBSET = "?classes="
+"""``in16?classes=cat,dog``: the label map with these target classes only."""
+
+
 @dataclass(frozen=True)
 class LabelMap:
     """Which classes of a big label space make up each target class.
@@ -96,6 +100,12 @@ class LabelMap:
     def names(self) -> tuple[str, ...]:
         """The target classes, in order."""
         return tuple(self.targets)
+
+    def only(self, names: Sequence[str]) -> LabelMap:
+        """Return the map with some of its target classes, in its order."""
+        if unknown := [name for name in names if name not in self.targets]:
+            raise did_you_mean(f"target of the label map {self.name!r}:", unknown[0], self.targets)
+        return LabelMap(self.name, {name: m for name, m in self.targets.items() if name in names})
 
     def resolve(self, space: LabelSpace) -> ResolvedMap:
         """Find every member in ``space``; a class that is named twice, by its id and by its name, counts once.
@@ -140,6 +150,11 @@ class ResolvedMap:
         """Targets without a single member in the space: an observer can never answer them."""
         return tuple(n for n, m in zip(self.names, self.members) if not len(m))
 
+    @property
+    def covered(self) -> tuple[str, ...]:
+        """Targets that an observer can answer."""
+        return tuple(n for n, m in zip(self.names, self.members) if len(m))
+
     def target_of(self, size: int) -> Positions:
         """Position in the space → position of its target, −1 where it belongs to none."""
         owner = np.full(size, -1, dtype=np.intp)
@@ -167,6 +182,11 @@ def coverage_problems(resolved: ResolvedMap, labels: Iterable[str]) -> list[str]
         f"target class {t!r} has no member in the observer's label space ({counts[t]} stimuli have it)"
         for t in resolved.uncovered
     ]
+
+
+def shown_only(problems: Iterable[str]) -> list[str]:
+    """Return the lines of `coverage_problems` about targets that some stimulus has: the others are never the answer."""
+    return [p for p in problems if not p.endswith("(0 stimuli have it)")]
 
 
 def coverage_hint(protocol: str, root: str) -> str:
@@ -212,8 +232,25 @@ def label_map(source: str | Path | Mapping[str, Sequence[str | int]] | LabelMap)
         return source
     if isinstance(source, Mapping):
         return LabelMap("custom", _checked_targets("custom", source))
+    whole, subset, names = str(source).partition(SUBSET)
+    if subset:
+        return label_map(whole).only(names.split(","))
     path = _locate(source, "label map")
     return _read_map(path, read_bytes(path, "label map"))
+
+
+class MapFile(NamedTuple):
+    """A label map in a file of the user's, and which of its classes are meant."""
+
+    path: Path
+    subset: str
+    """``?classes=…``, or empty."""
+
+
+def map_file(source: str) -> MapFile | None:
+    """Return the file of a label map; None for one that ships with cuebench, and for none."""
+    whole, mark, names = source.partition(SUBSET)
+    return MapFile(Path(whole), mark + names) if Path(whole).suffix else None
 
 
 def built_in() -> dict[str, str]:

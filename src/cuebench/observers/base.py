@@ -388,8 +388,14 @@ class Spec:
     @property
     def name(self) -> str:
         """What the observer is called by default: the spec itself; of a file, its name without the folders."""
-        path = PurePath(self.body)
-        return f"{self.scheme}:{path.stem}" if path.suffix in WEIGHT_FILES else self.text
+        path = self.weight_file
+        return self.text if path is None else f"{self.scheme}:{path.stem}"
+
+    @property
+    def weight_file(self) -> PurePath | None:
+        """The file that is named, without the ``.tar`` that older training scripts add; None for anything else."""
+        path = PurePath(self.body.removesuffix(".tar"))
+        return path if path.suffix in WEIGHT_FILES else None
 
 
 @dataclass(frozen=True)

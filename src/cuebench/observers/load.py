@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Sequence
+from pathlib import PurePath
+from urllib.parse import quote
 
 from cuebench.errors import MissingExtra, UserError
-from cuebench.observers.base import Adapter, LoadOptions, ObserverBase, Spec, complete
+from cuebench.observers.base import Adapter, LoadOptions, Observer, ObserverBase, Spec, complete
 from cuebench.registry import adapters
 
 
@@ -33,6 +36,32 @@ def load(spec: str, options: LoadOptions | None = None) -> list[ObserverBase]:
         if not observer.loaded_by:
             object.__setattr__(observer, "loaded_by", f"{parsed.scheme}/{adapter.version}")
     return observers
+
+
+def with_distinct_names(specs: Sequence[str | Observer]) -> list[str | Observer]:
+    """Return the specs; files of one name in several folders, such as two ``best.pth``, are named by folder, too.
+
+    >>> with_distinct_names(["checkpoint:a/best.pth?arch=x:y", "checkpoint:b/best.pth?arch=x:y"])[1]
+    'checkpoint:b/best.pth?arch=x:y&name=checkpoint:b/best'
+    """
+    files: dict[str, dict[str, PurePath]] = {}
+    for text in [text for text in specs if isinstance(text, str) and ":" in text]:
+        spec = Spec.parse(text)
+        if spec.weight_file is not None and not spec.options.get("name"):
+            files.setdefault(spec.name, {})[text] = spec.weight_file
+    named: dict[str, str] = {}
+    for same in [same for same in files.values() if len(same) > 1]:
+        for depth in range(2, max(len(path.parts) for path in same.values()) + 1):
+            names = {text: "/".join((*path.parts[-depth:-1], path.stem)) for text, path in same.items()}
+            if len(set(names.values())) == len(same):  # the same file with other options cannot be told apart so
+                named |= names
+                break
+    return [
+        f"{text}{'&' if '?' in text else '?'}name={text.partition(':')[0]}:{quote(named[text])}"
+        if isinstance(text, str) and text in named
+        else text
+        for text in specs
+    ]
 
 
 def missing_packages(adapter: Adapter) -> list[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -17,13 +17,23 @@ from cuebench.arrays import Counts, Floats, Strings
 from cuebench.errors import UserError, all_problems, printable
 from cuebench.labels import LabelSpace
 from cuebench.observers.model_vs_human import DATA_SETS
-from cuebench.observers.recorded_rows import DATA_SET, NO_ANSWERS, checked_texts, named_column, trials_of, where
+from cuebench.observers.recorded_rows import (
+    DATA_SET,
+    NO_ANSWERS,
+    cells_of,
+    checked_texts,
+    named_column,
+    numbers_of,
+    trials_of,
+    where,
+)
+from cuebench.observers.study_export import answers_of, as_recorded, is_export
 from cuebench.reading import decoded, file_kind_problem, is_regular, parse_csv, parse_parquet, read_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Format = Literal["raw data", "predictions", "triplet choices"]
+Format = Literal["raw data", "predictions", "triplet choices", "study"]
 
 RAW = ("subj", "session", "trial", "rt", "object_response", "category", "condition", "imagename")
 RAW_NEEDED = ("subj", "rt", "object_response", "imagename")
@@ -57,7 +67,7 @@ _SMALLEST = float(np.finfo(np.float32).tiny)
 _FORMATS = (
     "expected the raw-data columns " + ",".join(RAW) + ", or a stimulus column "
     f"({'/'.join(STIMULUS)}) with logit_0…, prob_0…, a list column logits, one column for each class, or decision; "
-    "or choices between matches: anchor, shape_match, texture_match, choice"
+    "or choices between matches: anchor, shape_match, texture_match, choice; or the export of a study"
 )
 
 
@@ -69,7 +79,8 @@ class Recording:
     the label names where the file has one column for each class. ``people``: the file names subjects and has no column
     of response times, which would tell people from the models of the public raw data. ``data_sets`` names the data sets
     of model-vs-human that raw data belong to, where that is known; ``names`` are then those of `Trial.name`.
-    ``in_words``: the decisions may be what a model wrote.
+    ``in_words``: the decisions may be what a model wrote. ``notes``: subject → what was left out of its trials, and
+    under the empty name those of the pooled people.
     """
 
     file: Path
@@ -86,6 +97,7 @@ class Recording:
     sessions: Strings | None = None
     choices: Strings | None = None
     data_sets: tuple[str, ...] = ()
+    notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -133,7 +145,9 @@ def _is_recording(file: Path) -> bool:
     return file.suffix.lower() in {".csv", ".parquet"} and not file.name.startswith(".") and not file.is_dir()
 
 
-def read_recording(file: Path, labels: LabelSpace | None, values: str = "", *, whole: bool = True) -> Recording:
+def read_recording(
+    file: Path, labels: LabelSpace | None, values: str = "", *, whole: bool = True, task: str = ""
+) -> Recording:
     """Read one file.
 
     Parameters
@@ -146,9 +160,15 @@ def read_recording(file: Path, labels: LabelSpace | None, values: str = "", *, w
         ``logits`` or ``probabilities`` says what class columns hold; empty: probabilities where all rows are.
     whole : bool
         Where one class has a column, all must have one. False: the file may be about some of the classes.
+    task : str
+        Only the answers to this task of a study.
     """
     table, digest = read_table(file)
     columns = set(table.column_names)
+    if is_export(columns):
+        return _study(file, table, digest, task)
+    if task:
+        raise UserError(f"{file} is no export of a study: it has no task {task!r}", "leave ?task= out")
     if set(TRIPLET) <= columns:
         return _choices(file, table, digest)
     is_raw = _is_raw(columns)
@@ -166,14 +186,14 @@ def read_recording(file: Path, labels: LabelSpace | None, values: str = "", *, w
         format="raw data" if is_raw else "predictions",
         names=np.array([trial.name for trial in trials]) if trials else named_column(file, table, stimulus),
         subjects=named_column(file, table, subject) if subject else np.full(table.num_rows, file.stem),
-        rt=_numbers(file, table, "rt") if "rt" in columns else np.full(table.num_rows, np.nan),
+        rt=numbers_of(file, table, "rt") if "rt" in columns else np.full(table.num_rows, np.nan),
         decisions=_decisions(file, table, decision) if decision else None,
         logits=logits,
         classes=classes,
         digest=digest,
         people="rt" not in columns and subject in PEOPLE,
         in_words=decision == WORDS,
-        sessions=_sessions(file, table) if "session" in columns else None,
+        sessions=checked_texts(file, "session", cells_of(table, "session")) if "session" in columns else None,
         data_sets=tuple(dict.fromkeys(trial.data_set for trial in trials)),
     )
 
@@ -215,13 +235,34 @@ def _choices(file: Path, table: pa.Table, digest: str) -> Recording:
         format="triplet choices",
         names=np.array(["|".join(trial) for trial in zip(named, *images)]),
         subjects=named_column(file, table, subject) if subject else np.full(table.num_rows, file.stem),
-        rt=_numbers(file, table, "rt") if "rt" in columns else np.full(table.num_rows, np.nan),
+        rt=numbers_of(file, table, "rt") if "rt" in columns else np.full(table.num_rows, np.nan),
         decisions=None,
         logits=None,
         classes=(),
         digest=digest,
         people="rt" not in columns and subject in PEOPLE,
         choices=np.array(chosen),
+    )
+
+
+def _study(file: Path, table: pa.Table, digest: str, task: str) -> Recording:
+    """Read the export of a study: every participant is a person, reaction times are in seconds as in raw data."""
+    recorded = as_recorded(file, answers_of(file, table), task)
+    answers = recorded.answers
+    decided = [choice or NO_ANSWER for choice in recorded.choices]
+    return Recording(
+        file=file,
+        format="triplet choices" if recorded.are_choices else "study",
+        names=np.array(recorded.names),
+        subjects=np.array([a.participant for a in answers]),
+        rt=np.array([a.rt_ms for a in answers]) / 1000,
+        decisions=None if decided else np.array([a.response[0] if a.response else NO_ANSWER for a in answers]),
+        logits=None,
+        classes=(),
+        digest=digest,
+        people=True,
+        choices=np.array(decided) if decided else None,
+        notes=recorded.notes,
     )
 
 
@@ -372,7 +413,7 @@ def check_all_classes(file: Path, labels: LabelSpace, covered: Sequence[str]) ->
 
 
 def _matrix(file: Path, table: pa.Table, columns: Sequence[str]) -> Floats:
-    matrix = np.column_stack([_numbers(file, table, c) for c in columns])
+    matrix = np.column_stack([numbers_of(file, table, c) for c in columns])
     bad = np.argwhere(~np.isfinite(matrix))
     if len(bad):
         row, column = bad[0]
@@ -443,40 +484,8 @@ def _log_probabilities(file: Path, values: Floats) -> Floats:
     return np.log(np.maximum(values, _SMALLEST))
 
 
-def _numbers(file: Path, table: pa.Table, column: str) -> Floats:
-    import pyarrow as pa
-
-    values = table[column]
-    try:
-        return np.asarray(values.cast(pa.float64()).to_numpy(), np.float64)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        numbers = np.array([_number(v) for v in values.to_pylist()], dtype=object)
-    # Empty cells and 'na' are missing values, as in the public raw data; anything else that is no number is a mistake.
-    bad = [i for i, n in enumerate(numbers) if n is None]
-    if bad:
-        raise UserError(
-            f"{where(file, bad[0])}: column {column} is {values[bad[0]].as_py()!r}, not a number",
-            "write a number or NaN",
-        )
-    return numbers.astype(np.float64)
-
-
-def _number(value: Any) -> float | None:
-    text = str("" if value is None else value).strip()
-    try:
-        # Python reads 1_000 as a number; in a table it is a spelling mistake.
-        return np.nan if text.lower() in NO_ANSWERS else float(text if "_" not in text else "no number")
-    except ValueError:
-        return None
-
-
-def _sessions(file: Path, table: pa.Table) -> Strings:
-    """Return the session of each trial as text; it may be empty."""
-    return checked_texts(file, "session", [str("" if v is None else v).strip() for v in table["session"].to_pylist()])
-
-
 def _decisions(file: Path, table: pa.Table, column: str) -> Strings:
-    values = [str("" if v is None else v).strip() for v in table[column].to_pylist()]
+    values = cells_of(table, column)
     return checked_texts(file, column, [NO_ANSWER if v.lower() in NO_ANSWERS else v for v in values])
 
 

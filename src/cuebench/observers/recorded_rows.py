@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cuebench.arrays import Strings
+from cuebench.arrays import Floats, Strings
 from cuebench.errors import UserError, all_problems
 from cuebench.observers.model_vs_human import Trial, data_set_of_file, parse_name, trial_of
 
@@ -26,9 +26,14 @@ def where(file: Path, row: int) -> str:
     return f"{file} line {row + 2}" if file.suffix.lower() == ".csv" else f"{file} row {row + 1}"
 
 
+def cells_of(table: pa.Table, column: str) -> list[str]:
+    """Return a column as texts without spaces around them; an empty one where there is no value."""
+    return [str("" if v is None else v).strip() for v in table[column].to_pylist()]
+
+
 def named_column(file: Path, table: pa.Table, column: str) -> Strings:
     """Return a column of names; every row must have one."""
-    values = [str("" if v is None else v).strip() for v in table[column].to_pylist()]
+    values = cells_of(table, column)
     empty = [i for i, v in enumerate(values) if not v]
     if empty:
         raise UserError(f"{where(file, empty[0])}: column {column} is empty", "every row needs one")
@@ -82,5 +87,33 @@ def texts_of(table: pa.Table, column: str) -> list[str]:
     """Return a column as texts; empty ones where there is no such column or value."""
     if column not in table.column_names:
         return [""] * table.num_rows
-    values = [str("" if v is None else v).strip() for v in table[column].to_pylist()]
+    values = cells_of(table, column)
     return ["" if v.lower() in NO_ANSWERS else v for v in values]
+
+
+def numbers_of(file: Path, table: pa.Table, column: str) -> Floats:
+    """Return a column of numbers; empty cells and ``na`` are NaN, anything else that is no number is refused."""
+    import pyarrow as pa
+
+    values = table[column]
+    try:
+        return np.asarray(values.cast(pa.float64()).to_numpy(), np.float64)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        numbers = np.array([_number(v) for v in values.to_pylist()], dtype=object)
+    # Empty cells and 'na' are missing values, as in the public raw data; anything else that is no number is a mistake.
+    bad = [i for i, n in enumerate(numbers) if n is None]
+    if bad:
+        raise UserError(
+            f"{where(file, bad[0])}: column {column} is {values[bad[0]].as_py()!r}, not a number",
+            "write a number or NaN",
+        )
+    return numbers.astype(np.float64)
+
+
+def _number(value: Any) -> float | None:
+    text = str("" if value is None else value).strip()
+    try:
+        # Python reads 1_000 as a number; in a table it is a spelling mistake.
+        return np.nan if text.lower() in NO_ANSWERS else float(text if "_" not in text else "no number")
+    except ValueError:
+        return None

@@ -35,6 +35,7 @@ from cuebench.observers.recorded_rows import names_of
 from cuebench.options import Option
 from cuebench.protocols._confusions import confusion_table
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.protocols.classes import CLASSES, with_classes
 from cuebench.protocols.refined_bias import faithful, faithful_of_fixed_size
 from cuebench.protocols.trials import Asked, TrialRows, TrialTable, class_names, cue_outcomes
 from cuebench.responses.table import Reduce, Responses
@@ -59,7 +60,8 @@ OPTIONS: Mapping[str, Option] = {
         NATIVE,
         "the images as they are, 224 × 224; or resized to 256 and cut to 224, as in Tables B and C of REFINED-BIAS",
         choices=(NATIVE, RESIZED),
-    )
+    ),
+    **CLASSES,
 }
 RATIOS = (shape_bias, shape_accuracy, texture_accuracy, decided_fraction)
 WITH_ALIGNED = "with_aligned"
@@ -78,7 +80,8 @@ def read(data_root: Path) -> StimulusSet:
 
 
 def configure(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
-    """Return the protocol in the chosen view."""
+    """Return the protocol in the chosen view, with the chosen classes."""
+    protocol = with_classes(protocol, values)
     if values["view"] == NATIVE:
         return protocol
     return replace(

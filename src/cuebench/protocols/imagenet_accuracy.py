@@ -16,6 +16,7 @@ from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
 from cuebench.metrics.accuracy import rank, terms
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.protocols.classes import CLASSES, with_classes
 from cuebench.protocols.trials import Asked, TrialRows, TrialTable, top_answers
 from cuebench.responses.table import Reduce, Responses
 from cuebench.statistics.clustered import Sums
@@ -99,6 +100,8 @@ PROTOCOL = Protocol(
     trials=TrialTable(trial_rows),
     contributions=contributions,
     check=check,
+    options=CLASSES,
+    configure=with_classes,
     metrics=("accuracy",),
     headline=Headline("accuracy", ("top1",), direction="correct"),
     reference=(

@@ -14,7 +14,7 @@ import numpy as np
 
 from cuebench.arrays import Array, Bools
 from cuebench.errors import UserError, all_problems
-from cuebench.labels import LabelSpace, coverage_problems, label_map
+from cuebench.labels import LabelSpace, coverage_problems, label_map, shown_only
 from cuebench.labels.decisions import Codes, full_space, named, named_full, partial_space
 from cuebench.metrics.recognition import METRIC, Answers
 from cuebench.observers.preprocess import Preprocess
@@ -87,7 +87,7 @@ def _checked(stimuli: StimulusSet) -> StimulusSet:
 
 def check(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
     """Say which classes of the stimuli an observer with these labels cannot answer."""
-    return coverage_problems(label_map(TARGETS).resolve(labels), [s.label for s in stimuli])
+    return shown_only(coverage_problems(label_map(TARGETS).resolve(labels), [s.label for s in stimuli]))
 
 
 # ---------------------------------------------------------------------------------------------------- scores

@@ -1,21 +1,29 @@
-"""Rank correlations between any two columns of one or several runs, over the observers that have both."""
+"""Correlations over observers: between any two columns of runs, and between headlines, corrected for their errors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from cuebench.arrays import Floats
 from cuebench.errors import UserError, did_you_mean
-from cuebench.protocols.headline import chosen_condition, headline_of
-from cuebench.registry import protocols
+from cuebench.observers.baselines import RANDOM
+from cuebench.protocols.base import Protocol
+from cuebench.protocols.headline import Column, chosen_condition, headline_column, headline_of
+from cuebench.registry import protocols as registered
+from cuebench.reports.paired import answers_of, sums_of
+from cuebench.runs.answers import StoredAnswers
 from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_scores
 from cuebench.statistics.correlations import Correlation, Method, correlate
+from cuebench.statistics.paired import by_image
+from cuebench.statistics.reliability import Influence, Structure, error_covariance, structure
 
 FEWEST = 4
 """Observers that two columns must share: three have six orders only."""
@@ -117,7 +125,7 @@ def _headlines(columns: Mapping[str, Mapping[str, float]]) -> list[str]:
 
 def _column(wanted: str, columns: Mapping[str, Mapping[str, float]]) -> str:
     """Return the column that is meant by ``metric@condition``, ``protocol:metric@condition`` or a protocol."""
-    if wanted in protocols:
+    if wanted in registered:
         headline = headline_of(wanted)
         start = f"{wanted}:{headline.metric}@"
         condition = chosen_condition(headline, [c.removeprefix(start) for c in columns if c.startswith(start)])
@@ -130,3 +138,121 @@ def _column(wanted: str, columns: Mapping[str, Mapping[str, float]]) -> str:
     if len(matches) > 1:
         raise UserError(f"column {wanted!r} is ambiguous", f"write one of {', '.join(matches)}")
     return matches[0]
+
+
+# ----------------------------------------------------------------------------------- corrected for their errors
+
+
+def headline_structure(
+    runs: Sequence[str | Path],
+    protocols: Sequence[str] = (),
+    *,
+    kinds: Sequence[str] = ("model",),
+    same: Mapping[str, str] | None = None,
+    seed: int = 0,
+) -> Structure:
+    """Return what the headlines of several protocols have in common, corrected for what other images would change.
+
+    Parameters
+    ----------
+    runs : sequence of path
+        Run folders with their answers; an observer of the same name is the same in all of them.
+    protocols : sequence of str
+        Whose headlines; default: all in which a larger value means more shape.
+    kinds : sequence of str
+        As in `score_columns`.
+    same : mapping of str to str
+        Another name of an observer → the name that it goes by.
+    seed : int
+        Of the tables that eigenvalues are compared with.
+
+    Returns
+    -------
+    Structure
+        Over the observers that have all headlines; notes say who has not, and whose errors are known from intervals
+        only.
+    """
+    folders = list(dict.fromkeys(str(Path(run).expanduser()) for run in runs))
+    answers, columns, origin = answers_of(folders), {}, {}
+    for folder in folders:
+        kept = {job.observer for job in RunRecord.read(Path(folder)).jobs if not kinds or job.kind in kinds}
+        rows = [s for s in read_scores(Path(folder)) if s.observer in kept and RANDOM not in s.observer]
+        for name in dict.fromkeys(s.protocol for s in rows if s.protocol in registered):
+            wanted = name in protocols if protocols else headline_of(name).direction == "shape"
+            column = headline_column(rows, name) if wanted else None
+            if column is not None:
+                shown = {(same or {}).get(o, o): row for o, row in column.rows.items()}
+                _add(columns, column._replace(rows=shown), folder)
+                origin |= {(name, (same or {}).get(o, o)): (folder, o) for o in column.rows}
+    if len(columns) < 2:
+        raise UserError(
+            "there are no two headlines to compare", "name runs of several protocols, or the protocols with --protocol"
+        )
+    observers = [o for o in next(iter(columns.values())).rows if all(o in c.rows for c in columns.values())]
+    others = sorted({o for c in columns.values() for o in c.rows} - set(observers))
+    notes = [f"left out, not measured by all: {', '.join(others)}"] if others else []
+    if len(observers) < FEWEST:
+        raise UserError(
+            f"{len(observers)} observers have all of {', '.join(columns)}",
+            f"at least {FEWEST} are needed: measure more, choose protocols with --protocol, or say with --same which "
+            "names are one observer",
+        )
+    influences: dict[str, Influence] = {}
+    errors: dict[tuple[str, str], Floats] = {}
+    for name, column in columns.items():
+        found, why = _influence(answers, column, [origin[name, o] for o in observers])
+        if found is None:
+            notes.append(f"errors of {name} from its intervals, which count what all observers share: {why}")
+            widths = np.array([column.rows[o].ci_high - column.rows[o].ci_low for o in observers])
+            errors[name, name] = np.diag((widths / 2 / 1.96) ** 2)
+        else:
+            influences[name] = found
+            errors[name, name] = error_covariance(found)
+    for a, b in combinations(influences, 2):
+        errors[a, b] = error_covariance(influences[a], influences[b])
+    values = {name: np.array([c.rows[o].value for o in observers]) for name, c in columns.items()}
+    found_structure = structure(values, errors, observers, seed=seed)
+    return replace(found_structure, notes=(*notes, *found_structure.notes))
+
+
+def _add(columns: dict[str, Column], column: Column, folder: str) -> None:
+    """Join the headline of a further run to those that there are."""
+    known = columns.get(column.protocol)
+    if known is None:
+        columns[column.protocol] = column
+    elif (known.condition, known.metric) != (column.condition, column.metric):
+        raise UserError(
+            f"{folder} has the headline of {column.protocol} in {column.condition}, another run in {known.condition}",
+            "leave one of the runs out: these are two numbers",
+        )
+    elif twice := sorted(known.rows.keys() & column.rows.keys()):
+        raise UserError(f"{twice[0]} was measured with {column.protocol} twice", "leave one of the runs out")
+    else:
+        columns[column.protocol] = known._replace(rows={**known.rows, **column.rows})
+
+
+def _influence(
+    answers: Mapping[str, StoredAnswers | str], column: Column, origin: Sequence[tuple[str, str]]
+) -> tuple[Influence | None, str]:
+    """Return how each image moves the headline of each observer, on the images that all saw; or why it is not known."""
+    protocol: Protocol = registered.get(column.protocol)
+    if protocol.contributions is None:
+        return None, "it does not say what single answers add to its headline"
+    sums = []
+    for run, observer in origin:
+        found, why = sums_of(answers, run, observer, column, protocol)
+        if found is None:
+            return None, f"{observer}: {why}"
+        sums.append(found)
+    images = sums[0].images
+    for s in sums[1:]:
+        images = np.intersect1d(images, s.images)
+    if len(images) < 2:
+        return None, "the observers saw no images in common"
+    images = np.unique(images)
+    parts = [s.only(images) for s in sums]
+    psi = np.column_stack([by_image(part, images) for part in parts])
+    order = np.argsort(parts[0].images, kind="stable")
+    place = order[np.searchsorted(parts[0].images[order], images)]
+    sources = {kind: names[place] for kind, names in parts[0].sources.items() if all(kind in p.sources for p in parts)}
+    return Influence(psi, images, sources, parts[0].strata), ""

@@ -176,7 +176,7 @@ def compare_pairs(
     sums: dict[str, Sums] = {}
     notes: list[str] = []
     for name in column.rows:
-        found, why = _sums_of(runs, *observers[name], column, protocol)
+        found, why = sums_of(runs, *observers[name], column, protocol)
         if found is None:
             notes.append(f"{name} is not compared: {why}")
         else:
@@ -184,7 +184,7 @@ def compare_pairs(
     return _all_pairs(_numbered(sums), column, notes, seed)
 
 
-def _sums_of(
+def sums_of(
     runs: Mapping[str, StoredAnswers | str], run: str, observer: str, column: Column, protocol: Protocol
 ) -> tuple[Sums | None, str]:
     """Return the headline of an observer as a function of sums, or why there is none."""

@@ -111,8 +111,9 @@ def collect(
         jobs_of_set = list(group)
         stimuli = jobs_of_set[0].stimuli
         streams.append(Stream(stimuli, jobs_of_set, _Unreadable(stimuli, allow_unreadable, progress), shared))
-    progress.total = sum(len(stream.jobs) * stream.size for stream in streams)
-    progress.tell("start", f"{progress.total:,} answers to collect")
+    answers = sum(len(stream.jobs) * stream.size for stream in streams)
+    progress.total = progress.done + answers + progress.to_come
+    progress.tell("start", f"{answers:,} answers to collect")
     for stream in streams:
         stream.find_missing()
     examiner = Examiner(shared.device, shared.pieces, seed)

@@ -7,6 +7,7 @@ each batch would cost more than the answers.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Sequence
 
@@ -58,6 +59,14 @@ def fitting_batch(observer: ObserverBase, ask: Callable[[int], object]) -> int:
     while size > 1 and taken[1] + each * size > SHARE * (free + reusable):
         size //= 2
     return size
+
+
+def give_memory_back() -> None:
+    """Return the memory of networks that nobody holds any more to the GPU."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        gc.collect()  # a recording and its network may hold each other
+        torch.cuda.empty_cache()
 
 
 class Device:

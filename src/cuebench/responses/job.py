@@ -320,6 +320,8 @@ class Progress:
     on_event: OnEvent
     total: int = 0
     done: int = 0
+    to_come: int = 0
+    """Answers of observers that are not loaded yet, about so many."""
     failures: list[Failure] = field(default_factory=list)
     unreadable: dict[str, str] = field(default_factory=dict)
     decoded: int = 0

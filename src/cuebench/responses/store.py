@@ -128,9 +128,8 @@ class Shards:
             return None
         try:
             with self._open(path) as file:
-                if path in self.unchecked:
-                    file.read(use_threads=False)  # nothing but decoding can find damage there
-                return _errors(file.schema_arrow)
+                self._decode_unchecked(path, file)
+                return _errors(file.schema_arrow, len(batch))
         except UserError:  # an object store that cannot be reached: nothing is known of the file
             raise
         except Exception as error:  # noqa: BLE001 - a damaged file can make Arrow raise anything
@@ -155,11 +154,12 @@ class Shards:
         """
         path = self._existing(batch)
         with _damage(path), self._open(path) as file:
+            self._decode_unchecked(path, file)
             scored = [name for name in file.schema_arrow.names if not name.startswith(KEPT)]
             table = file.read(scored, use_threads=False)
             columns = {name: _from_arrow(table.column(name).combine_chunks()) for name in table.column_names}
             check_columns(columns, len(batch))
-            return columns, _errors(table.schema)
+            return columns, _errors(file.schema_arrow, len(batch))
 
     def kept(self, batch: Sequence[Stimulus], name: str) -> dict[int, bytes]:
         """Return what was kept of a batch under a name: position → bytes; positions without anything are left out."""
@@ -186,6 +186,11 @@ class Shards:
                 f"no stored answers in {path.parent.name} for a batch of this run", "run the same command again"
             )
         return path
+
+    def _decode_unchecked(self, path: Path | RemotePath, file: pq.ParquetFile) -> None:
+        """Decode all of a shard without a checksum: nothing else can find damage there."""
+        if path in self.unchecked:
+            file.read(use_threads=False)
 
     def _open(self, path: Path | RemotePath) -> pq.ParquetFile:
         """Open a shard whose checksum is right; one of an earlier version is added to ``unchecked``."""
@@ -248,9 +253,13 @@ def _to_arrow(values: Array) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(flat, int(np.prod(values.shape[1:])))
 
 
-def _errors(schema: pa.Schema) -> dict[int, str]:
+def _errors(schema: pa.Schema, size: int) -> dict[int, str]:
+    """Return why some of ``size`` stimuli were not shown: position → reason."""
     errors = json.loads((schema.metadata or {}).get(_ERRORS, b"{}"))
-    return {int(k): v for k, v in errors.items()}
+    positions = {str(place): place for place in range(size)}
+    if not isinstance(errors, dict) or not all(k in positions and isinstance(v, str) for k, v in errors.items()):
+        raise ValueError("its list of unreadable stimuli does not fit")
+    return {positions[k]: v for k, v in errors.items()}
 
 
 def _from_arrow(column: pa.Array) -> Array:

@@ -16,10 +16,12 @@ from typing import Any, cast
 from cuebench.errors import UserError
 from cuebench.files import hash_file, json_text, make_folder
 from cuebench.observers.base import Observer, is_observer, missing_attributes
+from cuebench.observers.load import with_distinct_names
 from cuebench.places import place
 from cuebench.protocols.base import Protocol
 from cuebench.registry import SCHEME, adapters, protocols
 from cuebench.responses.collect import Part, check_unreadable, collect
+from cuebench.responses.device import give_memory_back
 from cuebench.responses.engines import LOCAL, address_of
 from cuebench.responses.events import Event, OnEvent, ignore
 from cuebench.responses.job import Pieces, Progress
@@ -35,6 +37,7 @@ from cuebench.runs.record import DamagedRecord, RunOptions, RunRecord, locked, n
 from cuebench.runs.score import find_protocols, score_run
 from cuebench.runs.scores import Scores
 from cuebench.runs.share import PATIENCE, SHARED, PartRecord, begin, unfinished, with_parts
+from cuebench.runs.waves import add_wave, answers_each, cut, loading_ahead
 from cuebench.stimuli.hashing import hashing_in
 from cuebench.types import Score
 
@@ -176,7 +179,7 @@ def _run(
     tell: OnEvent,
 ) -> Scores:
     # A user's code may change the current folder: places are settled before it is loaded.
-    folder = make_folder(out.expanduser().absolute())
+    here, folder = Path.cwd(), make_folder(out.expanduser().absolute())
     given_root = data_root or os.environ.get("CUEBENCH_DATA")
     root = Path(given_root).expanduser().absolute() if given_root else None
     notices: list[str] = []
@@ -186,31 +189,63 @@ def _run(
         tell(Event("notice", text))
 
     if options.shard is not None:
-        return _run_part(wanted, names, root, folder, options, tell, notice, notices)
-    with locked(folder, notice), start_decoders(wanted, options, notice) as pool:
+        return _run_part(wanted, names, root, here, folder, options, tell, notice, notices)
+    with locked(folder, notice):
+        # Decoding processes, pixels and networks are gone before scoring needs memory.
+        record = _answered(wanted, names, root, here, folder, options, tell, notice)
+        rows = _score(folder, record, notices, tell)
+    tell(Event("finished", f"{len(rows)} scores in {folder}", fields={"out": str(folder)}))
+    return Scores(tuple(rows), folder, record)
+
+
+def _answered(
+    wanted: Sequence[str | Observer],
+    names: Sequence[str],
+    root: Path | None,
+    here: Path,
+    folder: Path,
+    options: RunOptions,
+    tell: OnEvent,
+    notice: Callable[[str], None],
+) -> RunRecord:
+    """Plan the run and collect its answers; return the record."""
+    with start_decoders(wanted, options, notice) as pool:
         if options.fresh:
             check_forgettable(folder)
         before, options = _conditions(folder, options, names, notice)
+        first, *later = cut(wanted, options)
         with hashing_in(pool if pool.workers else None):
-            plan = plan_run(wanted, names, root, folder, options, tell)
-        record = _record(plan, wanted, names, root, options)
+            plan = plan_run(first, names, root, folder, options, tell)
+        record = _record(plan, wanted, names, root, here, options)
         _join(before, record, folder, notice)
         if options.fresh:  # only now: a mistyped observer must not cost what was measured
             forget(folder)
         _write_plan(plan, record, folder)
-        _collect(plan, record, folder, options, _pieces(before, options), pool, tell)
-        _notice_damage(plan, notice)
-        for text in set_aside_besides(record, [job.record for job in plan.jobs]):
-            notice(text)
-        rows = _score(folder, record, notices, tell)
-    tell(Event("finished", f"{len(rows)} scores in {folder}", fields={"out": str(folder)}))
-    return Scores(tuple(rows), folder, record)
+        pieces, progress = _pieces(before, options), Progress(tell)
+        taken = {job.observer: job.spec for job in record.jobs}
+        with loading_ahead(later, plan.load_options, plan.baselines, taken) as next_wave:
+            waiting = sum(map(len, later))
+            while True:
+                progress = Progress(tell, done=progress.done, to_come=answers_each(plan) * waiting)
+                _collect(plan, record, folder, options, pieces, pool, progress)
+                _notice_damage(plan, notice)
+                for text in set_aside_besides(record, [job.record for job in plan.jobs]):
+                    notice(text)
+                wave = next_wave()
+                if wave is None:
+                    break
+                waiting -= wave.size
+                plan = add_wave(plan, wave, record, before.jobs if before else (), folder, tell)
+                give_memory_back()  # of the networks before
+                _write_plan(plan, record, folder)
+    return record
 
 
 def _run_part(
     wanted: Sequence[str | Observer],
     names: Sequence[str],
     root: Path | None,
+    here: Path,
     folder: Path,
     options: RunOptions,
     tell: OnEvent,
@@ -224,7 +259,7 @@ def _run_part(
     with start_decoders(wanted, options, notice) as pool:
         with hashing_in(pool if pool.workers else None):
             plan = plan_run(wanted, names, root, folder, options, tell)
-        record = _record(plan, wanted, names, root, options)
+        record = _record(plan, wanted, names, root, here, options)
         record.status = SHARED
         with locked(folder, notice, PATIENCE):
             _join(_earlier_run(folder, notice), record, folder, lambda text: None)
@@ -308,7 +343,7 @@ def listed_observers(observers: str | Observer | Iterable[str | Observer]) -> li
                 f"expected an observer or a spec such as timm:resnet50; got {type(observer).__name__}",
                 f"wrap a model: cuebench.wrap(model, preprocess=…, labels=…); an observer of your own needs {missing}",
             )
-    return wanted
+    return with_distinct_names(wanted)
 
 
 def protocol_names(wanted: str | Protocol | Iterable[str | Protocol]) -> list[str]:
@@ -349,10 +384,9 @@ def _collect(
     options: RunOptions,
     pieces: Pieces,
     pool: DecodePool,
-    tell: OnEvent,
+    progress: Progress,
 ) -> None:
     """Collect the answers; whatever happens, the record on disk says how far it came."""
-    progress = Progress(tell)
     try:
         _ask(plan, options, pieces, pool, progress)
         record.status = "collected"
@@ -410,12 +444,14 @@ def _record(
     wanted: Sequence[str | Observer],
     names: Sequence[str],
     data_root: Path | None,
+    here: Path,
     options: RunOptions,
 ) -> RunRecord:
     arguments = {
         "observers": [o if isinstance(o, str) else f"{OBJECT}{o.name}" for o in wanted],
         "protocols": list(names),
         "data_root": str(data_root) if data_root else None,
+        "folder": str(here),
         **{k: v for k, v in vars(options).items() if k not in ("fresh", "shard")},
     }
     return RunRecord(

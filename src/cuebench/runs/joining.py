@@ -105,7 +105,7 @@ def join(before: RunRecord, record: RunRecord, place: str, hint: str) -> list[st
         and not (job.baseline_of in replaced and job.protocol in names)
     ]
     _check_stimuli(kept, record.jobs, place, hint)
-    _check_observers(before.jobs, kept, record.jobs, place, hint)
+    check_observers(before.jobs, kept, record.jobs, place, hint)
     failures = _other_failures(before.failures, is_replaced)
     skipped = _other_failures(before.skipped, is_replaced)
     if not (kept or failures or skipped):
@@ -116,7 +116,7 @@ def join(before: RunRecord, record: RunRecord, place: str, hint: str) -> list[st
     settings = {**before.arguments.get("settings", {}), **record.arguments.get("settings", {})}
     record.arguments |= {"observers": all_specs, "protocols": all_names, "settings": settings}
     record.protocols = {**before.protocols, **record.protocols}
-    record.jobs = _in_order([*kept, *record.jobs], all_specs, all_names)
+    record.jobs = in_order([*kept, *record.jobs], all_specs, all_names)
     manifests = {job.stimuli for job in record.jobs}
     record.stimuli = {n: v for n, v in {**before.stimuli, **record.stimuli}.items() if n in manifests}
     record.files = {f"stimuli/{n}": before.files[f"stimuli/{n}"] for n in manifests if f"stimuli/{n}" in before.files}
@@ -130,7 +130,7 @@ def _other_failures(failures: Sequence[Failure], is_replaced: Any) -> list[Failu
     return [f for f in failures if not f.details.get("scoring") and not is_replaced(f.observer, f.observer, f.protocol)]
 
 
-def _in_order(jobs: Sequence[JobRecord], specs: Sequence[str], names: Sequence[str]) -> list[JobRecord]:
+def in_order(jobs: Sequence[JobRecord], specs: Sequence[str], names: Sequence[str]) -> list[JobRecord]:
     """Sort jobs as one command with all observers and protocols would have made them."""
     spec_of = {(job.protocol, job.observer): job.spec for job in jobs}
 
@@ -162,7 +162,7 @@ def _shown_the_data(job: JobRecord) -> bool:
     return job.kind == "ideal" or job.key.get("preprocess") is not None
 
 
-def _check_observers(
+def check_observers(
     before: Sequence[JobRecord], kept: Sequence[JobRecord], added: Sequence[JobRecord], place: str, hint: str
 ) -> None:
     """Refuse one name for two observers: other specs, or the same one with other weights."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -65,7 +65,12 @@ class LoadedObservers:
 
 
 def load_observers(
-    wanted: Sequence[str | Observer], options: LoadOptions, baselines: int, tell: OnEvent
+    wanted: Sequence[str | Observer],
+    options: LoadOptions,
+    baselines: int,
+    tell: OnEvent,
+    taken: Mapping[str, str] | None = None,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> LoadedObservers:
     """Load every observer; one that cannot be loaded is a failure of the run's result, not its end.
 
@@ -79,9 +84,16 @@ def load_observers(
         Random initialisations of every network that are loaded too.
     tell : callable
         Told of failures and of networks that cannot be initialised at random.
+    taken : mapping of str to str, optional
+        Names of observers that answer already, and their specs: an observer of such a name is a failure. Without it
+        two observers of one name are refused.
+    stopped : callable
+        Asked before each one whether it is still wanted.
     """
     result = LoadedObservers(options=options)
     for observer in wanted:
+        if stopped():
+            return result
         try:
             result.observers += load_one(observer, options, result.device)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's script may raise anything, or end Python
@@ -97,7 +109,13 @@ def load_observers(
                 result.observers += [replace(o, baseline_of=name, baseline=number) for o in loaded]
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the network itself is measured all the same
             tell(Event("notice", f"no baselines of {name}: {failure_of('', error).reason}"))
-    _check_names(result.observers)
+    clashes = _name_clashes(result.observers, taken or {})
+    if clashes and taken is None:
+        raise clashes[0][1]
+    for entry, clash in clashes:
+        result.observers.remove(entry)
+        result.failures.append(failure_of(entry.spec, clash))
+        tell_failures(result.failures[-1:], tell)
     return result
 
 
@@ -130,16 +148,17 @@ def _same(entry: Loaded, copies: Sequence[ObserverBase]) -> tuple[ObserverBase, 
     return tuple(copies) if same else ()
 
 
-def _check_names(observers: Sequence[Loaded]) -> None:
-    """Refuse two observers of one name, with what to write instead."""
+def _name_clashes(observers: Sequence[Loaded], taken: Mapping[str, str]) -> list[tuple[Loaded, UserError]]:
+    """Return the observers whose name another one has, each with what to write instead."""
     per_spec = Counter(o.spec for o in observers)
-    first: dict[str, Loaded] = {}
+    first = {name: spec for name, spec in taken.items() if spec not in per_spec}
+    clashes = []
     for loaded in observers:
         name = loaded.observer.name
         if name not in first:
-            first[name] = loaded
+            first[name] = loaded.spec
             continue
-        other = first[name].spec
+        other = first[name]
         if loaded.spec.startswith(OBJECT):
             hint = "give one of the wrapped models another name: wrap(…, name=…)"
         elif loaded.spec == other:
@@ -148,4 +167,6 @@ def _check_names(observers: Sequence[Loaded]) -> None:
             hint = f"leave one of the two out, or rename {name!r} in the file"
         else:
             hint = f"name one of them: {loaded.spec}{'&' if '?' in loaded.spec else '?'}name=NAME"
-        raise UserError(f"two observers are called {name!r} (from {other} and {loaded.spec})", hint)
+        problem = f"two observers are called {name!r} (from {other} and {loaded.spec})"
+        clashes.append((loaded, UserError(problem, hint)))
+    return clashes

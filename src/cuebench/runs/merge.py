@@ -11,6 +11,7 @@ import numpy as np
 
 from cuebench.errors import UserError
 from cuebench.files import hash_file, make_folder, write_atomic
+from cuebench.labels import map_file
 from cuebench.protocols.base import Protocol
 from cuebench.responses.job import JobRecord
 from cuebench.responses.store import Columns, Shards, batches
@@ -168,7 +169,8 @@ def _same_columns(columns: Columns, others: Columns) -> bool:
 def _copy(run: _Run, job: JobRecord, folder: Path) -> None:
     """Copy the answers of an observer and its manifest; every file of answers is compared with its checksum."""
     stimuli = read_stimuli(run.folder, job.stimuli, run.record)
-    names = [job.stimuli] + ([Path(stimuli.targets).name] if Path(stimuli.targets).suffix else [])
+    file = map_file(stimuli.targets)
+    names = [job.stimuli] + ([] if file is None else [file.path.name])
     for name in names:
         write_atomic(folder / "stimuli" / name, (run.folder / "stimuli" / name).read_bytes())
     source = run.shards(job)

@@ -18,7 +18,7 @@ from cuebench.arrays import Array
 from cuebench.cues.versions import recipe_versions
 from cuebench.errors import UserError, all_problems
 from cuebench.files import write_atomic
-from cuebench.labels import LabelSpace, coverage_hint, label_map
+from cuebench.labels import LabelSpace, coverage_hint, label_map, map_file
 from cuebench.observers.base import LoadOptions, Observer, ObserverBase
 from cuebench.observers.input_size import accepts
 from cuebench.observers.origin import Origin, Preparation
@@ -62,15 +62,23 @@ class Plan:
     """Manifest → versions of the cues that make its pictures in the stream."""
     origins: dict[Job, Origin] = field(default_factory=dict)
     """Job → how its observer can be made again elsewhere; not for observers that were passed as objects."""
+    experiments: list[Experiment] = field(default_factory=list)
+    load_options: LoadOptions = field(default_factory=LoadOptions)
+
+    @property
+    def baselines(self) -> int:
+        """Most random initialisations of a network that a protocol asks for."""
+        return max((e.baselines for e in self.experiments), default=0)
 
     def write_manifests(self, folder: Path) -> None:
         """Write what is shown to a folder, with users' label maps: scoring never needs the data root again."""
         for name, stimuli in self.manifests.items():
             targets = stimuli.targets
-            if Path(targets).suffix:
-                data = Path(targets).read_bytes()
-                targets = f"labels-{hashlib.sha256(data).hexdigest()[:12]}{Path(targets).suffix}"
+            if file := map_file(targets):
+                data = file.path.read_bytes()
+                targets = f"labels-{hashlib.sha256(data).hexdigest()[:12]}{file.path.suffix}"
                 write_atomic(folder / targets, data)
+                targets += file.subset
             write_atomic(folder / name, to_bytes(replace(stimuli, targets=targets)))
 
     def describe_stimuli(self) -> dict[str, dict[str, Any]]:
@@ -105,7 +113,7 @@ def plan_run(
     """
     experiments = read_experiments(names, data_root, limit=options.limit, seed=options.seed, settings=options.settings)
     loaded = _load(wanted, experiments, folder, options, tell)
-    plan = Plan(device=loaded.device)
+    plan = Plan(device=loaded.device, experiments=experiments, load_options=loaded.options)
     for experiment in experiments:
         _add_experiment(plan, experiment, loaded.observers, loaded, folder, options)
         shown = frozenset(s.id for job in plan.jobs if job.protocol == experiment.protocol.name for s in job.stimuli)
@@ -116,6 +124,21 @@ def plan_run(
     if not plan.jobs and plan.failures:
         reasons = [f.reason for f in plan.failures] + [f"{f.observer}: {f.reason}" for f in loaded.failures]
         raise UserError("\n".join(dict.fromkeys(reasons)), str(plan.failures[0].details.get("hint", "")))
+    return _told(plan, loaded, tell)
+
+
+def plan_more(plan: Plan, loaded: LoadedObservers, folder: Path, options: RunOptions, tell: OnEvent) -> Plan:
+    """Settle what further networks are shown in a run that has begun; one that does not fit is a failure."""
+    more = Plan(experiments=plan.experiments, load_options=plan.load_options)  # and with all of the device
+    more.recipe_versions = plan.recipe_versions
+    for experiment in plan.experiments:
+        _add_experiment(more, experiment, loaded.observers, loaded, folder, options)
+    _sort_out_skipped(more)
+    more.notices += expense_notices(more.jobs, options)
+    return _told(more, loaded, tell)
+
+
+def _told(plan: Plan, loaded: LoadedObservers, tell: OnEvent) -> Plan:
     tell_failures(plan.failures, tell)
     for notice in plan.notices:
         tell(Event("notice", notice))
@@ -303,9 +326,12 @@ def check_labels(protocol: Protocol, observer: str, labels: LabelSpace, stimuli:
     problems = protocol.check(labels, stimuli) if protocol.check else []
     if problems:
         shown = "; ".join(problems[:5]) + (f"; and {len(problems) - 5} more" if len(problems) > 5 else "")
+        hint = coverage_hint(protocol.name, stimuli.root)
+        known = set(label_map(stimuli.targets).resolve(labels).covered) if stimuli.targets else set()
+        if "classes" in protocol.options and len(known) > 1:
+            hint += f"; or show only the classes that it knows: --set {protocol.name}.classes={','.join(sorted(known))}"
         raise UserError(
-            f"{observer} cannot answer {protocol.name!r} with its label space {labels.name!r}: {shown}",
-            coverage_hint(protocol.name, stimuli.root),
+            f"{observer} cannot answer {protocol.name!r} with its label space {labels.name!r}: {shown}", hint
         )
 
 
@@ -372,7 +398,8 @@ def _key(question: Question, entry: Loaded, protocol: Protocol, options: RunOpti
     needs: tuple[str, ...] = question.needs
     if protocol.reduce is not None:  # a summary is stored: its version and the label map decide it too
         targets = question.stimuli.targets
-        content = Path(targets).read_bytes() if Path(targets).suffix else targets.encode()
+        file = map_file(targets)
+        content = targets.encode() if file is None else file.path.read_bytes() + file.subset.encode()
         needs = (*needs, f"summary of {protocol.name}/{protocol.version} {hashlib.sha256(content).hexdigest()[:16]}")
     if protocol.stored:  # of which images depends on the whole set
         needs = (*needs, f"{protocol.stored} of {question.stimuli.fingerprint[:16]}")

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cuebench._version import __version__
-from cuebench.errors import UserError
+from cuebench.errors import UserError, all_problems
 from cuebench.files import disk_errors, json_bytes, write_json
 from cuebench.options import check_types, parse
 from cuebench.places import RemotePath, place
@@ -124,33 +124,41 @@ class RunOptions:
         for name, value in check_types(vars(self), RunOptions).items():
             object.__setattr__(self, name, value)
         address_of(self.engine)
+        problems = list(self._problems())
+        if len(problems) == 1:
+            raise problems[0]
+        if problems:
+            raise all_problems("options of the run", [" → ".join(filter(None, (e.message, e.hint))) for e in problems])
+
+    def _problems(self) -> Iterator[UserError]:
+        """Yield every option whose value is out of range, and options that do not go together."""
         if self.shard is not None and not 1 <= self.shard[0] <= self.shard[1]:
             i, n = self.shard
-            raise UserError(
+            yield UserError(
                 f"shard {i}/{n}: the first number counts the parts from 1 to the second", "e.g. --shard 1/4"
             )
         if self.shard is not None and self.fresh:
-            raise UserError(
+            yield UserError(
                 "--fresh and --shard do not go together: one process would delete what the others have answered",
                 "choose another --out, or empty this one first",
             )
         for name in ("batch_size", "shard_size"):
             if getattr(self, name) < 0:
-                raise UserError(f"{name.replace('_', ' ')} must be 1 or more, or 0 (chosen); got {getattr(self, name)}")
+                yield UserError(f"{name.replace('_', ' ')} must be 1 or more, or 0 (chosen); got {getattr(self, name)}")
         if self.cache_size <= 0:
-            raise UserError(f"the size of the cache must be more than 0 GiB; got {self.cache_size}")
+            yield UserError(f"the size of the cache must be more than 0 GiB; got {self.cache_size}")
         if self.cues_on not in {"cpu", "device"}:
-            raise UserError(f"cues on {self.cues_on!r}; one of cpu, device")
+            yield UserError(f"cues on {self.cues_on!r}; one of cpu, device")
         if self.limit < 0:
-            raise UserError(f"limit must be 0 (all) or more; got {self.limit}")
+            yield UserError(f"limit must be 0 (all) or more; got {self.limit}")
         if self.precision not in {"float32", "bfloat16", "float16"}:
-            raise UserError(f"precision {self.precision!r}; one of float32, bfloat16, float16")
+            yield UserError(f"precision {self.precision!r}; one of float32, bfloat16, float16")
         if not 0 <= self.allow_unreadable <= 1:
-            raise UserError(f"allow_unreadable is a share between 0 and 1; got {self.allow_unreadable}")
+            yield UserError(f"allow_unreadable is a share between 0 and 1; got {self.allow_unreadable}")
         if self.seed < 0:
-            raise UserError(f"seed must be 0 or more; got {self.seed}")
+            yield UserError(f"seed must be 0 or more; got {self.seed}")
         if self.resamples < 100:
-            raise UserError(f"resamples must be 100 or more for a 95 % interval; got {self.resamples}")
+            yield UserError(f"resamples must be 100 or more for a 95 % interval; got {self.resamples}")
 
     def responses_in(self, folder: Path) -> Path | RemotePath:
         """Return where the answers of a run folder lie."""

@@ -18,6 +18,7 @@ class _Arguments:
     observers: tuple[str, ...] = ()
     protocols: tuple[str, ...] = ()
     data_root: str | None = None
+    folder: str = ""
 
 
 @dataclass(frozen=True)

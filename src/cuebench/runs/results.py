@@ -24,7 +24,7 @@ from cuebench.files import (
     read_parquet,
     write_atomic,
 )
-from cuebench.labels import label_map
+from cuebench.labels import label_map, map_file
 from cuebench.options import check_types
 from cuebench.runs.record import RunRecord
 from cuebench.runs.record_form import is_plain_name
@@ -159,14 +159,15 @@ def read_stimuli(out: Path, name: str, record: RunRecord | None = None) -> Stimu
     hash_in_name = Path(name).stem.rpartition("-")[2]
     if (expected is not None and digest != expected) or stimuli.fingerprint[:12] != hash_in_name:
         raise UserError(f"{path} is not what this run wrote: it was changed or damaged", _RUN_AGAIN)
-    if not Path(stimuli.targets).suffix:
+    file = map_file(stimuli.targets)
+    if file is None:
         return stimuli
-    targets = out / "stimuli" / stimuli.targets
-    if not is_plain_name(stimuli.targets):
+    targets = out / "stimuli" / file.path
+    if not is_plain_name(str(file.path)):
         raise UserError(f"{path} names a label map outside of the run: {printable(stimuli.targets)}", _RUN_AGAIN)
     if not targets.is_file() or hash_file(targets).sha256[:12] != targets.stem.rpartition("-")[2]:
         raise UserError(f"{targets} is missing, or is not what this run wrote", _RUN_AGAIN)
-    return replace(stimuli, targets=str(targets))
+    return replace(stimuli, targets=f"{targets}{file.subset}")
 
 
 class _Once:

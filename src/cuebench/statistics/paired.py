@@ -143,7 +143,7 @@ def paired(first: Sums, second: Sums, *, seed: int = 0, flips: int = FLIPS, leve
         nan = math.nan
         return Difference(nan, nan, nan, len(common), (), nan, "images", nothing, f"{len(common)} images in common")
     a, b = first.only(common), second.only(common)
-    difference = _by_image(a, common) - _by_image(b, common)
+    difference = by_image(a, common) - by_image(b, common)
     place = np.searchsorted(a.images[order := np.argsort(a.images, kind="stable")], common)
     sources = {kind: names[order][place] for kind, names in a.sources.items() if kind in b.sources}
     value = a.value - b.value
@@ -159,7 +159,8 @@ def paired(first: Sums, second: Sums, *, seed: int = 0, flips: int = FLIPS, leve
     )
 
 
-def _by_image(sums: Sums, images: Array) -> Floats:
+def by_image(sums: Sums, images: Array) -> Floats:
+    """Return by how much each of some images, sorted, moves a number."""
     place = np.searchsorted(images, sums.images)
     return np.asarray(np.bincount(place, sums.influence(), len(images)), np.float64)
 

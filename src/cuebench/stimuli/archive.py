@@ -37,6 +37,7 @@ DAMAGED = (
     KeyError,
     struct.error,
     OverflowError,
+    MemoryError,  # a header of a few bytes may ask for a dictionary of gigabytes
 )
 """What the libraries raise for archives that are damaged, encrypted or packed by a method that they do not know."""
 _AGAIN = "fetch it again, or unpack it by hand"

@@ -7,11 +7,11 @@ second, processes as many for each core.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -75,13 +75,17 @@ def hash_files(paths: Sequence[Path], workers: int = 0) -> list[FileFacts]:
 def for_each_file(do: Callable[[P], T], paths: Iterable[P], workers: int = 0) -> list[T]:
     """Apply a function of a module to files; keep the order and report all unreadable files at once."""
     paths = list(paths)
+    tasks = [(do, paths[start : start + TASK]) for start in range(0, len(paths), TASK)]
     processes = _processes.get()
+    done: list[tuple[T | None, str]] = []
     if processes is not None and len(paths) >= MANY:
-        tasks = [(do, paths[start : start + TASK]) for start in range(0, len(paths), TASK)]
-        done = [pair for future in [processes.submit(_several, task) for task in tasks] for pair in future.result()]
+        begun = deque(processes.submit(_several, task) for task in tasks)
+        while begun:  # what a process has sent is forgotten as soon as it is here
+            done += begun.popleft().result()
     else:
         with ThreadPoolExecutor(workers or min(8, (os.cpu_count() or 1) + 2)) as pool:
-            done = list(pool.map(partial(_guarded, do), paths))
+            for pairs in pool.map(_several, tasks):
+                done += pairs
     problems = [why for _, why in done if why]
     if problems:
         raise all_problems("files that cannot be read", problems, "check the paths and your permissions")

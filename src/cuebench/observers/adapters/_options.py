@@ -11,7 +11,7 @@ from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, label_space
 from cuebench.observers.base import LoadOptions, Spec
 from cuebench.observers.preprocess import Centre, Fit, Interpolation, Preprocess
-from cuebench.observers.torch.weights import built, fit_file
+from cuebench.observers.torch.weights import IGNORE, REFUSE, built, fit_file
 from cuebench.options import Option
 
 NAME: Mapping[str, Option] = {"name": Option("", "name of the observer; default: the spec, or the name of its file")}
@@ -36,6 +36,7 @@ CHECKPOINT: Mapping[str, Option] = {
     "seed": Option(0, "seed of random weights; default: the seed of the run"),
     "checkpoint": Option("", "file with weights of your own: safetensors, or a state dict saved by torch"),
     "ema": Option(True, "of a checkpoint with both: the moving average of the weights, or the weights themselves"),
+    "extra": Option(REFUSE, "keys of a checkpoint that the architecture does not have", choices=(REFUSE, IGNORE)),
 }
 FEATURES: Mapping[str, Option] = {
     "features": Option("", "layer whose output is the features; default: the input of the classifier")
@@ -59,6 +60,7 @@ class TorchOptions(NamedTuple):
     seed: int
     checkpoint: str
     ema: bool | None
+    extra: str
     labels: LabelSpace | None
     features: str | None
     values: Mapping[str, Any]
@@ -108,6 +110,7 @@ def torch_options(spec: Spec, run: LoadOptions, declared: Mapping[str, Option] =
         seed=values["seed"] if spec.options.get("seed") else run.seed,
         checkpoint=checkpoint,
         ema=values["ema"] if spec.options.get("ema") else None,
+        extra=values.get("extra", REFUSE),
         labels=label_space(values["labels"]) if values["labels"] else None,
         features=values.get("features") or None,
         values=values,
@@ -119,7 +122,7 @@ def initialised(make: Callable[[], Any], parsed: TorchOptions) -> tuple[Any, tup
     model = built(make, parsed.seed)
     if parsed.random:
         return model, (f"random weights, seed {parsed.seed}",)
-    return model, fit_file(model, parsed.checkpoint, parsed.ema)
+    return model, fit_file(model, parsed.checkpoint, parsed.ema, parsed.extra)
 
 
 def overridden(base: Preprocess, spec: Spec, values: Mapping[str, Any], prefix: str = "preprocess.") -> Preprocess:

@@ -51,7 +51,7 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     if parsed.random:
         notes: tuple[str, ...] = (f"random weights, seed {parsed.seed}",)
     else:
-        notes = fit_file(model, parsed.checkpoint or _checkpoint_beside(config), parsed.ema)
+        notes = fit_file(model, parsed.checkpoint or _checkpoint_beside(config), parsed.ema, parsed.extra)
     swap = _swaps_channels(model)
     observer = torch_masks(
         model,

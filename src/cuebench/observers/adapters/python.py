@@ -41,7 +41,7 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
         model = built(factory, parsed.seed) if "torch" in sys.modules else factory()
     if is_observer(model):
         return [model.with_settings(source) if isinstance(model, TorchObserver) else model]
-    notes = fit_file(model, parsed.checkpoint, parsed.ema) if parsed.checkpoint else ()
+    notes = fit_file(model, parsed.checkpoint, parsed.ema, parsed.extra) if parsed.checkpoint else ()
     observer = wrap(
         model,
         preprocess=_preprocess(spec, parsed.values, model),

@@ -1,6 +1,6 @@
 """Recorded responses of people or models, read from a CSV or Parquet file or a folder of them.
 
-Three formats. The public raw data of people and models, ``subj,session,trial,rt,object_response,category,condition,
+Four formats. The public raw data of people and models, ``subj,session,trial,rt,object_response,category,condition,
 imagename``; predictions: a column ``stimulus`` (or ``image``, ``imagename``, ``id``) with ``logit_0…``, ``prob_0…``, a
 list column ``logits``, one column for each class, or ``decision``; and choices between the matches of triplets:
 ``anchor``, ``shape_match``, ``texture_match`` (or ``size_match``, ``colour_match``), ``choice``, optional
@@ -11,6 +11,10 @@ the column ``rt``; several people are also pooled as the observer ``people``, wh
 The folder ``raw-data`` of model-vs-human holds one folder of such files for each of its data sets; every person and
 every model in it is an observer, with its trials of all data sets (``observers.model_vs_human``). ``subject-01`` of one
 data set is somebody else than ``subject-01`` of another: nothing compares a person across data sets.
+
+The export of a study (``cuebench study export``): every participant is a person; trials and people that the study's
+rules exclude are left out, and notes count them. Where people answered two questions about an image, ``?task=`` chooses
+one.
 
 A column ``response`` may hold what a model wrote: letters of the options, in the order of the classes or of
 ``?options=``, or captions (``?prompt=caption``). It is then read as the answers of ``chat:`` models are.
@@ -59,6 +63,9 @@ WORDED = {
                      choices=("vqa", "caption")),
     "options": Option((), "the lettered options in the order in which they were shown; default: that of the classes"),
 }  # fmt: skip
+STUDY = {"task": Option("", "export of a study: only this task, where people answered several about one image")}
+_LATER = {**WORDED, **STUDY}
+"""Options that are part of an observer's identity only where they are used: they came later than the others."""
 Naming = Literal["user", "columns", "order"]
 """What says which classes logits stand for: the user, the columns of the file, or their number and order."""
 
@@ -165,12 +172,12 @@ class RecordedObserver(ObserverBase):
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     """Read a file or folder: one observer for each subject, and the pooled people last."""
-    values = option_values(spec, {**OPTIONS, **WORDED})
+    values = option_values(spec, {**OPTIONS, **_LATER})
     named = label_space(values["labels"]) if values["labels"] else None
     classes = named or (LabelSpace("targets", options.targets) if options.targets else None)
     # The targets are those of all protocols of the run; the file may be about one of them.
     files, whole = files_of(user_path(spec.body)), named is not None
-    recordings = _read_all(files, classes, values["values"], whole)
+    recordings = _read_all(files, classes, values["values"], whole, values["task"])
     _check_one_format(spec, recordings)
     _check_repeats(recordings)
     in_words = named is None and holds_words(recordings, options.targets, values["prompt"], values["options"])
@@ -184,7 +191,8 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     if in_words:
         observers = [_in_words(observer, values, options.targets) for observer in observers]
     people = [o.name for o in observers if o.kind == "person"]
-    pool = [_pooled(people, observers)] if len(people) > 1 else []
+    left_out = tuple(note for r in recordings for note in r.notes.get("", ()))
+    pool = [_pooled(people, observers, left_out)] if len(people) > 1 else []
     chosen = _chosen(values["only"], observers, pool)
     if not chosen:
         what = "models" if values["only"] == "models" else "people"
@@ -202,12 +210,14 @@ def _chosen(only: str, observers: Sequence[RecordedObserver], pool: Sequence[Rec
     return [*people, *pool] if only == "people" else [*observers, *pool]
 
 
-def _read_all(files: Sequence[Path], classes: LabelSpace | None, values: str, whole: bool) -> list[Recording]:
+def _read_all(
+    files: Sequence[Path], classes: LabelSpace | None, values: str, whole: bool, task: str
+) -> list[Recording]:
     """Read every file; where some cannot be read, one error names them all."""
     recordings, errors = list[Recording](), list[UserError]()
     for file in files:
         try:
-            recordings.append(read_recording(file, classes, values, whole=whole))
+            recordings.append(read_recording(file, classes, values, whole=whole, task=task))
         except UserError as error:
             errors.append(error)
     if len(errors) == 1:
@@ -263,7 +273,7 @@ def _observer(
             columns[name] = np.concatenate([a[rows] for a, (_, rows) in zip(arrays, parts)])
     # The raw bytes decide, and what the options make of them: the same folder read otherwise is another observer.
     space = (labels.name, labels.names, labels.ids) if labels else ()
-    options = {k: v for k, v in values.items() if k != "name" and (v or k not in WORDED)}
+    options = {k: v for k, v in values.items() if k != "name" and (v or k not in _LATER)}
     identity = repr(([r.digest for r, _ in parts], subject, space, sorted(options.items())))
     return RecordedObserver(
         name=values["name"] or subject,
@@ -274,7 +284,7 @@ def _observer(
         columns=columns,
         file=parts[0][0].file,
         naming="user" if values["labels"] else "columns" if parts[0][0].classes else "order",
-        notes=_unknown_answers(columns, classes),
+        notes=(*_unknown_answers(columns, classes), *(note for r, _ in parts for note in r.notes.get(subject, ()))),
     )
 
 
@@ -297,7 +307,9 @@ def _unknown_answers(columns: Mapping[str, Array], classes: LabelSpace | None) -
     return (f"{sum(unknown.values()):,} answers are no class of the stimuli ({shown}): undecided",)
 
 
-def _pooled(people: Sequence[str], observers: Sequence[RecordedObserver]) -> RecordedObserver:
+def _pooled(
+    people: Sequence[str], observers: Sequence[RecordedObserver], notes: tuple[str, ...] = ()
+) -> RecordedObserver:
     """Return the trials of all people as one observer; the column ``subject`` names the person."""
     persons = [o for o in observers if o.name in set(people)]
     shared = [c for c in persons[0].columns if all(c in o.columns for o in persons)]
@@ -313,6 +325,7 @@ def _pooled(people: Sequence[str], observers: Sequence[RecordedObserver]) -> Rec
         columns=columns,
         file=persons[0].file,
         naming=persons[0].naming,
+        notes=notes,
     )
 
 
@@ -398,13 +411,14 @@ def _check_known_responses(spec: Spec, recordings: Sequence[Recording], targets:
 ADAPTER = Adapter(
     load=load,
     form="recorded:PATH[?labels=SPACE][&kind=person|model][&only=people|models|pooled][&values=logits|probabilities]"
-    "[&prompt=caption][&name=NAME]",
+    "[&prompt=caption][&task=TASK][&name=NAME]",
     examples=(
         "recorded:humans/",
         "recorded:predictions.parquet?labels=imagenet1k",
         "recorded:raw-data?only=people",
         "recorded:captions.csv?prompt=caption",
+        "recorded:answers.parquet?task=shape",
     ),
-    options={**OPTIONS, **WORDED},
+    options={**OPTIONS, **_LATER},
     version=2,  # sessions are kept
 )

@@ -7,6 +7,7 @@ import os
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ PRECISIONS = ("float32", "bfloat16", "float16")
 KEEP_MEMORY = "CUEBENCH_KEEP_MEMORY"
 """Environment variable; ``0`` leaves the allocator as it is."""
 _DEVICES = ("cpu", "cuda", "mps", "xpu")
+_ASIDE: ContextVar[bool] = ContextVar("loaded_aside", default=False)
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of malloc.h
 _LARGEST = (1 << 30, 32 << 20)  # older versions of glibc refuse more than 32 MiB
 
@@ -46,12 +48,12 @@ class Placed:
             raise UserError(f"unknown precision {precision!r}", f"one of {', '.join(PRECISIONS)}")
         self.device, self.frozen = pick_device(device), frozen
         self._requested_precision = precision
-        self.module = module.to(self.device).eval()
+        self._released = _ASIDE.get() and self.device.type != "cpu"
+        self.module = (module if self._released else module.to(self.device)).eval()
         self.dtype = next((p.dtype for p in module.parameters() if p.is_floating_point()), None)
         weights_precision = str(self.dtype or "float32").removeprefix("torch.")
         self.precision = weights_precision if precision == "float32" else precision
         self.notes: tuple[str, ...] = ()
-        self._released = False
         self._size: int | None = None
         self._recordings: Recordings | None = None
         if frozen and self.device.type == "cuda" and can_be_recorded(module):
@@ -142,6 +144,16 @@ class Placed:
         import torch
 
         return torch.channels_last if self.channels_last else torch.contiguous_format
+
+
+@contextmanager
+def loaded_aside() -> Iterator[None]:
+    """Leave networks that are loaded inside the block, by this thread, in the main memory until they are asked."""
+    token = _ASIDE.set(True)
+    try:
+        yield
+    finally:
+        _ASIDE.reset(token)
 
 
 ALL_GPUS = "cuda:all"

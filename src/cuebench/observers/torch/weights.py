@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +16,8 @@ _AVERAGING_STEPS = "n_averaged"
 """What torch's AveragedModel adds to the weights; it decides no answer."""
 _DEEPEST = 8
 """State dicts inside one another; a file that contains itself would never end."""
+REFUSE, IGNORE = "refuse", "ignore"
+"""What is done with keys of a checkpoint that the architecture does not have."""
 _PREFIXES = ("module.", "_orig_mod.", "model.", "net.", "network.", "backbone.")
 
 
@@ -67,7 +70,8 @@ def _read_torch(path: Path) -> Any:
     import torch
 
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
+        with torch.serialization.safe_globals(_plain_classes()):
+            return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         if "weights_only" not in str(error) and "Weights only" not in str(error):
             raise UserError(f"{path} is not a torch checkpoint: {error}") from None
@@ -79,6 +83,21 @@ def _read_torch(path: Path) -> Any:
         ) from None
     except (RuntimeError, EOFError) as error:
         raise UserError(f"{path} cannot be read as a torch checkpoint: {_first_reason(str(error))}") from None
+
+
+def _plain_classes() -> list[Any]:
+    """Return classes that training scripts store beside the weights: they only hold values, creating one runs nothing.
+
+    timm keeps the command line (a Namespace), Lightning the hyperparameters (an AttributeDict), both sometimes paths.
+    """
+    import argparse
+    import pathlib
+
+    classes: list[Any] = [argparse.Namespace, pathlib.PosixPath, pathlib.PurePosixPath, pathlib.PureWindowsPath]
+    for module in ("lightning.fabric.utilities.data", "lightning_fabric.utilities.data"):
+        holder = sys.modules.get(module)
+        classes += [holder.AttributeDict] if holder is not None else []
+    return classes
 
 
 def _converted(path: Path) -> Path:
@@ -135,20 +154,24 @@ def _next_key(data: Mapping[str, Any], ema: bool | None) -> str | None:
     return next((k for k in _state_dicts(data) if ema is not False or k not in _AVERAGED), None)
 
 
-def fit_file(module: Any, file: str | Path, ema: bool | None = None) -> tuple[str, ...]:
+def fit_file(module: Any, file: str | Path, ema: bool | None = None, extra: str = REFUSE) -> tuple[str, ...]:
     """Load a checkpoint into a module, strictly; return what the record says about it."""
     weights = read_weights(file, ema)
-    return (*weights.notes, *fit(module, weights.tensors, str(file)))
+    return (*weights.notes, *fit(module, weights.tensors, str(file), extra))
 
 
-def fit(module: Any, state: Mapping[str, Any], what: str) -> tuple[str, ...]:
+def fit(module: Any, state: Mapping[str, Any], what: str, extra: str = REFUSE) -> tuple[str, ...]:
     """Load a state dict into a module, strictly; return what was done to its keys.
 
-    Prefixes that training wrappers add (``module.``, ``model.`` …) are taken off when that makes the keys fit. Missing,
-    unexpected and misshapen keys are reported all at once.
+    Prefixes that training wrappers add (``module.``, ``model.`` …) are taken off when that makes the keys fit; keys
+    beside the prefix, such as the weights of a loss, are not the network's and are left out. Missing, unexpected and
+    misshapen keys are reported all at once; ``extra="ignore"`` leaves unexpected ones out.
     """
     expected = module.state_dict()
     state, notes = _without_prefix(expected, state)
+    if extra == IGNORE and (surplus := [k for k in state if k not in expected]):
+        state = {k: v for k, v in state.items() if k in expected}
+        notes += (_left_out(surplus, "which the architecture does not have"),)
     # A counter of training steps does not change an answer, and old checkpoints do not have it.
     missing = [k for k in expected if k not in state and not k.endswith("num_batches_tracked")]
     unexpected = [k for k in state if k not in expected]
@@ -168,6 +191,8 @@ def fit(module: Any, state: Mapping[str, Any], what: str) -> tuple[str, ...]:
     notes += (f"weights rounded from {', '.join(narrowed)}",) if narrowed else ()
     if problems:
         hint = "name the architecture that the weights were trained with: arch=…"
+        if len(unexpected) == len(problems):
+            hint = f"{hint}; or, if these keys are of no part that answers, leave them out: extra={IGNORE}"
         # Weights and biases of the last layers differ in the number of outputs only, and all alike.
         heads = [k for k in misfits if state[k].ndim and state[k].shape[1:] == expected[k].shape[1:]]
         outputs = {int(state[k].shape[0]) for k in heads}
@@ -201,14 +226,24 @@ def _dtype(tensor: Any) -> str:
 
 def _without_prefix(expected: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
     removed: list[str] = []
+    beside: list[str] = []
     state = {k: v for k, v in state.items() if k != _AVERAGING_STEPS}
     while not set(expected) & set(state):
         prefix = next((p for p in _PREFIXES if any(k.startswith(p) for k in state)), None)
         if prefix is None:
             break
-        state = {k.removeprefix(prefix): v for k, v in state.items()}
+        below = {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
+        # Where all of the network lies below the prefix, what lies beside it is another part of the training.
+        beside += [k for k in state if not k.startswith(prefix)] if set(expected) <= set(below) else []
+        state = below if set(expected) <= set(below) else {k.removeprefix(prefix): v for k, v in state.items()}
         removed.append(prefix)
-    return state, (f"prefix {''.join(removed)!r} taken off the checkpoint's keys",) if removed else ()
+    notes = (f"prefix {''.join(removed)!r} taken off the checkpoint's keys",) if removed else ()
+    return state, (*notes, _left_out(beside, "beside the network")) if beside else notes
+
+
+def _left_out(keys: Sequence[str], why: str) -> str:
+    shown = ", ".join(keys[:5]) + (" …" if len(keys) > 5 else "")
+    return f"{len(keys)} key{'s' * (len(keys) != 1)} of the checkpoint {why} left out: {shown}"
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from cuebench.errors import all_problems
-from cuebench.labels import LabelSpace, coverage_problems, label_map
+from cuebench.labels import LabelSpace, coverage_problems, label_map, shown_only
 from cuebench.observers.model_vs_human import DATA_SETS, parse_name
 from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option
@@ -65,7 +65,7 @@ def _from_names(names: tuple[str, ...]) -> StimulusSet:
 
 def check(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
     """Say which categories of the stimuli an observer with these labels cannot answer."""
-    return coverage_problems(label_map(stimuli.targets).resolve(labels), [s.label for s in stimuli])
+    return shown_only(coverage_problems(label_map(stimuli.targets).resolve(labels), [s.label for s in stimuli]))
 
 
 _TABLE = "Geirhos et al. 2021, benchmark table of the authors' repository (printed to three digits)"

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cuebench.errors import UserError, all_problems
-from cuebench.labels import LabelSpace, coverage_problems, label_map
+from cuebench.labels import LabelSpace, coverage_problems, label_map, shown_only
 from cuebench.metrics.refined_bias import CUES, METRICS
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.recorded_files import stimulus_key
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.protocols.classes import CLASSES, with_classes
 from cuebench.protocols.refined_bias.scores import Ranks, Scorer, defect_table, rank_table, ranks_of
 from cuebench.protocols.refined_bias.trials import TARGETS, condense, contributions, targets_of, trial_rows
 from cuebench.protocols.trials import TrialTable
@@ -65,8 +66,7 @@ def _with_targets(stimuli: StimulusSet) -> StimulusSet:
 def check(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
     """Say which classes of the stimuli an observer with these labels cannot answer."""
     shown = [s.shape or s.texture for s in stimuli]
-    problems = coverage_problems(targets_of(stimuli).resolve(labels), shown)
-    return [p for p in problems if not p.endswith("(0 stimuli have it)")]
+    return shown_only(coverage_problems(targets_of(stimuli).resolve(labels), shown))
 
 
 class Measured(NamedTuple):
@@ -173,6 +173,8 @@ PROTOCOL = Protocol(
     check=check,
     targets=label_map(TARGETS).names,
     answers_in="imagenet1k",
+    options=CLASSES,
+    configure=with_classes,
     metrics=tuple(m.name for m in METRICS),
     # No human value: people give one answer for each image, and the rank of a class needs logits.
     headline=Headline(

@@ -20,7 +20,12 @@ from cuebench.reports.theme import PAPER, PEOPLE_MARK
 from cuebench.reports.theme import PEOPLE as PEOPLE_COLOUR
 from cuebench.reports.vega import alt, selectable
 
-_LARGER = {"shape": "more shape →", "texture": "more texture →", "correct": "more correct →"}
+_LARGER = {
+    "shape": "more shape →",
+    "texture": "more texture →",
+    "correct": "more correct →",
+    "human": "more like people →",
+}
 _LEVELS = 5
 """Heights at which many marks of a strip stand in turn, so that they cover each other less."""
 

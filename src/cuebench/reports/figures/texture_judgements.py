@@ -17,7 +17,11 @@ from cuebench.reports.theme import NEUTRAL, PEOPLE
 from cuebench.reports.vega import alt
 from cuebench.types import Estimate
 
-ANSWERS = Option("", "CSV of what people answered: image, answer (words joined by ;), optionally subject and options")
+ANSWERS = Option(
+    "",
+    "what people answered: the export of a study, or a CSV with image, answer (words joined by ;), optionally subject "
+    "and options",
+)
 
 
 def texture_judgements(run: Run, *, answers: str = "", observer: str = "") -> Picture:

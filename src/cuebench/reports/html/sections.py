@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from cuebench.calibration.trust import nearest
 from cuebench.protocols.headline import Column
 from cuebench.registry import protocols
 from cuebench.reports.html.material import Material, declared, headline, metric_of
@@ -89,6 +90,10 @@ def _facts(material: Material, name: str, column: Column | None) -> list[tuple[s
         ("Condition", "; ".join(f"{text}: {meaning}" for text, meaning in conditions(name, column.condition))),
         ("Intervals", _intervals(column)),
     ]
+    known = nearest(name, column.condition, column.metric)
+    if known is not None:
+        elsewhere = "" if known.condition == column.condition else f" (simulated: {known.condition})"
+        facts.append(("In simulations", f"{known.summary}{elsewhere}"))
     if axis is not None and axis.human is not None and material.shows_published(name):
         facts.append(("People", f"{axis.human:.3f} ({axis.human_source})"))
     return [(heading, text) for heading, text in facts if text]

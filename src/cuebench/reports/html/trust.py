@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from cuebench.calibration import trust as calibrated
 from cuebench.protocols.base import NOT_MEASURED
 from cuebench.reports.html.material import Material, neutral
 from cuebench.reports.html.tables import Cell, Table, count, of_score, words
@@ -24,9 +25,14 @@ ANSWERS = {
 
 
 class Trust(NamedTuple):
-    """Tables of calibration, of ideal observers and of all intervals, and the words of the latter."""
+    """Tables of calibration, of ideal observers and of all intervals, and the words of the latter.
+
+    ``known`` is what cuebench's own simulated studies found of the numbers of these protocols, ``made`` how.
+    """
 
     calibration: list[Table]
+    known: Table | None
+    made: list[str]
     ideal: Table | None
     intervals: Table | None
     meanings: list[tuple[str, str]]
@@ -46,6 +52,8 @@ def trust(material: Material) -> Trust:
     kinds = [kind for kind in MEANINGS if any(s.ci_kind == kind and math.isfinite(s.ci_low) for s in rows)]
     return Trust(
         calibration=_calibration(material),
+        known=_known([(c.protocol, c.condition) for c in headlines]),
+        made=[text for name in material.protocols if (text := calibrated.made(name))],
         ideal=_ideal(material, [c.rows for c in headlines if neutral(c.protocol) is not None]),
         intervals=_intervals(material, rows, kinds),
         meanings=[(kind.replace("_", " "), MEANINGS[kind].partition(": ")[2]) for kind in kinds],
@@ -94,6 +102,39 @@ def _interval(row: Score | None) -> Cell:
     if row is None or not math.isfinite(row.ci_low) or not math.isfinite(row.ci_high):
         return Cell("–", None)
     return Cell(f"[{row.ci_low:.3f}, {row.ci_high:.3f}]", row.ci_high - row.ci_low, row.ci_low, row.ci_high)
+
+
+def _known(headlines: list[tuple[str, str]]) -> Table | None:
+    """Return what simulated studies found of the numbers in the condition of each headline."""
+    weights, rows = (0.2, 0.5, 0.8), []
+    for protocol, condition in headlines:
+        found = calibrated.of_protocol(protocol)
+        # Stimuli of your own have conditions of their own; the headline's metric is then the nearest that is known.
+        for known in [t for t in found if t.condition == condition] or found[:1]:
+            cells = [words(protocol), words(known.metric)]
+            cells += [_measured(known.recovered.get(w, math.nan)) for w in weights]
+            rows.append([*cells, _measured(known.weak), words(_held(known)), words(known.verdict)])
+    if not rows:
+        return None
+    columns = ["protocol", "metric", *(f"at {w:g}" for w in weights), "8 %/2 %", "interval", "beware"]
+    helps = {
+        "8 %/2 %": "mean for an observer that answers 8 % by shape and 2 % by texture; 80 % and 20 %: see at 0.8",
+        **{f"at {w:g}": f"mean over studies for a planted weight of {w:g}, all pictures recognised" for w in weights},
+        "interval": "share of simulated studies whose 95 % interval holds the value for new shapes and "
+        "textures; of the kind that comes nearest to 95 %",
+        "beware": "what the number mixes in, and whether its best interval is too narrow or too wide",
+    }
+    return Table("trust-known", "What comes back of a planted weight, in simulated studies", columns, rows, helps)
+
+
+def _measured(value: float) -> Cell:
+    return Cell(f"{value:.2f}", value) if math.isfinite(value) else Cell("–", None)
+
+
+def _held(known: calibrated.Trust) -> str:
+    """Return the kind of interval that comes nearest to what it promises, with what it holds."""
+    held = known.coverage.get(known.best_kind, {}).get(calibrated.VARY)
+    return "–" if held is None else f"{known.best_kind.replace('_', ' ')}: {held:.0%}"
 
 
 def _calibration(material: Material) -> list[Table]:

@@ -17,12 +17,14 @@ from typing import NamedTuple
 import numpy as np
 
 from cuebench.arrays import Floats
+from cuebench.errors import UserError
 from cuebench.files import write_atomic, write_json
 from cuebench.options import Option
 from cuebench.stimuli.drawing import everyday_shapes, everyday_textures
 from cuebench.stimuli.drawing.outlines import Pose
 from cuebench.stimuli.made import MADE, claim, refuse_surplus
 from cuebench.stimuli.makers.base import Maker, Progress
+from cuebench.stimuli.own_conflicts import METHODS, Settings, make_own
 from cuebench.stimuli.png import png_bytes
 from cuebench.stimuli.readers.cue_conflict import read
 from cuebench.types import StimulusSet
@@ -112,6 +114,14 @@ def make(
     progress: Progress | None = None,
     size: int = 224,
     background: int = 255,
+    shapes: str = "",
+    textures: str = "",
+    by: str = "composition",
+    network: str = "",
+    segmenter: str = "grabcut",
+    steps: int = 100,
+    weight: float = 10.0,
+    block: int = 48,
 ) -> StimulusSet:
     """Write ``out/cue_conflict/stimuli/<shape>/<shape>i-<texture>j.png`` and ``out/cue_conflict/labels.json``.
 
@@ -129,14 +139,34 @@ def make(
         Width and height in pixels.
     background : int
         Grey level around the shape, 0 to 255.
+    shapes, textures : str
+        Folders of your own pictures, ``<class>/<image>``; both or none. Of none, the set is drawn.
+    by : str
+        How your shapes and textures are joined: ``composition``, ``quilting`` or ``style``.
+    network : str
+        Style transfer: an observer whose features are used.
+    segmenter : str
+        For shapes without a mask.
+    steps, weight : int, float
+        Style transfer: steps of the optimiser, weight of the texture.
+    block : int
+        Quilting: side of a block in pixels.
 
     Returns
     -------
     StimulusSet
         The set as read back from the folder.
     """
-    count = count or DEFAULT_COUNT
     home = out / "cue_conflict"
+    if shapes or textures:
+        if not (shapes and textures):
+            raise UserError("own shapes and own textures go together", "--shapes DIR --textures DIR")
+        settings = Settings(by, network, segmenter, size, background, seed, steps, weight, block)
+        folders = Path(shapes).expanduser(), Path(textures).expanduser()
+        return make_own(home, *folders, settings, count, progress)
+    if by != "composition" or network:
+        raise UserError("by= and network= join pictures of your own: none are named", "--shapes DIR --textures DIR")
+    count = count or DEFAULT_COUNT
     pairs = list(plan(count))
     _prepare(home, pairs, {"seed": seed, "size": size, "background": background})
     missing = [p for p in pairs if not (home / "stimuli" / p.path).is_file()]
@@ -181,10 +211,21 @@ def _rng(seed: int, name: str, instance: int) -> np.random.Generator:
 
 MAKER = Maker(
     "cue_conflict",
-    "300 images: ten silhouettes of ImageNet objects filled with ten procedural textures, all in conflict",
+    "300 images: ten silhouettes of ImageNet objects filled with ten procedural textures, all in conflict; or from "
+    "folders of your own shapes and textures",
     make,
     {
         "size": Option(224, "width and height in pixels", low=32),
         "background": Option(255, "grey level around the shape", low=0, high=255),
+        "shapes": Option("", "folder of your own shapes, <class>/<image>, with masks or without"),
+        "textures": Option("", "folder of your own textures, <class>/<image>"),
+        "by": Option("composition", "how your shapes and textures are joined", choices=METHODS),
+        "network": Option("", "style: a torch network whose features are used, e.g. lite:efficientnet_lite0"),
+        "segmenter": Option(
+            "grabcut", "for shapes without a mask: grabcut, hf:MODEL, sam:MODEL, python:FILE.py:FUNCTION"
+        ),
+        "steps": Option(100, "style: steps of the optimiser", low=1),
+        "weight": Option(10.0, "style: weight of the texture against the shape", low=0),
+        "block": Option(48, "quilting: side of a block in pixels", low=4),
     },
 )

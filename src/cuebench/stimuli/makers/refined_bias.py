@@ -6,16 +6,20 @@ segmenter. Everything that is wrong with it is named in one list before work sta
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
 import os
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError
+from cuebench.files import write_atomic
 from cuebench.options import Option
 from cuebench.reading import read_json, user_path
 from cuebench.stimuli.hashing import hash_files
@@ -27,7 +31,14 @@ from cuebench.stimuli.refined_bias.build import METHODS, Made, Settings, open_so
 from cuebench.stimuli.refined_bias.folder import Folder
 from cuebench.stimuli.refined_bias.objects import framed
 from cuebench.stimuli.refined_bias.shape_cue import class_sigma
-from cuebench.stimuli.refined_bias.sources import Classes, Source, find_sources, read_classes, refuse
+from cuebench.stimuli.refined_bias.sources import (
+    Classes,
+    Source,
+    find_sources,
+    read_classes,
+    refuse,
+    where_masks_came_from,
+)
 from cuebench.stimuli.refined_bias.texture_cue import GRIDS
 from cuebench.stimuli.refined_bias.verdicts import read_verdicts
 from cuebench.types import StimulusSet
@@ -94,7 +105,21 @@ def make(
     accepted = work.publish(Path(verdicts).expanduser() if verdicts else None)
     if not accepted:
         raise UserError(f"no cue was accepted; the reasons are in {work.folder.home / 'inspection.csv'}")
-    return read(work.folder.home)
+    stimuli = read(work.folder.home)
+    masks = where_masks_came_from(work.sources, segmenter)
+    write_atomic(work.folder.home / "masks.csv", _mask_table(work.sources, masks))
+    notes = [f"masks: {n:,} {where}" for where, n in Counter(masks.values()).items()]
+    return replace(stimuli, notes=(*stimuli.notes, *notes, f"each of them: {work.folder.home / 'masks.csv'}"))
+
+
+def _mask_table(sources: Sequence[Source], masks: dict[str, str]) -> bytes:
+    """Return a table with the mask of every source: where it came from, and its file."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["source", "mask", "file"])
+    for source in sources:
+        writer.writerow([source.id, masks[source.id], source.mask.name if source.mask else ""])
+    return text.getvalue().encode()
 
 
 class _Work:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from cuebench.errors import UserError, all_problems
 from cuebench.reading import read_csv
+from cuebench.stimuli.made import MADE, made_count
 from cuebench.stimuli.readers.base import Reader
 from cuebench.stimuli.readers.scan import (
-    find_images,
+    find_names,
     id_problems,
     nothing_found,
     require_folder,
@@ -31,7 +33,8 @@ def read(folder: Path, *, expected: int = 0) -> StimulusSet:
         With ``labels.csv``: images lie directly in it, and the label is ``wnid``, else ``label``, else ``index``.
         Without: the sub-folder is the class.
     expected : int
-        Size of the complete set; a smaller one says so in ``partial``.
+        Size of the complete set; a smaller one says so in ``partial``. The size in the ``made.json`` of a set that
+        cuebench made is used instead.
 
     Returns
     -------
@@ -45,29 +48,35 @@ def read(folder: Path, *, expected: int = 0) -> StimulusSet:
     """
     root = require_folder(folder, LAYOUT)
     filled = with_facts(_listed(root), root)
+    expected = made_count(root) or expected
     return StimulusSet(root.resolve().name, filled, str(root), expected, shortfall(len(filled), expected))
 
 
 def _listed(root: Path) -> list[Stimulus]:
     """Return the stimuli, without the facts of their files; raise for all problems at once."""
     table = root / "labels.csv"
-    files = find_images(root, depth=0 if table.is_file() else 1)
-    if not files.images and not files.problems:
+    images, unfit = find_names(root, depth=0 if table.is_file() else 1)
+    unfit = [problem for problem in unfit if not problem.startswith(f"{MADE}: ")]
+    if not images and not unfit:
         raise nothing_found(root, LAYOUT)
     if table.is_file():
-        stimuli, problems = _from_table(table, files.images)
+        stimuli, problems = _from_table(table, images)
     else:
-        stimuli = [Stimulus(p.with_suffix("").as_posix(), p.as_posix(), label=p.parent.name) for p in files.images]
-        problems = []
-    problems = [*files.problems, *problems, *id_problems(stimuli)]
+        stimuli, problems = list(map(_in_class_folder, images)), []
+    problems = [*unfit, *problems, *id_problems(stimuli)]
     if problems:
         raise all_problems(f"image folder {root.absolute()}", problems, f"expected layout: {LAYOUT}")
     return stimuli
 
 
-def _from_table(table: Path, images: list[Path]) -> tuple[list[Stimulus], list[str]]:
+def _in_class_folder(image: str) -> Stimulus:
+    path = Path(image)
+    return Stimulus(path.with_suffix("").as_posix(), path.as_posix(), label=sys.intern(path.parent.name))
+
+
+def _from_table(table: Path, images: list[str]) -> tuple[list[Stimulus], list[str]]:
     labels, problems = _labels(table)
-    there = {p.as_posix() for p in images}
+    there = {Path(image).as_posix() for image in images}
     problems += [f"{f}: listed in labels.csv, but missing or empty" for f in sorted(set(labels) - there)]
     problems += [f"{f}: has no row in labels.csv" for f in sorted(there - set(labels))]
     return [Stimulus(Path(f).stem, f, label=labels[f]) for f in sorted(there & set(labels))], problems

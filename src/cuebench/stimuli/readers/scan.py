@@ -44,8 +44,13 @@ class ImageFacts(NamedTuple):
 
 def find_images(folder: Path, depth: int | None) -> Listing:
     """List image files exactly ``depth`` folders below ``folder`` (None: at any depth); all else there is a problem."""
-    images, problems = in_a_process(_find, (str(folder), depth))
+    images, problems = find_names(folder, depth)
     return Listing([Path(image) for image in images], problems)
+
+
+def find_names(folder: Path, depth: int | None) -> tuple[list[str], list[str]]:
+    """Do what `find_images` does, with images as texts: of a large set, paths take five times the memory."""
+    return in_a_process(_find, (str(folder), depth))
 
 
 def _find(task: tuple[str, int | None]) -> tuple[list[str], list[str]]:
@@ -107,7 +112,12 @@ def with_facts(stimuli: Sequence[Stimulus], root: Path) -> tuple[Stimulus, ...]:
     """Fill in hash and pixel size of every stimulus that has a file, sorted by id."""
     ordered = sorted(stimuli, key=lambda s: s.id)
     facts = iter(for_each_file(image_facts, [os.path.join(root, s.path) for s in ordered if s.path]))
-    return tuple(s.of_file(*next(facts)) if s.path else s for s in ordered)
+    sizes: dict[int, int] = {}  # most files of a set have one of a few sizes
+    for place, s in enumerate(ordered):
+        if s.path:
+            sha256, width, height = next(facts)
+            ordered[place] = s.of_file(sha256, sizes.setdefault(width, width), sizes.setdefault(height, height))
+    return tuple(ordered)
 
 
 def check_hashes(stimuli: StimulusSet) -> None:
@@ -152,8 +162,10 @@ def image_facts(path: str | Path) -> ImageFacts:
         return ImageFacts(digest.hexdigest(), 0, 0)
 
 
-def id_problems(stimuli: Iterable[Stimulus]) -> list[str]:
+def id_problems(stimuli: Sequence[Stimulus]) -> list[str]:
     """Return a problem for every duplicated id, with the files that have it."""
+    if len({s.id for s in stimuli}) == len(stimuli):
+        return []
     claims: dict[str, list[str]] = {}
     for s in stimuli:
         claims.setdefault(s.id, []).append(s.path or "no file")

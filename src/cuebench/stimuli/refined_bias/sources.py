@@ -2,8 +2,8 @@
 
 ==============================  ==============================================================================
 ``<class>/<name>.png``          with an alpha channel: the object is what is not transparent
-``<class>/<name>.jpg``          with a mask file ``<class>/<name>.mask.png``, or ``masks/<class>/<name>.png`` beside
-                                ``images/<class>/``: white = object
+``<class>/<name>.jpg``          with a mask file ``<class>/<name>_mask.png`` (or ``.mask.png``) beside it, or
+                                ``masks/<class>/<name>.png`` beside ``images/<class>/``: white = object
 ``annotations.json``            COCO: images, categories, and polygons or run lengths; one object for each annotation
 ``<class>/<name>.jpg`` alone    a segmenter finds the object (see ``segment``)
 ==============================  ==============================================================================
@@ -21,13 +21,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
+
 from cuebench.errors import UserError, all_problems, is_printable
 from cuebench.labels import label_map, label_space
 from cuebench.reading import is_regular, path_problem, read_json
 from cuebench.stimuli.readers.scan import IMAGE_SUFFIXES, require_folder
 
 LAYOUT = "<class>/<image> with an alpha channel, a mask file or annotations.json; see `cuebench explain refined_bias`"
-MASK = ".mask"
+MASKS = ("_mask", ".mask")
+"""How the name of a mask file ends: ``cat_mask.png`` is the mask of ``cat.jpg``."""
+MASK_SUFFIXES = (".png", ".bmp", ".tif", ".tiff", ".jpg", ".jpeg")
 LARGEST_BLUR = 10_000
 """Standard deviation in pixels; more is a mistake."""
 
@@ -77,7 +81,7 @@ def find_sources(folder: Path) -> tuple[list[Source], list[str]]:
 def read_classes(folder: Path, labels: Iterable[str]) -> tuple[Classes, list[str]]:
     """Return the class map of a folder for the labels that occur in it, and the classes that have none."""
     names = sorted(set(labels))
-    file = _labels_file(Path(folder) / "labels.json")
+    file = labels_file(Path(folder) / "labels.json")
     targets = {str(t): tuple(m) for t, m in file.get("targets", {}).items()} or _known_targets(names)
     missing = [f"class {n!r} has no map: which classes of a model are it?" for n in names if n not in targets]
     kept = {n: targets[n] for n in names if n in targets}
@@ -87,7 +91,8 @@ def read_classes(folder: Path, labels: Iterable[str]) -> tuple[Classes, list[str
     return Classes(kept, shape, texture, {k: float(v) for k, v in file.get("sigma", {}).items()}), missing
 
 
-def _labels_file(path: Path) -> dict[str, Any]:
+def labels_file(path: Path) -> dict[str, Any]:
+    """Read ``labels.json`` of a folder; empty where there is none."""
     if not path.is_file():
         return {}
     data = read_json(path)
@@ -126,17 +131,40 @@ def _known_targets(names: Iterable[str]) -> dict[str, tuple[str | int, ...]]:
 def _folders(root: Path) -> tuple[list[Source], list[str]]:
     images = root / "images" if (root / "images").is_dir() else root
     masks = root / "masks" if (root / "masks").is_dir() else None
-    sources = []
+    sources, alone = [], list[str]()
     for folder in sorted(p for p in images.iterdir() if p.is_dir() and p != masks and not p.name.startswith(".")):
-        for path in sorted(folder.iterdir()):
-            if path.suffix.lower() not in IMAGE_SUFFIXES or path.stem.endswith(MASK):
-                continue
-            mask_files = [path.with_name(f"{path.stem}{MASK}.png")]
+        files = sorted(p for p in folder.iterdir() if p.suffix.lower() in IMAGE_SUFFIXES)
+        pictures = [path for path in files if not path.stem.endswith(MASKS)]
+        for path in pictures:
+            mask_files = [path.with_name(f"{path.stem}{end}{s}") for end in MASKS for s in MASK_SUFFIXES]
             if masks is not None:
-                mask_files += [masks / folder.name / f"{path.stem}{suffix}" for suffix in (".png", ".bmp", ".tif")]
+                mask_files += [masks / folder.name / f"{path.stem}{suffix}" for suffix in MASK_SUFFIXES]
             sources.append(Source(path.stem, folder.name, path, next((p for p in mask_files if p.is_file()), None)))
+        stems = {f"{path.stem}{end}" for path in pictures for end in MASKS}
+        alone += [f"{folder.name}/{p.name}: a mask without its image" for p in files if p not in pictures
+                  and p.stem not in stems]  # fmt: skip
     loose = [p.name for p in images.iterdir() if p.is_file() and p.suffix.lower() in IMAGE_SUFFIXES]
-    return sources, [f"{name}: lies in no class folder" for name in sorted(loose)]
+    return sources, [*(f"{name}: lies in no class folder" for name in sorted(loose)), *alone]
+
+
+def where_masks_came_from(sources: Iterable[Source], segmenter: str) -> dict[str, str]:
+    """Return source → where its mask came from, in words."""
+    places = {}
+    for s in sources:
+        if s.annotation is not None:
+            places[s.id] = "from annotations.json"
+        elif s.mask is not None:
+            beside = s.mask.parent == s.path.parent
+            places[s.id] = "from mask files beside the images" if beside else "from the folder masks"
+        else:
+            places[s.id] = "from alpha channels" if has_alpha(s.path) else f"guessed by the segmenter {segmenter}"
+    return places
+
+
+def has_alpha(path: Path) -> bool:
+    """Tell from the header of a picture whether it has an alpha channel."""
+    with Image.open(path) as image:
+        return image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info
 
 
 def _coco(root: Path, path: Path) -> tuple[list[Source], list[str]]:

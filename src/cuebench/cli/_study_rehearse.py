@@ -1,0 +1,75 @@
+"""The verb ``study rehearse``."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cuebench.cli._json import print_json
+
+
+def rehearse(
+    folder: Annotated[Path, typer.Argument(help="A study folder.")],
+    participants: Annotated[int, typer.Option(help="Simulated participants.", min=1, max=10_000)] = 4,
+    observer: Annotated[
+        str, typer.Option("--observer", "-o", help="Whom they are drawn from: ideal:mixture?shape=0.7&lapse=0.05, …")
+    ] = "ideal:mixture?shape=0.7",
+    browser: Annotated[
+        bool, typer.Option("--browser/--http", help="In Chromium, one after the other; or over HTTP, several at once.")
+    ] = True,
+    device: Annotated[
+        list[str] | None, typer.Option(help="desktop or phone, again for both in turn; default: both.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Export the answers to this file (.parquet, .csv).")] = None,
+    screenshots: Annotated[Path | None, typer.Option(help="Folder for a picture of every kind of page.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the simulated people.")] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> int:
+    """Let simulated participants go through the whole study, then analyse what they answered.
+
+    Their answers go to a database of their own, never to that of the study. Ends with status 1 where the page had
+    errors, asked another host for something, or lost an answer.
+    """
+    from dataclasses import asdict
+
+    from cuebench.cli._progress import progress_bar
+    from cuebench.errors import did_you_mean
+    from cuebench.reading import user_path
+    from cuebench.study.analysis import analyse
+    from cuebench.study.rehearse import DEVICES
+    from cuebench.study.rehearse import rehearse as run
+
+    devices = tuple(device or DEVICES)
+    for name in devices:
+        if name not in DEVICES:
+            raise did_you_mean("device", name, DEVICES)
+    with tempfile.TemporaryDirectory() as place, progress_bar("rehearsal", quiet=quiet or as_json) as progress:
+        answers = user_path(out) if out else Path(place) / "answers.parquet"
+        result = run(
+            user_path(folder),
+            participants=participants,
+            observer=observer,
+            browser=browser,
+            devices=devices,
+            seed=seed,
+            out=answers,
+            screenshots=user_path(screenshots) if screenshots else None,
+            progress=progress,
+        )
+        found = analyse(answers, seed=seed)
+    if as_json:
+        print_json({**asdict(result), "observer": observer, "analysis": found.record()})
+    else:
+        from cuebench.cli._console import plain_console
+        from cuebench.cli._study_analysis import print_analysis
+
+        print(f"{len(result.finished):,} simulated participants ({observer}), {result.answers:,} answers")
+        print(f"{result.seconds:.0f} s{f'; answers: {out}' if out else ''}")
+        for problem in dict.fromkeys(result.problems):
+            print(f"problem: {problem}")
+        print_analysis(plain_console(), found)
+    return 1 if result.problems else 0

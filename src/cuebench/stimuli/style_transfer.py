@@ -1,0 +1,173 @@
+"""Optimisation-based style transfer (Gatys, Ecker & Bethge 2016) on the features of any convolutional network at hand.
+
+An image begins as the content and is changed in small steps until the correlations of its features (Gram matrices) are
+those of the style, while its deep features stay those of the content. The published cue-conflict images were made this
+way with VGG-19. With another network they look different; an untrained one gives weak results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cuebench.arrays import Pixels
+from cuebench.errors import UserError
+
+LAYERS = 5
+"""Most layers whose correlations are matched, one for each size of the feature maps."""
+SMALLEST = 5
+"""Feature maps with fewer pixels a side say nothing of texture."""
+RATE, SMOOTHNESS = 0.01, 0.5
+"""Step of the optimiser on pixels in [0, 1]; weight of the differences between neighbouring pixels."""
+COARSER = (2, 4, 8)
+"""The picture is also changed in pixels of so many pixels."""
+
+
+class StyleNetwork(NamedTuple):
+    """A network, its normalisation, and the layers that are compared."""
+
+    module: Any
+    mean: Sequence[float]
+    std: Sequence[float]
+    style: tuple[str, ...]
+    content: str
+
+
+def style_network(spec: str, size: int) -> StyleNetwork:
+    """Load a network and choose its layers: the first convolution of each size for the style, a deep one for content.
+
+    Parameters
+    ----------
+    spec : str
+        A torch network: ``lite:efficientnet_lite0``, ``timm:vgg19.tv_in1k``, ``checkpoint:FILE?arch=…``.
+    size : int
+        Side of the images in pixels.
+    """
+    from cuebench.observers.base import LoadOptions
+    from cuebench.observers.load import load
+    from cuebench.observers.torch.observer import TorchObserver
+
+    (observer, *_) = load(spec, LoadOptions(device="cpu"))
+    if not isinstance(observer, TorchObserver) or observer.preprocess is None:
+        raise UserError(f"--network {spec}: style transfer needs a torch network", "e.g. lite:efficientnet_lite0")
+    import torch
+
+    module, preprocess = observer.module, observer.preprocess
+    convolutions = [name for name, part in module.named_modules() if isinstance(part, torch.nn.Conv2d)]
+    with torch.no_grad():
+        outputs = _outputs(module, convolutions, torch.zeros(1, 3, size, size))
+    sides = {name: min(output.shape[-2:]) for name, output in outputs.items()}
+    first = {side: name for name, side in reversed(sides.items()) if side >= SMALLEST}
+    last = {side: name for name, side in sides.items() if side >= SMALLEST}
+    chosen = sorted(first, reverse=True)[:LAYERS]
+    if len(chosen) < 2:
+        raise UserError(
+            f"--network {spec} has no convolutions of several sizes",
+            "choose a convolutional network: timm:vgg19.tv_in1k",
+        )
+    content = last[chosen[-2] if len(chosen) > 2 else chosen[-1]]
+    return StyleNetwork(module, preprocess.mean, preprocess.std, tuple(first[side] for side in chosen), content)
+
+
+def transfer(
+    network: StyleNetwork, content: Pixels, style: Pixels, *, steps: int = 100, weight: float = 10.0, seed: int = 0
+) -> Pixels:
+    """Return the content image with the texture of the style image.
+
+    Parameters
+    ----------
+    network : StyleNetwork
+        From ``style_network``.
+    content, style : uint8 arrays H×W×3
+        Of one size.
+    steps : int
+        Of the optimiser.
+    weight : float
+        Of the style against the content; the greater, the more texture.
+    seed : int
+        Of the noise that the image begins with.
+
+    References
+    ----------
+    Gatys, Ecker & Bethge 2016, Image Style Transfer Using Convolutional Neural Networks, CVPR.
+    """
+    import torch
+
+    mean, std = (torch.tensor(list(values)).view(1, 3, 1, 1) for values in (network.mean, network.std))
+    wanted = (*network.style, network.content)
+
+    def features(image: Any) -> dict[str, Any]:
+        return _outputs(network.module, wanted, (image - mean) / std)
+
+    def tensor(picture: Pixels) -> Any:
+        return torch.from_numpy(np.asarray(picture, np.float32) / 255).permute(2, 0, 1)[None].contiguous()
+
+    with torch.no_grad():
+        of_style = {name: _gram(values) for name, values in features(tensor(style)).items() if name in network.style}
+        of_content = features(tensor(content))[network.content]
+    height, width = content.shape[:2]
+    noise = np.random.default_rng(seed).normal(0, 0.02, (1, 3, height, width)).astype(np.float32)
+    # A picture and coarser corrections of it: what is changed at several scales has less noise from pixel to pixel.
+    layers = [tensor(content) + torch.from_numpy(noise)]
+    layers += [torch.zeros(1, 3, height // k, width // k) for k in COARSER if min(height, width) >= 8 * k]
+    moments = [(torch.zeros_like(layer), torch.zeros_like(layer)) for layer in layers]
+    for step in range(1, steps + 1):
+        for layer in layers:
+            layer.requires_grad_(True)
+        image = _joined(layers)
+        now = features(image)
+        texture = sum(_distance(_gram(now[name]), goal) for name, goal in of_style.items()) / len(of_style)
+        rough = image.diff(dim=-1).abs().mean() + image.diff(dim=-2).abs().mean()
+        loss = _distance(now[network.content], of_content) + weight * texture + SMOOTHNESS * rough
+        gradients = torch.autograd.grad(loss, layers)
+        with torch.no_grad():  # Adam, written out: torch.optim imports the compiler, which takes longer than an image
+            for k, (gradient, (first, second)) in enumerate(zip(gradients, moments)):
+                first.mul_(0.9).add_(gradient, alpha=0.1)
+                second.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
+                scale = RATE * (1 - 0.999**step) ** 0.5 / (1 - 0.9**step)
+                layers[k] = layers[k].detach() - scale * first / (second.sqrt() + 1e-8)
+    image = _joined(layers)
+    pixels = image.detach()[0].permute(1, 2, 0).numpy()
+    return np.asarray((pixels * 255).round(), np.uint8)
+
+
+def _outputs(module: Any, names: Sequence[str], images: Any) -> dict[str, Any]:
+    """Return what some layers give out, in the order in which they are called."""
+    seen: dict[str, Any] = {}
+
+    def noting(name: str) -> Any:
+        def note(part: Any, inputs: Any, output: Any) -> None:
+            seen.setdefault(name, output)
+
+        return note
+
+    parts = dict(module.named_modules())
+    hooks = [parts[name].register_forward_hook(noting(name)) for name in dict.fromkeys(names)]
+    try:
+        module(images)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return seen
+
+
+def _joined(layers: Sequence[Any]) -> Any:
+    """Return the picture that a layer and coarser ones make together, in [0, 1]."""
+    import torch
+
+    size = layers[0].shape[-2:]
+    coarse = [torch.nn.functional.interpolate(x, size, mode="bilinear", align_corners=False) for x in layers[1:]]
+    return (layers[0] + sum(coarse)).clamp(0, 1)
+
+
+def _gram(values: Any) -> Any:
+    """Return the correlations of the channels of feature maps 1×C×H×W."""
+    flat = values[0].flatten(1)
+    return flat @ flat.T / flat.shape[1]
+
+
+def _distance(values: Any, goal: Any) -> Any:
+    """Return the squared difference relative to the goal, so that layers of any scale weigh the same."""
+    return ((values - goal) ** 2).mean() / ((goal**2).mean() + 1e-12)

@@ -1,0 +1,149 @@
+"""``cuebench run FILE.toml``, ``--save-config`` and ``--again``: the same run from a command, a file and a folder."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from cuebench import cli
+from cuebench.cli import run as verb
+from cuebench.cli._flags import flags_of
+from cuebench.cli._run_file import NOT_IN_FILES, keys_of, read_file, save
+from cuebench.errors import UserError
+from small_data import write_cue_conflict
+
+FLAGS = flags_of(verb.command)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with data, a file of settings and a run that was made from it."""
+    folder = tmp_path_factory.mktemp("place")
+    data = write_cue_conflict(folder / "data")
+    command = ["run", "-o", "ideal:shape", "-o", "ideal:mixture?shape=0.7", "-p", "cue_conflict", "--data-root", data]
+    more = ["--seed", "3", "--resamples", "200", "--quiet", "--out", folder / "a", "--save-config", folder / "run.toml"]
+    assert cli.invoke([str(word) for word in [*command, *more]]) == 0
+    return folder
+
+
+def scores(run: Path) -> bytes:
+    return (run / "scores.json").read_bytes()
+
+
+def test_a_saved_command_is_the_same_run(place: Path) -> None:
+    content = tomllib.loads((place / "run.toml").read_text("utf-8"))
+    assert content == {
+        "observers": ["ideal:shape", "ideal:mixture?shape=0.7"],
+        "protocols": ["cue_conflict"],
+        "out": str(place / "a"),
+        "data_root": str(place / "data"),
+        "seed": 3,
+        "resamples": 200,
+    }
+    assert cli.invoke(["run", str(place / "run.toml"), "--out", str(place / "b"), "-q"]) == 0
+    assert scores(place / "a") == scores(place / "b")
+
+
+def test_flags_go_before_the_file_and_the_file_before_the_environment(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUEBENCH_DATA", str(place / "nowhere"))
+    assert cli.invoke(["run", str(place / "run.toml"), "--out", str(place / "c"), "--seed", "4", "-q"]) == 0
+    record = json.loads((place / "c" / "run.json").read_text("utf-8"))["arguments"]
+    assert (record["seed"], record["resamples"]) == (4, 200)
+    assert record["data_root"] == str(place / "data")
+
+
+def test_a_run_repeats_itself_from_any_folder(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.invoke(["run", "--again", str(place / "a")]) == 0
+    assert "rows of scores are the same as in" in capsys.readouterr().out
+    assert scores(place / "a") == scores(place / "a-again")
+    assert cli.invoke(["run", "--again", str(place / "a"), "--seed", "9", "--out", str(tmp_path / "other")]) == 0
+    assert "rows of scores differ from" in capsys.readouterr().out
+
+
+def test_observers_of_a_repeated_run_are_found_from_its_own_folder(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "people").mkdir()
+    (tmp_path / "people" / "p.csv").write_text(
+        "subj,session,trial,rt,object_response,category,condition,imagename\nann,1,1,1,cat,cat,0,cat1-dog1.png\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    words = ["run", "-o", "recorded:people", "-p", "cue_conflict", "--out", "r", "--resamples", "100", "-q"]
+    assert cli.invoke(words) == 0
+    monkeypatch.chdir(place)
+    assert cli.invoke(["run", "--again", str(tmp_path / "r"), "-q"]) == 0
+    assert scores(tmp_path / "r") == scores(tmp_path / "r-again")
+
+
+def test_every_problem_of_a_file_is_reported_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "bad.toml"
+    file.write_text(
+        'observer = ["idael:shape"]\nprotocols = ["cue_conflct"]\nseeds = 3\nresamples = "many"\nlimit = -1\n'
+        'common = "yes"\nprecision = "float8"\nallow_code = "absent.py"\nset = 3\n'
+    )
+    with pytest.raises(UserError) as caught:
+        read_file(file, FLAGS)
+    problems = "\n".join(caught.value.problems)
+    assert len(caught.value.problems) == 9
+    for part in (
+        "'seed'?", "'ideal'?", "'cue_conflict'", "resamples: expected a whole number", "limit must be 0",
+        "common: expected True or False", "precision 'float8'", "allow_code: there is no file", "set: expected a table",
+    ):  # fmt: skip
+        assert part in problems
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [("a = ", "is not TOML"), ('protocols = ["triplets"]\n[set.triplets]\ndrw = "all"', "Did you mean 'draw'")],
+)
+def test_a_bad_file_ends_with_status_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, part: str
+) -> None:
+    (tmp_path / "x.toml").write_text(text)
+    assert cli.invoke(["run", str(tmp_path / "x.toml"), "--json"]) == 2
+    assert part in json.loads(capsys.readouterr().err)["error"]
+
+
+def test_what_is_missing_is_said_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.invoke(["run", "--json"]) == 2
+    assert json.loads(capsys.readouterr().err)["error"].count("--") == 3
+
+
+def test_every_flag_is_a_key_and_comes_back_from_a_file(tmp_path: Path) -> None:
+    keys = keys_of(FLAGS)
+    visible = {f.key for f in FLAGS if f.names and not f.hidden}
+    assert {f.key for f in keys.values()} == visible - NOT_IN_FILES
+    values = {f.parameter: f.default for f in FLAGS} | {
+        "observer": ["ideal:shape", 'a"b\\ü'], "protocol": ["triplets"], "limit": 7, "common": True, "price": 1.5,
+        "report_to": "", "fresh": True,
+    }  # fmt: skip
+    save(tmp_path / "all.toml", values, {"triplets.draw": "all"}, FLAGS)
+    assert tomllib.loads((tmp_path / "all.toml").read_text("utf-8")) == {
+        "observers": ["ideal:shape", 'a"b\\ü'], "protocols": ["triplets"], "limit": 7, "common": True, "price": 1.5,
+        "report": True, "set": {"triplets.draw": "all"},
+    }  # fmt: skip
+    with pytest.raises(UserError, match="says something else"):
+        save(tmp_path / "all.toml", {**values, "limit": 8}, {}, FLAGS)
+
+
+def test_a_record_runs_no_code_that_was_not_named(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("CUEBENCH_ALLOW_CODE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    Path("net.py").write_text("def model():\n    raise SystemExit('was run')\n")
+    data = ["--data-root", str(place / "data"), "--resamples", "100", "-q"]
+    cli.invoke(["run", "-o", "python:net.py:model", "-o", "ideal:shape", "-p", "cue_conflict", "--out", "r", *data])
+    capsys.readouterr()
+    assert cli.invoke(["run", "--again", "r"]) == 2
+    assert "--allow-code" in capsys.readouterr().err
+    assert cli.invoke(["run", "--again", "r", "--allow-code", "net.py", "-q"]) == 1  # it is run, and fails
+    monkeypatch.delenv("CUEBENCH_ALLOW_CODE", raising=False)

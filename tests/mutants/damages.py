@@ -1,0 +1,371 @@
+"""Damages to formulas: each is a mistake that someone could make, and the tests that should notice it.
+
+A damage replaces one text of one file. ``tests`` are the quick ones for that formula: of the metric, of the protocol on
+planted answers, of published numbers; ``calibration NAME`` stands for the simulated studies of one protocol.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Damage(NamedTuple):
+    """One mistake: what it is, where, which text becomes which, and what should notice."""
+
+    what: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+METRICS, STATISTICS, PROTOCOLS = "tests/metrics", "tests/statistics", "tests/protocols"
+
+
+def _of(file: str, tests: str, *damages: tuple[str, str, str]) -> list[Damage]:
+    return [Damage(what, file, old, new, tuple(tests.split("; "))) for what, old, new in damages]
+
+
+DAMAGES: list[Damage] = [
+    *_of(
+        "metrics/cue_conflict.py",
+        "tests/metrics/test_ratios.py; calibration cue_conflict",
+        (
+            "swapped cues",
+            "return Outcomes(conflict, conflict & (answer == shapes), conflict & (answer == textures))",
+            "return Outcomes(conflict, conflict & (answer == textures), conflict & (answer == shapes))",
+        ),
+        (
+            "shape bias over all conflict trials instead of the decided ones",
+            "terms=lambda trials: Terms(trials.shape, trials.decided)",
+            "terms=lambda trials: Terms(trials.shape, trials.conflict)",
+        ),
+        ("aligned images count as conflict", "conflict = shapes != textures", "conflict = np.ones(len(shapes), bool)"),
+        (
+            "texture accuracy over decided trials",
+            "lambda trials: Terms(trials.texture, trials.conflict)",
+            "lambda trials: Terms(trials.texture, trials.decided)",
+        ),
+        (
+            "decided fraction counts shape answers only",
+            "terms=lambda trials: Terms(trials.decided, trials.conflict)",
+            "terms=lambda trials: Terms(trials.shape, trials.conflict)",
+        ),
+    ),
+    *_of(
+        "labels/decisions.py",
+        "tests/metrics/test_decisions.py",
+        ("maximum of the members instead of their mean", 'softmax(logits), "mean")', 'softmax(logits), "max")'),
+        ("mean of logits instead of probabilities", "aggregate(softmax(logits)", "aggregate(np.asarray(logits)"),
+        ("ties decided by rounding", "tied.argmax(axis=1)", "scores.argmax(axis=1)"),
+        (
+            "decisions in the whole label space by the lowest logit",
+            "[logits.argmax(axis=1)]",
+            "[logits.argmin(axis=1)]",
+        ),
+    ),
+    *_of(
+        "labels/ranks.py",
+        "tests/metrics/test_ranks.py",
+        ("rank off by one (numba)", "            larger = 1\n", "            larger = 0\n"),
+        ("ties ranked by the later class (numba)", "larger += values[j] >= top", "larger += values[j] > top"),
+        (
+            "rank off by one (numpy)",
+            "ranks = 1 + np.count_nonzero(logits > top",
+            "ranks = np.count_nonzero(logits > top",
+        ),
+        ("rank of the worst member (numpy)", "top = of_members.max(axis=1", "top = of_members.min(axis=1"),
+        ("ties ignored (numpy)", "for row in tied:", "for row in tied[:0]:"),
+    ),
+    *_of(
+        "metrics/accuracy.py",
+        "tests/metrics/test_accuracy.py; tests/protocols/test_imagenet_accuracy.py",
+        ("rank off by one", "ranks: Array = 1 + (", "ranks: Array = 2 + ("),
+        ("ties ranked by the later class", "[None] < target[:, None]", "[None] > target[:, None]"),
+    ),
+    *_of(
+        "metrics/refined_bias.py",
+        "tests/metrics/test_sensitivity.py; calibration refined_bias",
+        ("reciprocal rank off by one", "return 1.0 / values", "return 1.0 / (values + 1)"),
+        ("top 5 without the fifth", "lambda ranks: ranks <= 5", "lambda ranks: ranks < 5"),
+        (
+            "swapped preferences",
+            'if cue == "shape" else texture_sensitivity',
+            'if cue != "shape" else texture_sensitivity',
+        ),
+        (
+            "distorted predictions among correct ones",
+            "best_ranks(logits, target, members) > 1)",
+            "best_ranks(logits, target, members) > 0)",
+        ),
+    ),
+    *_of(
+        "metrics/cue_decomposition.py",
+        "tests/metrics/test_cue_decomposition.py; calibration cue_decomposition",
+        ("s and t exchanged", "quotient(shape, s), quotient(texture, t)", "quotient(shape, t), quotient(texture, s)"),
+        ("R_cd twice as large", "quotient(shape + texture, 2 * original)", "quotient(shape + texture, original)"),
+        (
+            "S_cd without the population",
+            "quotient(shape, s), quotient(texture, t)",
+            "quotient(shape, 1), quotient(texture, 1)",
+        ),
+    ),
+    *_of(
+        "protocols/cue_decomposition/populations.py",
+        "calibration cue_decomposition; tests/metrics/test_cue_decomposition.py",
+        ("models that the paper trained are in H", "!= TRAINED and", '!= "" and'),
+        ("first member instead of the mean", "mean = mean_estimate(members)", "mean = members[0]"),
+    ),
+    *_of(
+        "metrics/mean_iou.py",
+        "tests/metrics/test_cue_decomposition.py; calibration cue_decomposition_segmentation",
+        ("union counts the overlap twice", "union = truth + answer - correct", "union = truth + answer"),
+        (
+            "absent classes count as 0",
+            "where=classes > 0)\n\n\ndef mean_iou(",
+            "where=classes < 0) + total / ious.shape[1]\n\n\ndef mean_iou(",
+        ),
+        ("answered area from the wrong axis", "self.counts[:, :-1].sum(axis=0)", "self.counts[:, :-1].sum(axis=1)"),
+    ),
+    *_of(
+        "metrics/shape_reliance.py",
+        "calibration feature_suppression; tests/protocols/test_feature_suppression.py",
+        (
+            "swapped cues",
+            "shape, texture = np.maximum(0.0, 1 - without_shape), np.maximum(0.0, 1 - without_texture)",
+            "texture, shape = np.maximum(0.0, 1 - without_shape), np.maximum(0.0, 1 - without_texture)",
+        ),
+        ("wrong denominator", "quotient(shape, shape + texture)", "quotient(shape, 1 + texture)"),
+    ),
+    *_of(
+        "metrics/relative_accuracy.py",
+        "calibration feature_suppression; tests/protocols/test_feature_suppression.py",
+        ("best level instead of the mean", "quotient(np.mean(correct, axis=0)", "quotient(np.max(correct, axis=0)"),
+    ),
+    *_of(
+        "protocols/feature_suppression/scores.py",
+        "calibration feature_suppression; tests/protocols/test_feature_suppression.py",
+        ("pairs of suppressions in the means of one", "if len(kinds_of(name)) == 1:", "if len(kinds_of(name)) >= 1:"),
+        (
+            "reliance from exchanged kinds",
+            'by_kind["shape"], by_kind["texture"])',
+            'by_kind["texture"], by_kind["shape"])',
+        ),
+    ),
+    *_of(
+        "metrics/relative_robustness.py",
+        "calibration corruption_robustness; tests/metrics/test_cue_decomposition.py",
+        ("best level instead of the mean", "mean = np.mean(corrupted, axis=0)", "mean = np.max(corrupted, axis=0)"),
+    ),
+    *_of(
+        "metrics/triplets.py",
+        "tests/metrics/test_triplets.py; calibration triplets",
+        ("ties count for shape", "usable & (gap > limit)", "usable & (gap >= -limit)"),
+        (
+            "swapped matches",
+            "to_shape, to_texture = flat[row + triplets.shape], flat[row + triplets.texture]",
+            "to_shape, to_texture = flat[row + triplets.texture], flat[row + triplets.shape]",
+        ),
+        ("cosine without the length of the match", "to_shape * inverse[triplets.shape] -", "to_shape -"),
+        ("draws added up instead of averaged", "Tally(*(np.mean(counts, axis=0)", "Tally(*(np.sum(counts, axis=0)"),
+    ),
+    *_of(
+        "metrics/triplet_shape_bias.py",
+        "tests/metrics/test_triplets.py; calibration triplets",
+        (
+            "ties outside the denominator",
+            "Terms(decisions.shape, decisions.trials)",
+            "Terms(decisions.shape, decisions.shape + decisions.texture)",
+        ),
+    ),
+    *_of(
+        "metrics/triplet_bias_gain.py",
+        "calibration triplets; tests/protocols/test_triplets.py",
+        ("largest baseline instead of the mean", "values.mean(axis=-1)", "values.max(axis=-1)"),
+    ),
+    *_of(
+        "metrics/texture_association.py",
+        "tests/metrics/test_texture_association.py; calibration texture_association",
+        ("entropy of the class left out", "pt * (1 - th) * po * (1 - oh)", "pt * (1 - th) * po"),
+        ("entropy to another base", "base = np.log(np.maximum(ways, 1)", "base = np.log2(np.maximum(ways, 1)"),
+        ("least similar texture", "best = cosines.argmax(axis=1)", "best = cosines.argmin(axis=1)"),
+        (
+            "percentiles instead of the basic interval",
+            "np.clip([2 * values - high, 2 * values - low], 0, 1)",
+            "np.clip([low, high], 0, 1)",
+        ),
+    ),
+    *_of(
+        "metrics/texture_confidence.py",
+        "tests/metrics/test_texture_association.py; calibration texture_association",
+        ("sure answers are the unsure ones", "(values > SURE)", "(values <= SURE)"),
+        ("standard deviation instead of standard error", "/ (self.n - 1) if self.n > 1", "/ 1 if self.n > 1"),
+        (
+            "second softmax term forgotten",
+            "return best, 1 / np.exp(shifted).sum(axis=1)",
+            "return best, 1 / np.exp(shifted).max(axis=1)",
+        ),
+    ),
+    *_of(
+        "metrics/error_consistency.py",
+        "tests/metrics/test_error_consistency.py; calibration cue_conflict",
+        ("agreement only of right answers", "n - first - second + 2 * both", "both"),
+        ("agreement by chance of right answers only", "first * second + (n - first) * (n - second)", "first * second"),
+        ("trials that one of both saw", "shared = seen[i] & seen[j]", "shared = seen[i] | seen[j]"),
+        (
+            "undefined pairs count as 0",
+            "np.divide(total, number, out",
+            "np.divide(total, kappas.shape[1] + 0 * number, out",
+        ),
+    ),
+    *_of(
+        "metrics/human_agreement.py",
+        "calibration human_alignment; tests/protocols/test_human_alignment.py",
+        ("difference of accuracies not squared", "(apart / trials) ** 2", "apart / trials"),
+        (
+            "observed consistency counts right answers once",
+            "(trials - first - second + 2 * both) / trials",
+            "(trials - first - second + both) / trials",
+        ),
+        ("bound from the stronger observer", "most = np.minimum(first, second)", "most = np.maximum(first, second)"),
+        ("tied ranks not shared", "np.asarray(below + (equal + 1) / 2)", "np.asarray(below + 1)"),
+    ),
+    *_of(
+        "protocols/human_alignment/draws.py",
+        "tests/protocols/test_human_alignment.py",
+        (
+            "control conditions in the means",
+            "kept = [place for place in places if place not in left_out]",
+            "kept = list(places)",
+        ),
+    ),
+    *_of(
+        "metrics/recognition.py",
+        "calibration pure_shape",
+        (
+            "wrong answers are right",
+            "return Answers(np.asarray(given == truth))",
+            "return Answers(np.asarray(given != truth))",
+        ),
+    ),
+    *_of(
+        "protocols/pure_shape.py",
+        "calibration pure_shape; tests/protocols/test_pure_shape.py",
+        (
+            "interval over images where classes are meant",
+            '"classes": classes[responses.stimulus]}',
+            '"classes": responses.clusters("id")}',
+        ),
+    ),
+    *_of(
+        "protocols/cue_conflict.py",
+        "calibration cue_conflict; tests/protocols/test_cue_conflict.py",
+        (
+            "interval over images where textures are meant",
+            'shared("shape_source"), shared("texture_source")',
+            'shared("shape_source"), shared("id")',
+        ),
+        (
+            "both label spaces exchanged",
+            "full: columns[AMONG_ALL].astype(np.intp), restricted: columns[AMONG_TARGETS]",
+            "full: columns[AMONG_TARGETS].astype(np.intp), restricted: columns[AMONG_ALL]",
+        ),
+    ),
+    *_of(
+        "protocols/refined_bias/scores.py",
+        "calibration refined_bias; tests/protocols/test_refined_bias.py",
+        ("interval over images where classes are meant", '"classes": "class_numbers"}', '"classes": "images"}'),
+    ),
+    *_of(
+        "statistics/intervals.py",
+        "tests/statistics/test_intervals.py; tests/statistics/test_streams.py; calibration textured_silhouettes",
+        (
+            "unseeded generator",
+            'return np.random.default_rng(int.from_bytes(digest[:16], "big"))',
+            "return np.random.default_rng()",
+        ),
+        ("seed ignored", 'f"{seed}|{stream}"', 'f"{stream}"'),
+        ("interval over images where sources are meant", "values = getattr(self, kind, None)", "values = self.images"),
+        (
+            "interval of 90 %",
+            "    tail = (1 - level) / 2\n    low, high = np.quantile(defined",
+            "    tail = 1 - level\n    low, high = np.quantile(defined",
+        ),
+        (
+            "nothing is drawn: every cluster once",
+            "part[:] = np.bincount(draws.ravel(), minlength=part.size).reshape(part.shape)",
+            "part[:] = 1",
+        ),
+    ),
+    *_of(
+        "statistics/clustered.py",
+        "tests/statistics/test_clustered.py; tests/statistics/test_paired.py; calibration textured_silhouettes",
+        (
+            "noise of single images counted twice",
+            "value = base + sum(max(0.0, one_way[way] - base) for way in ways[:2])",
+            "value = sum(one_way[way] for way in ways[:2])",
+        ),
+        (
+            "textures left out of both ways",
+            "value = base + sum(max(0.0, one_way[way] - base) for way in ways[:2])",
+            "value = one_way[ways[0]]",
+        ),
+        (
+            "interval over images where sources are meant",
+            "sums = np.bincount(self.code, psi, self.number)",
+            "sums = np.bincount(np.arange(len(psi)), psi)",
+        ),
+        ("normal distribution instead of Student's", "stdtrit(max(df, 1),", "stdtrit(max(df, 1e9),"),
+        ("logit scale without its slope", "reach / (value * (1 - value))", "reach"),
+        ("influence without the ratio", "(top - ratio.value * bottom) / ratio.denominator", "top / ratio.denominator"),
+        (
+            "gradient twice as large",
+            "(found[: len(part)] - found[len(part) :]) / (2 * step)",
+            "(found[: len(part)] - found[len(part) :]) / step",
+        ),
+    ),
+    *_of(
+        "statistics/paired.py",
+        "tests/statistics/test_paired.py",
+        ("difference of the wrong sign", "value = a.value - b.value", "value = b.value - a.value"),
+        (
+            "p without the two-way variance",
+            "value**2 * (flipped * (1 - 1e-9)",
+            "value**2 * (0.25 * flipped * (1 - 1e-9)",
+        ),
+    ),
+    *_of(
+        "statistics/estimates.py",
+        "tests/statistics/test_estimates.py; calibration cue_decomposition_segmentation",
+        ("jackknife without its factor", "part = float((g - 1) / g *", "part = float(1 / g *"),
+        (
+            "bias added instead of taken away",
+            "bias += (g - 1) * (float(defined.mean()) - value)",
+            "bias -= (g - 1) * (float(defined.mean()) - value)",
+        ),
+        ("variance of single values instead of the mean", "float(values.var(ddof=1)) / n", "float(values.var(ddof=1))"),
+    ),
+    *_of(
+        "statistics/correlations.py",
+        "tests/statistics/test_correlations.py",
+        (
+            "unsorted ties in ranks",
+            "middle = np.cumsum(size, axis=1) - (size - 1) / 2",
+            "middle = np.cumsum(size, axis=1)",
+        ),
+        ("Fisher's interval with n", "spare = n - (4 if", "spare = n - (0 if"),
+    ),
+    *_of(
+        "statistics/multiple.py",
+        "tests/statistics/test_multiple.py",
+        (
+            "Holm without accumulation",
+            "return np.maximum.accumulate(p * (len(p) - np.arange(len(p))))",
+            "return p * (len(p) - np.arange(len(p)))",
+        ),
+    ),
+]
+"""Every damage that is tried."""
+
+EXPLAINED: dict[str, str] = {}
+"""Damage that no test notices → why none should."""

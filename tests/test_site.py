@@ -1,0 +1,47 @@
+"""The documentation as a site: it is built without a link to nowhere, and loads nothing from other hosts."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from cuebench import registry
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if find_spec("zensical") is None:
+        pytest.skip("needs the extra docs: pip install 'cuebench[docs]'")
+    out = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "site.py"), str(out)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return out
+
+
+@pytest.mark.slow
+def test_every_protocol_and_verb_has_its_reference(site: Path) -> None:
+    for name in registry.protocols:
+        assert (site / "reference" / f"protocol_{name}.html").is_file()
+    verbs = (site / "reference" / "verbs.html").read_text()
+    assert all(f'id="{verb}"' in verbs for verb in ("run", "report", "compare", "study-serve"))
+    python = (site / "reference" / "python_measure.html").read_text()
+    assert "allow_unreadable" in python
+    assert (site / "index.html").read_text().count("make demo")
+
+
+@pytest.mark.slow
+def test_pages_load_nothing_from_other_hosts(site: Path) -> None:
+    loads = re.compile(
+        r"""<(?:script|img|iframe)[^>]+src=["']?(https?:)?//|<link[^>]+rel=["']?stylesheet[^>]+href=["']?(https?:)?//"""
+    )
+    for page in site.rglob("*.html"):
+        assert not loads.search(page.read_text()), page

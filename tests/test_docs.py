@@ -253,7 +253,7 @@ def test_commands_can_be_parsed_and_name_parts_that_exist(page):
     ("command", "problem"),
     [
         ("cuebench comparison RUN", "no verb"),
-        ("cuebench run -o ideal:shape -p cue_conflict", "out"),
+        ("cuebench make cue_conflict", "out"),
         ("cuebench run -o ideal:shape -p cue_conflict --out RUN --limt 3", "limt"),
         ("cuebench run -o ideal:shape -p cue_conflict --out RUN --limit few", "few"),
         ("cuebench run -o ideal:shape -p cue_conflit --out RUN", "cue_conflit"),

@@ -221,10 +221,9 @@ def _answered(
         if options.fresh:  # only now: a mistyped observer must not cost what was measured
             forget(folder)
         _write_plan(plan, record, folder)
-        pieces, progress = _pieces(before, options), Progress(tell)
+        pieces, progress, waiting = _pieces(before, options), Progress(tell), sum(map(len, later))
         taken = {job.observer: job.spec for job in record.jobs}
         with loading_ahead(later, plan.load_options, plan.baselines, taken) as next_wave:
-            waiting = sum(map(len, later))
             while True:
                 progress = Progress(tell, done=progress.done, to_come=answers_each(plan) * waiting)
                 _collect(plan, record, folder, options, pieces, pool, progress)

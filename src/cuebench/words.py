@@ -12,9 +12,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
-Kind = Literal[
-    *("column", "interval", "condition", "instead of a number", "note", "observer", "answer", "prompt", "word")
-]
+Kind = Literal["column", "interval", "condition", "instead of a number", "note", "observer", "answer", "prompt", "word"]
 
 
 class Word(NamedTuple):

@@ -19,9 +19,9 @@ LAYERS = 5
 """Most layers whose correlations are matched, one for each size of the feature maps."""
 SMALLEST = 5
 """Feature maps with fewer pixels a side say nothing of texture."""
-RATE, SMOOTHNESS = 0.01, 0.5
+RATE, SMOOTHNESS = 0.02, 0.5
 """Step of the optimiser on pixels in [0, 1]; weight of the differences between neighbouring pixels."""
-COARSER = (2, 4, 8)
+COARSER = ()
 """The picture is also changed in pixels of so many pixels."""
 
 

@@ -115,6 +115,7 @@ def test_a_mask_without_its_image_is_a_problem(own: Path, tmp_path: Path) -> Non
     assert problems == ["ball/lost_mask.png: a mask without its image"]
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_style_transfer_moves_the_correlations_to_those_of_the_texture() -> None:
     torch = pytest.importorskip("torch")

@@ -2,7 +2,7 @@
 
 An image begins as the content and is changed in small steps until the correlations of its features (Gram matrices) are
 those of the style, while its deep features stay those of the content. The published cue-conflict images were made this
-way with VGG-19. With another network they look different; an untrained one gives weak results.
+way with VGG-19. With another network they look different: EfficientNet-Lite0 gives a coarse mottle of the texture.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ LAYERS = 5
 """Most layers whose correlations are matched, one for each size of the feature maps."""
 SMALLEST = 5
 """Feature maps with fewer pixels a side say nothing of texture."""
-RATE, SMOOTHNESS = 0.01, 0.5
+RATE, SMOOTHNESS = 0.02, 0.5
 """Step of the optimiser on pixels in [0, 1]; weight of the differences between neighbouring pixels."""
-COARSER = (2, 4, 8)
-"""The picture is also changed in pixels of so many pixels."""
 
 
 class StyleNetwork(NamedTuple):
@@ -109,26 +107,20 @@ def transfer(
         of_content = features(tensor(content))[network.content]
     height, width = content.shape[:2]
     noise = np.random.default_rng(seed).normal(0, 0.02, (1, 3, height, width)).astype(np.float32)
-    # A picture and coarser corrections of it: what is changed at several scales has less noise from pixel to pixel.
-    layers = [tensor(content) + torch.from_numpy(noise)]
-    layers += [torch.zeros(1, 3, height // k, width // k) for k in COARSER if min(height, width) >= 8 * k]
-    moments = [(torch.zeros_like(layer), torch.zeros_like(layer)) for layer in layers]
+    image = (tensor(content) + torch.from_numpy(noise)).clamp(0, 1)
+    first, second = torch.zeros_like(image), torch.zeros_like(image)
     for step in range(1, steps + 1):
-        for layer in layers:
-            layer.requires_grad_(True)
-        image = _joined(layers)
+        image.requires_grad_(True)
         now = features(image)
         texture = sum(_distance(_gram(now[name]), goal) for name, goal in of_style.items()) / len(of_style)
         rough = image.diff(dim=-1).abs().mean() + image.diff(dim=-2).abs().mean()
         loss = _distance(now[network.content], of_content) + weight * texture + SMOOTHNESS * rough
-        gradients = torch.autograd.grad(loss, layers)
+        (gradient,) = torch.autograd.grad(loss, image)
         with torch.no_grad():  # Adam, written out: torch.optim imports the compiler, which takes longer than an image
-            for k, (gradient, (first, second)) in enumerate(zip(gradients, moments)):
-                first.mul_(0.9).add_(gradient, alpha=0.1)
-                second.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
-                scale = RATE * (1 - 0.999**step) ** 0.5 / (1 - 0.9**step)
-                layers[k] = layers[k].detach() - scale * first / (second.sqrt() + 1e-8)
-    image = _joined(layers)
+            first = 0.9 * first + 0.1 * gradient
+            second = 0.999 * second + 0.001 * gradient**2
+            scale = RATE * (1 - 0.999**step) ** 0.5 / (1 - 0.9**step)
+            image = (image - scale * first / (second.sqrt() + 1e-8)).clamp(0, 1)
     pixels = image.detach()[0].permute(1, 2, 0).numpy()
     return np.asarray((pixels * 255).round(), np.uint8)
 
@@ -151,15 +143,6 @@ def _outputs(module: Any, names: Sequence[str], images: Any) -> dict[str, Any]:
         for hook in hooks:
             hook.remove()
     return seen
-
-
-def _joined(layers: Sequence[Any]) -> Any:
-    """Return the picture that a layer and coarser ones make together, in [0, 1]."""
-    import torch
-
-    size = layers[0].shape[-2:]
-    coarse = [torch.nn.functional.interpolate(x, size, mode="bilinear", align_corners=False) for x in layers[1:]]
-    return (layers[0] + sum(coarse)).clamp(0, 1)
 
 
 def _gram(values: Any) -> Any:

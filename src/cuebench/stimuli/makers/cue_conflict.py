@@ -171,11 +171,11 @@ def make(
     _prepare(home, pairs, {"seed": seed, "size": size, "background": background})
     missing = [p for p in pairs if not (home / "stimuli" / p.path).is_file()]
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        covers = _parts(pool, draw_shape, {(p.shape, p.i) for p in missing}, seed, size)
+        silhouettes = _parts(pool, draw_shape, {(p.shape, p.i) for p in missing}, seed, size)
         fillings = _parts(pool, draw_texture, {(p.texture, p.j) for p in missing}, seed, size)
 
         def write_stimulus(p: Pair) -> None:
-            cover = covers[p.shape, p.i][..., None]
+            cover = silhouettes[p.shape, p.i][..., None]
             picture = cover * fillings[p.texture, p.j] + (1 - cover) * (background / 255)
             write_atomic(home / "stimuli" / p.path, png_bytes((picture * 255).round().astype(np.uint8)))
 

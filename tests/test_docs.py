@@ -112,7 +112,7 @@ def check_command(words: list[str], complete: bool) -> None:
     Exception
         For an unknown verb, option, part or option of a part, a wrong value, and an option that is not documented.
     """
-    if words in ([], ["--help"], ["--version"]):
+    if words in ([], *([flag] for flag in OF_ALL)):
         return
     verb, *arguments = words
     assert verb in cli.verbs(), f"no verb {verb!r}"
@@ -216,12 +216,15 @@ def command_problems(page: str) -> list[str]:
     return problems + [f"{span}: {problem}" for span in spans(page) if (problem := _option_problem(span))]
 
 
+OF_ALL = {"--help", "--version", "--install-completion", "--show-completion"}
+
+
 def _option_problem(span: str) -> str:
     """Return what is wrong with options in running text, ``--set triplets.draw=all``; empty where nothing is."""
     if not re.match(r"--?[a-z]", span):
         return ""
     words = span.split()
-    unknown = [word for word in words if word.startswith("--") and word.partition("=")[0] not in every_option()]
+    unknown = [word for word in words if word.startswith("--") and word.partition("=")[0] not in every_option() | OF_ALL]
     settings = [after.partition("=")[0] for before, after in pairwise(words) if before == "--set"]
     unknown += [key for key in settings if known(key.rpartition(".")[2]) and key not in every_setting()]
     return f"no option {', '.join(unknown)}" if unknown else ""

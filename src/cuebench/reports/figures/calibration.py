@@ -91,7 +91,7 @@ def _recovered(numbers: Sequence[tuple[str, str, str]], rows: Sequence[Recovered
         "What comes back of a planted weight",
         lambda room: _panels(numbers, records, room),
         records,
-        f"Mean of at least {studies} simulated studies against the planted weight, for observers that pay attention to "
+        f"Mean of at least {studies} simulated studies against the planted weight; observers attend to "
         "all, half or a tenth of the pictures; whiskers: 95 % of the studies; dotted: measured = planted",
         f"Measured against planted weight for {len(numbers)} numbers at three competences.",
     )

@@ -20,8 +20,8 @@ images (`cuebench correlate` on the run of docs/field.md)."""
 REFINED_BIAS = 0.029
 """The same of a shape preference for other classes: six networks, 327 images (docs/refined_bias.md)."""
 ROBUSTNESS = 0.006
-"""The same of a mean relative robustness, for other photographs: six networks, 1,000 photographs
-(docs/cue_decomposition.md)."""
+"""About that of a mean relative robustness, for other photographs: estimated from the width of the intervals of six
+networks on 1,000 photographs (docs/cue_decomposition.md), not computed from their answers."""
 PHOTOGRAPHS = 1_200
 """Photographs behind each accuracy of the cue-decomposition paper (its section on ImageNet)."""
 VALIDATION = 50_000

@@ -224,7 +224,9 @@ def _option_problem(span: str) -> str:
     if not re.match(r"--?[a-z]", span):
         return ""
     words = span.split()
-    unknown = [word for word in words if word.startswith("--") and word.partition("=")[0] not in every_option() | OF_ALL]
+    unknown = [
+        word for word in words if word.startswith("--") and word.partition("=")[0] not in every_option() | OF_ALL
+    ]
     settings = [after.partition("=")[0] for before, after in pairwise(words) if before == "--set"]
     unknown += [key for key in settings if known(key.rpartition(".")[2]) and key not in every_setting()]
     return f"no option {', '.join(unknown)}" if unknown else ""

@@ -87,6 +87,15 @@ _STUDY = {
     "rules_sha256": "study: hash of the exclusion rules, fixed before data were seen",
 }
 _HEADINGS = {
+    "corrected for error": "correlate --corrected: correlation of what is behind two headlines, without errors",
+    "given the others": "correlate --corrected: the correlation among observers that are alike in all other headlines",
+    "predicted by the others": "correlate --corrected: share of a headline's variance that the others predict",
+    "of its own, repeatable": "correlate --corrected: what is no error and not in the other headlines",
+    "loading": "correlate --corrected: correlation of a headline with the factor that all have in common",
+    "width": "study power: mean width of the 95 % interval",
+    "80 % are narrower than": "study power: four of five studies of this size have an interval narrower than this",
+    "holds the truth": "study power: share of the simulated studies whose 95 % interval holds what was planted",
+    "design": "power: how many images, shapes and textures a study would have",
     "rows": "trials: how many single answers there are",
     "both": "trials: answers that name a class which is that of the shape and of the texture",
     "other": "trials: answers that name a class which is neither that of the shape nor that of the texture",
@@ -333,7 +342,7 @@ _OBSERVERS = {
     "person": "one subject of a recording",
     "people": "all people of a recording, their answers pooled",
     "ideal": "an observer that answers from the truth, so that its bias is known",
-    "control": "a small network whose bias is known from its training images: `cuebench train-controls`",
+    "control": "a small network whose bias is known from its training images: `cuebench controls`",
 }
 _PROMPTS = {
     "vqa": "the prompt that asks which of the lettered options describes the image",

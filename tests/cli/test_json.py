@@ -53,7 +53,8 @@ def world(data_root: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-NEEDS = {"demo": "a network and minutes; see test_demo.py", "doctor": "torch, where it is installed; see test_cli.py"}
+NEEDS = {"demo": "a network and minutes; see test_demo.py", "doctor": "torch, where it is installed; see test_cli.py",
+         "calibrate": "a minute; see tests/calibration", "study": "a server; see tests/study"}  # fmt: skip
 """Verbs that cannot run without more than this folder."""
 CALLS = {
     "compare": ["run", "run -p cue_conflict -o ideal:shape -o ideal:random --out pairs.csv"],
@@ -62,13 +63,15 @@ CALLS = {
     "explain": ["cue_conflict", "shape_bias", "voronoi_shuffle", "ci_kind", "16-way/class=cat"],
     "list": [*kinds()],
     "make": ["cue_conflict --out made --count 4"],
+    "new": ["cue mine_too --to parts"],
+    "power": ["run"],
     "published": ["list", "export --out all.csv", "place run", "agree"],
     "curate": ["data/cue_conflict/stimuli --agreement"],
     "validity": ["classes run", "difficulty"],
     "report": ["run", "run --format csv --out scores.csv", "run --out report.html --images 4 --no-figures"],
     "run": ["-o python:chatty.py:factory -p cue_conflict --data-root data --out other --workers 0"],
     "score": ["run --resamples 100"],
-    "steer": ["run --neutral ideal:random --shape ideal:shape --texture ideal:texture --resamples 100"],
+    "steer": ["run --neutral ideal:random --shape ideal:shape --texture ideal:texture"],
     "trials": ["run", "run -p cue_conflict -o ideal:shape --out trials.parquet"],
 }
 REFUSED = {
@@ -84,7 +87,7 @@ REFUSED = {
     "curate": ["run --agreement"],
     "validity": ["agreement run", "distortion run"],
     "texture-of": ["image.png -o python:chatty.py:factory --run run"],
-    "train-controls": ["shap"],
+    "controls": ["shap"],
 }
 """Calls that need published data or a run of another protocol: they say so, also as JSON, and print no result."""
 

@@ -43,13 +43,13 @@ def test_the_headline_comes_first_with_its_widest_interval(capsys: pytest.Captur
 
 def test_all_headlines_come_before_other_conditions(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [*planted_scores("cue_conflict"), *planted_scores("imagenet_accuracy")]
-    titles = [line for line in lines(capsys, *rows) if " v1 · " in line]
-    assert titles[:2] == ["cue_conflict v1 · 16-way", "imagenet_accuracy v1 · top1"]
+    titles = [line for line in lines(capsys, *rows) if " v2 · " in line]
+    assert titles[:2] == ["cue_conflict v2 · 16-way", "imagenet_accuracy v2 · top1"]
     assert set(titles[2:]) == {
-        "cue_conflict v1 · 1000-way",
-        "cue_conflict v1 · 16-way/mean_of_subjects",
-        "cue_conflict v1 · 16-way/with_aligned",
-        "imagenet_accuracy v1 · top5",
+        "cue_conflict v2 · 1000-way",
+        "cue_conflict v2 · 16-way/mean_of_subjects",
+        "cue_conflict v2 · 16-way/with_aligned",
+        "imagenet_accuracy v2 · top5",
     }
 
 
@@ -70,13 +70,13 @@ def test_the_direction_and_the_value_of_people_are_named(capsys: pytest.CaptureF
 def test_conditions_that_differ_in_a_number_are_one_table(capsys: pytest.CaptureFixture[str]) -> None:
     rows = planted_scores("triplets")
     printed = lines(capsys, *rows)
-    start = printed.index("triplets v2 · experiment1/alpha: triplet_shape_bias")
+    start = printed.index("triplets v3 · experiment1/alpha: triplet_shape_bias")
     assert printed[start + 1] == "observer 0.0 0.2 0.4 0.6 0.8 1.0"
     own = {r.condition: r for r in one_row_each(rows) if r.observer == MIXTURES[1]}
     curve = [value_with_interval(own[f"experiment1/alpha={a}"]) for a in ("0.0", "0.2", "0.4", "0.6", "0.8", "1.0")]
     assert f"{MIXTURES[1]} {' '.join(curve)}" in printed[start:], "there is room for intervals"
     (more,) = [line for line in printed if "more conditions" in line]
-    titles = [line for line in printed if line.startswith("triplets v2 · ")]
+    titles = [line for line in printed if line.startswith("triplets v3 · ")]
     assert len(titles) == 6
     assert int(more.split()[1]) < len({r.condition for r in rows}) - 6
 
@@ -85,7 +85,7 @@ def test_refined_bias_shows_every_patch_size(capsys: pytest.CaptureFixture[str])
     rows = planted_scores("refined_bias")
     printed = lines(capsys, *rows)
     for view in ("faithful", "native"):
-        start = printed.index(f"refined_bias v1 · {view}/patch: texture_sensitivity")
+        start = printed.index(f"refined_bias v2 · {view}/patch: texture_sensitivity")
         assert printed[start + 1] == "observer 4 8"
 
 
@@ -119,7 +119,7 @@ def test_few_decided_trials_and_strange_answers_stand_under_the_table(capsys: py
 
 def test_scores_of_a_protocol_that_is_not_installed_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [replace(r, protocol="gone_protocol") for r in planted_scores("imagenet_accuracy")]
-    assert "gone_protocol v1 · top1" in lines(capsys, *rows)
+    assert "gone_protocol v2 · top1" in lines(capsys, *rows)
 
 
 def test_a_number_without_value_stays_in_the_table_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:

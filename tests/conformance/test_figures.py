@@ -143,9 +143,22 @@ def test_figures_of_a_study(name, tmp_path):
     check_figure(name, file)
 
 
+def test_one_thing():
+    from cuebench.published.one_thing import published_structures
+
+    check_figure("one_thing", (published_structures(),))
+
+
 def test_every_figure_is_checked_here():
     other = {name for name, figure in figures.usable() if figure.needs in ("file", "objects")}
-    assert other == {"bias_over_training", "texture_of", "published_agreement", "study_accuracy", "study_people"}
+    assert other == {
+        "bias_over_training",
+        "texture_of",
+        "published_agreement",
+        "one_thing",
+        "study_accuracy",
+        "study_people",
+    }
 
 
 # ------------------------------------------------------------------------------------- what the check must find

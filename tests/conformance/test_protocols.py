@@ -144,7 +144,9 @@ def own_formula(responses, options):
 
 
 def forgets_the_seed(responses, options):
-    return score(responses, replace(options, seed=int(np.random.default_rng().integers(2**31))))
+    drawn = np.random.default_rng().random() / 1000
+    wider = estimate(intervals=lambda e: tuple(replace(i, high=i.high + drawn) for i in e.intervals))
+    return altered(wider)(responses, options)
 
 
 def changing_table(responses, options):

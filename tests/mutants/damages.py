@@ -171,7 +171,11 @@ DAMAGES: list[Damage] = [
             "to_shape, to_texture = flat[row + triplets.texture], flat[row + triplets.shape]",
         ),
         ("cosine without the length of the match", "to_shape * inverse[triplets.shape] -", "to_shape -"),
-        ("draws added up instead of averaged", "Tally(*(np.mean(counts, axis=0)", "Tally(*(np.sum(counts, axis=0)"),
+        (
+            "draws added up instead of averaged",
+            "np.asarray(np.mean(counts, axis=0))",
+            "np.asarray(np.sum(counts, axis=0))",
+        ),
     ),
     *_of(
         "metrics/triplet_shape_bias.py",
@@ -316,8 +320,8 @@ DAMAGES: list[Damage] = [
         ),
         (
             "interval over images where sources are meant",
-            "sums = np.bincount(self.code, psi, self.number)",
-            "sums = np.bincount(np.arange(len(psi)), psi)",
+            "sums, g = np.bincount(self.code, psi, self.number), self.number",
+            "sums, g = np.bincount(np.arange(len(psi)), psi), len(psi)",
         ),
         ("normal distribution instead of Student's", "stdtrit(max(df, 1),", "stdtrit(max(df, 1e9),"),
         ("logit scale without its slope", "reach / (value * (1 - value))", "reach"),

@@ -21,7 +21,7 @@ from typing import Annotated, Any
 
 FOLDER = Path(__file__).parent
 GROUPS = {
-    "Measure": ("demo", "run", "score", "merge", "texture-of", "study", "train-controls"),
+    "Measure": ("demo", "run", "score", "merge", "texture-of", "controls", "study"),
     "Results": (
         "report",
         "trials",

@@ -108,7 +108,9 @@ def _print_thumbnails(console: Console, data: Path) -> None:
     number = max(1, (console.width - 2) // (THUMBNAIL + 1))
     chosen = files[3 :: max(1, len(files) // number)][:number]
     side = (THUMBNAIL, THUMBNAIL)
-    pictures = [Image.open(file).convert("RGB").resize(side, Image.Resampling.LANCZOS) for file in chosen]
+    pictures = [
+        Image.open(file, formats=("PNG",)).convert("RGB").resize(side, Image.Resampling.LANCZOS) for file in chosen
+    ]
     for y in range(0, THUMBNAIL, 2):
         line = Text("  ")
         for picture in pictures:

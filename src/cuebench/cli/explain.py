@@ -24,7 +24,7 @@ def command(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """Explain a metric, a protocol, a cue, a verb, or any printed word."""
+    """Explain a metric, a protocol, a cue, or any printed word."""
     facts = facts_of(name)
     if as_json:
         print_json(facts)

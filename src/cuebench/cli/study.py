@@ -1,4 +1,4 @@
-"""Show the same stimuli to people in a browser, and analyse it."""
+"""Show the stimuli to people in a browser, and analyse it."""
 
 from __future__ import annotations
 

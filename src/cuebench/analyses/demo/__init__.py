@@ -120,7 +120,7 @@ class _Training:
         self._started = [self._start(share) for share in shares if share]
 
     def _start(self, names: list[str]) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "cuebench", "train-controls", *names, "--quiet"]
+        command = [sys.executable, "-m", "cuebench", "controls", *names, "--quiet"]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
 
@@ -130,7 +130,7 @@ class _Training:
             _, errors = process.communicate()
             if process.returncode:
                 reason = (errors.strip() or "no reason was given").splitlines()[-1]
-                hint = f"cuebench train-controls {' '.join(self.names)}"
+                hint = f"cuebench controls {' '.join(self.names)}"
                 raise UserError(f"the controls could not be trained: {reason}", hint)
 
     def __enter__(self) -> _Training:

@@ -121,13 +121,13 @@ def _first(data: Path, pattern: str, names: Iterable[str] = CLASSES) -> list[tup
 
 
 def _tile(file: Path, name: str, note: str) -> Tile:
-    picture = Image.open(file).convert("RGB").resize((TILE, TILE), Image.Resampling.LANCZOS)
+    picture = Image.open(file, formats=("PNG",)).convert("RGB").resize((TILE, TILE), Image.Resampling.LANCZOS)
     return Tile(name.replace("_", " "), note.replace("_", " "), np.asarray(picture))
 
 
 def _scene(data: Path, number: int) -> list[Tile]:
     image, mask = (data / "scenes" / kind / f"scene_{number:03d}.png" for kind in ("images", "masks"))
-    return [_tile(image, "scene", ""), Tile("mask", "", _coloured(np.asarray(Image.open(mask))))]
+    return [_tile(image, "scene", ""), Tile("mask", "", _coloured(np.asarray(Image.open(mask, formats=("PNG",)))))]
 
 
 def _coloured(mask: Array) -> Array:

@@ -1,6 +1,6 @@
 """Trained controls, ``control:shape`` and others: small networks whose bias is known from their training images.
 
-They are trained on drawings (``cuebench train-controls``), the first time that one is asked for, in less than a minute,
+They are trained on drawings (``cuebench controls``), the first time that one is asked for, in less than a minute,
 and kept in the folder of weights. Their classes are those of the toy world (``cuebench make toy_world``).
 """
 
@@ -74,14 +74,12 @@ def _preprocess(architecture: str) -> Preprocess:
 
 def _train(spec: Spec, seed: int, folder: Path) -> None:
     """Train in a process of its own: the drawings are above the observers, and threads and seeds stay as they are."""
-    command = [sys.executable, "-m", "cuebench", "train-controls", spec.body, "--seed", str(seed), "--out", str(folder)]
+    command = [sys.executable, "-m", "cuebench", "controls", spec.body, "--seed", str(seed), "--out", str(folder)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run([*command, "--quiet"], capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
         reason = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}").splitlines()[-1]
-        raise UserError(
-            f"observer {spec.text!r} could not be trained: {reason}", f"cuebench train-controls {spec.body}"
-        )
+        raise UserError(f"observer {spec.text!r} could not be trained: {reason}", f"cuebench controls {spec.body}")
 
 
 def _record(path: Path) -> dict[str, Any]:

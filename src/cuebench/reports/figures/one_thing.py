@@ -15,6 +15,7 @@ from cuebench.reports.vega import alt
 from cuebench.statistics.reliability import Structure
 
 _CELL = 34.0
+_NARROW = 320
 _PARTS = {"predicted by the others": CONDITIONS[2], "its own, repeatable": CONDITIONS[0], "error": NEUTRAL}
 _SCALE = ("#cc79a7", "#ead1df", "#f7f7f4", "#bcd9ea", "#3a86b7")
 """−1 … 0 … 1: neither end is the colour of shape or texture."""
@@ -67,11 +68,13 @@ def _chart(structures: Mapping[str, Structure], room: float) -> Any:
     rows = []
     last = max((i for i, s in enumerate(structures.values()) if s.shares), default=0)
     for i, (title, found) in enumerate(structures.items()):
-        side = min(_CELL * len(found.names), room * (0.45 if found.shares else 0.9))
+        narrow = room < _NARROW  # one below the other, beside the names of the headlines
+        side = min(_CELL * len(found.names), room - 120 if narrow else room * (0.45 if found.shares else 0.9))
         panels = [_matrix(title, found, side)]
         if found.shares:
-            panels.append(_shares(found, max(60.0, room - side), side, legend=i == last))
-        rows.append(alt.hconcat(*panels, spacing=14))
+            width = side if narrow else max(60.0, room - side)
+            panels.append(_shares(found, width, side, legend=i == last, named=narrow))
+        rows.append((alt.vconcat if narrow else alt.hconcat)(*panels, spacing=14))
     return rows[0] if len(rows) == 1 else alt.vconcat(*rows, spacing=14).resolve_scale(color="independent")
 
 
@@ -120,7 +123,7 @@ def _short(value: float) -> str:
     return ("−" if value < 0 and float(f"{value:.2f}") else "") + text
 
 
-def _shares(found: Structure, width: float, height: float, *, legend: bool) -> Any:
+def _shares(found: Structure, width: float, height: float, *, legend: bool, named: bool) -> Any:
     rows: list[dict[str, Any]] = []
     for s in found.shares:
         shared = min(max(s.shared.value, 0.0), 1.0)
@@ -141,9 +144,9 @@ def _shares(found: Structure, width: float, height: float, *, legend: bool) -> A
         .encode(
             x=alt.X("share:Q", stack="zero", scale=alt.Scale(domain=[0, 1]),
                     axis=alt.Axis(title=title, format=".1f", values=[0, 0.5, 1])),
-            y=alt.Y("name:N", sort=order, axis=alt.Axis(title=None, labels=False, ticks=False, domain=False)),
+            y=alt.Y("name:N", sort=order, axis=alt.Axis(title=None, labels=named, labelLimit=110, ticks=False, domain=False)),
             color=alt.Color("part:N", sort=parts, scale=alt.Scale(domain=parts, range=list(_PARTS.values())),
-                            legend=alt.Legend(title=None, orient="bottom", columns=3) if legend else None),
+                            legend=alt.Legend(title=None, orient="bottom", columns=1 if named else 3) if legend else None),
             order=alt.Order("order:Q"),
             tooltip=tooltip("name", "part", value=".2f", low=".2f", high=".2f"),
         )

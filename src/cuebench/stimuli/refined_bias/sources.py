@@ -26,6 +26,7 @@ from PIL import Image
 from cuebench.errors import UserError, all_problems, is_printable
 from cuebench.labels import label_map, label_space
 from cuebench.reading import is_regular, path_problem, read_json
+from cuebench.stimuli.image_files import FORMATS
 from cuebench.stimuli.readers.scan import IMAGE_SUFFIXES, require_folder
 
 LAYOUT = "<class>/<image> with an alpha channel, a mask file or annotations.json; see `cuebench explain refined_bias`"
@@ -163,8 +164,11 @@ def where_masks_came_from(sources: Iterable[Source], segmenter: str) -> dict[str
 
 def has_alpha(path: Path) -> bool:
     """Tell from the header of a picture whether it has an alpha channel."""
-    with Image.open(path) as image:
-        return image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info
+    try:
+        with Image.open(path, formats=FORMATS) as image:
+            return image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info
+    except (OSError, SyntaxError, ValueError):  # reading it says what is wrong
+        return False
 
 
 def _coco(root: Path, path: Path) -> tuple[list[Source], list[str]]:

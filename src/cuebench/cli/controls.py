@@ -1,4 +1,4 @@
-"""The verb ``train-controls``."""
+"""The verb ``controls``."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def command(
     ),
     as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
 ) -> None:
-    """Begin a part of your own: its one file, and a test that fails until it is written."""
+    """Begin a part of your own: its one file, and a failing test."""
     from cuebench.testing.new import new_part
 
     begun = new_part(kind, name, to)

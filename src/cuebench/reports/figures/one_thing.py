@@ -138,15 +138,17 @@ def _shares(found: Structure, width: float, height: float, *, legend: bool, name
     parts, title = list(_PARTS), "share of the variance over observers" if legend else None
     for row in rows:
         row["order"] = parts.index(row["part"])
+    names = alt.Axis(title=None, labels=named, labelLimit=110, ticks=False, domain=False)
+    key = alt.Legend(title=None, orient="bottom", columns=1 if named else 3)
     return (
         alt.Chart(table(rows))
         .mark_bar(height=height / len(order) * 0.5)
         .encode(
             x=alt.X("share:Q", stack="zero", scale=alt.Scale(domain=[0, 1]),
                     axis=alt.Axis(title=title, format=".1f", values=[0, 0.5, 1])),
-            y=alt.Y("name:N", sort=order, axis=alt.Axis(title=None, labels=named, labelLimit=110, ticks=False, domain=False)),
+            y=alt.Y("name:N", sort=order, axis=names),
             color=alt.Color("part:N", sort=parts, scale=alt.Scale(domain=parts, range=list(_PARTS.values())),
-                            legend=alt.Legend(title=None, orient="bottom", columns=1 if named else 3) if legend else None),
+                            legend=key if legend else None),
             order=alt.Order("order:Q"),
             tooltip=tooltip("name", "part", value=".2f", low=".2f", high=".2f"),
         )

@@ -20,7 +20,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 BESIDE = {"README.md": "index.md", "SECURITY.md": "security.md", "CONTRIBUTING.md": "contributing.md",
-          "benchmarks/README.md": "benchmarks.md", "examples/plugin/README.md": "plugin.md", "CITATION.cff": "CITATION.cff"}  # fmt: skip
+          "benchmarks/README.md": "benchmarks.md", "examples/plugin/README.md": "plugin.md",
+          "CITATION.cff": "CITATION.cff"}  # fmt: skip
 """Files outside of ``docs`` that are pages too."""
 PYTHON = {
     "Measure": ["runs.evaluate.evaluate", "runs.score.score", "runs.merge.merge", "runs.estimate.estimate_cost",

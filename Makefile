@@ -12,7 +12,7 @@ LINKS  := $(shell $(PYTHON) -m pip config get global.find-links 2>/dev/null)
 # Hundreds of processes are started by the tests: what they import is compiled once, whatever the shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install browser demo test test-all lint types unit slow faults fuzz mutants bench clean
+.PHONY: install browser demo test test-all lint types unit slow faults fuzz mutants docs dist bench clean
 
 install: $(STAMP)
 
@@ -35,8 +35,8 @@ demo: install
 	$(BIN)/cuebench demo --out runs/demo
 
 lint: install
-	$(BIN)/ruff check src tests benchmarks examples tools
-	$(BIN)/ruff format --check src tests benchmarks examples tools
+	$(BIN)/ruff check src tests benchmarks examples tools gallery
+	$(BIN)/ruff format --check src tests benchmarks examples tools gallery
 
 types: install
 	$(BIN)/mypy
@@ -73,6 +73,11 @@ fuzz: install
 # The documentation as a site, in build/site; links that lead nowhere are refused.
 docs: install
 	$(BIN)/python tools/site.py
+
+# The packages, in dist: jsPsych is packed with them. The same files are built from the same commit.
+dist: install
+	rm -rf dist
+	$(BIN)/uv build --quiet --out-dir dist $(if $(LINKS),--find-links $(LINKS))
 
 bench: install
 	$(BIN)/python -m benchmarks

@@ -27,7 +27,7 @@ from cuebench.stimuli.makers.base import FLAGS
 
 ROOT = Path(__file__).parents[1]
 DOCS, SOURCE = ROOT / "docs", ROOT / "src"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 PLACEHOLDER = re.compile(r"[A-Z][A-Z0-9_]*…?")
 """A word that the reader replaces: ``RUN``, ``DIR``, ``FILE``."""
 NOT_SHELL = {"python", "json", "csv", "toml", "text", "yaml"}

@@ -2,11 +2,15 @@
 
 The pages of ``docs/`` and the files beside it are joined with a reference that is made here: a page for each protocol
 and each kind of part from what ``cuebench explain`` says, a page of all verbs from their help, and pages of Python from
-docstrings (mkdocstrings). Zensical then makes the site, and refuses links to nowhere.
+docstrings (mkdocstrings). The scripts of ``gallery`` are run, and shown with their pictures; these are kept in
+``build/gallery`` until the source changes. Zensical then makes the site, and refuses links to nowhere.
 """
 
 from __future__ import annotations
 
+import ast
+import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -16,7 +20,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 BESIDE = {"README.md": "index.md", "SECURITY.md": "security.md", "CONTRIBUTING.md": "contributing.md",
-          "benchmarks/README.md": "benchmarks.md", "examples/plugin/README.md": "plugin.md"}  # fmt: skip
+          "benchmarks/README.md": "benchmarks.md", "examples/plugin/README.md": "plugin.md",
+          "CITATION.cff": "CITATION.cff"}  # fmt: skip
 """Files outside of ``docs`` that are pages too."""
 PYTHON = {
     "Measure": ["runs.evaluate.evaluate", "runs.score.score", "runs.merge.merge", "runs.estimate.estimate_cost",
@@ -31,6 +36,8 @@ PYTHON = {
     "Checks for parts of your own": ["testing"],
 }  # fmt: skip
 NAV = {
+    "Tutorials": ["tutorials/model.md", "tutorials/people.md", "tutorials/stimuli.md", "tutorials/protocol.md",
+                  "from_model_vs_human.md", "peers.md"],
     "How to": ["own_models.md", "own_data.md", "comparing.md", "intervals.md", "figures.md", "report.md", "board.md",
                "chat_models.md", "studies.md", "studies_design.md", "studies_analysis.md", "cluster.md", "cli.md",
                "extending.md", "plugin.md", "contributing.md"],
@@ -50,26 +57,74 @@ def main(out: Path) -> int:
     for source, page in BESIDE.items():
         shutil.copy(ROOT / source, work / page)
     for page in work.rglob("*.md"):
-        page.write_text(links(page.read_text(), page.name))
-    reference = write_reference(work / "reference")
-    unlisted = {p.name for p in work.glob("*.md")} - {"index.md"} - {page for pages in NAV.values() for page in pages}
+        page.write_text(links(page.read_text(), page.relative_to(work)))
+    listed = {"index.md", *(page for pages in NAV.values() for page in pages)}
+    unlisted = {p.relative_to(work).as_posix() for p in work.rglob("*.md")} - listed
     if unlisted:
         print(f"not in the navigation: {', '.join(sorted(unlisted))}", file=sys.stderr)
         return 1
+    pictures = run_gallery()
+    if pictures is None:
+        return 1
+    made = write_gallery(work / "gallery", pictures) | write_reference(work / "reference")
     config = work.parent / "zensical.toml"
-    config.write_text(configuration(out, reference, work))
+    config.write_text(configuration(out, made, work))
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "--config-file", str(config)]
     done = subprocess.run(command, cwd=work.parent, check=False)
     return done.returncode
 
 
-def links(text: str, page: str) -> str:
+def links(text: str, page: Path) -> str:
     """Return a page whose links lead to where its neighbours lie in the site."""
-    if page in BESIDE.values():
+    up = "../" * (len(page.parts) - 1)
+    if page.as_posix() in BESIDE.values():
         text = re.sub(r"\]\((?:\.\./)*docs/", "](", text)
     for source, target in BESIDE.items():
-        text = re.sub(rf"\]\((?:\.\./)?{re.escape(source)}(#[^)]*)?\)", rf"]({target}\1)", text)
+        text = re.sub(rf"\]\((?:\.\./)*{re.escape(source)}(#[^)]*)?\)", rf"]({up}{target}\1)", text)
     return text
+
+
+# ----------------------------------------------------------------------------------------------------- the gallery
+
+
+def run_gallery() -> Path | None:
+    """Run the scripts of the gallery unless nothing has changed since; return the folder of their pictures."""
+    out = ROOT / "build" / "gallery"
+    files = sorted(path for folder in ("src", "gallery", "examples") for path in (ROOT / folder).rglob("*.py"))
+    key = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+    stamp = out / "source.sha256"
+    if stamp.is_file() and stamp.read_text() == key:
+        return out
+    shutil.rmtree(out, ignore_errors=True)
+    command = [sys.executable, "-m", "gallery"]
+    environment = {**os.environ, "CUEBENCH_GALLERY": str(out)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=False)
+    if done.returncode:
+        return None
+    stamp.write_text(key)
+    return out
+
+
+def write_gallery(folder: Path, pictures: Path) -> dict[str, list[str]]:
+    """Write a page for each kind of part: what each script shows, its picture and its code."""
+    about = "Everything is drawn or simulated: the pictures show what a part does, and are no results."
+    folder.mkdir()
+    for kind in ("cues", "protocols", "figures"):
+        sections = []
+        for script in sorted((ROOT / "gallery" / kind).glob("*.py")):
+            code = script.read_text("utf-8")
+            text = ast.get_docstring(ast.parse(code)) or ""
+            (picture,) = (p for p in (pictures / kind).glob(f"{script.stem}.*") if p.suffix in (".png", ".svg"))
+            shutil.copy(picture, folder / f"{kind}_{picture.name}")
+            body = code.split('"""', 2)[2].strip()
+            said = text.partition(": ")[2]
+            sections.append(
+                f"## {script.stem}\n\n{said[:1].upper()}{said[1:]}\n\n"
+                f"![{script.stem}]({kind}_{picture.name}){{ loading=lazy }}\n\n"
+                f"```python\n# python -m gallery {script.stem}\n{body}\n```"
+            )
+        write(folder / f"{kind}.md", f"# Gallery: {kind}\n\n{about}\n\n" + "\n\n".join(sections))
+    return {"Gallery": [f"gallery/{kind}.md" for kind in ("cues", "protocols", "figures")]}
 
 
 # --------------------------------------------------------------------------------------------------- the reference

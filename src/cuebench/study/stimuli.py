@@ -59,7 +59,7 @@ def select(design: Design, data_root: str | Path | None, *, seed: int = 0, run: 
     roles: dict[str, StudyImage] = {}
     problems: list[str] = []
     for draw in (_draw_trials, _draw_examples):
-        for block in design.blocks:
+        for block in design.blocks if not problems else ():  # examples are taken from the trials
             try:
                 draw(design, block, images, seed, roles)
             except UserError as error:

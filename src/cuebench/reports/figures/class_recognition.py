@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cuebench.analyses.class_wise import SOURCES, ClassRow, by_class, read_panel
+from cuebench.errors import UserError
 from cuebench.options import Option
 from cuebench.reports import theme
 from cuebench.reports.figures.base import Figure
@@ -46,6 +47,8 @@ def class_recognition(run: Run, *, space: str = "16-way", view: str = "faithful"
     panel = read_panel(folders(run), space=space, view=view)
     rows = by_class(panel)
     records = [_record(r, who) for r in rows for who in ("models", "people") if getattr(r, who).n]
+    if not records:
+        raise UserError("neither models nor people are among the observers", "ideal observers are not shown here")
     sources = [s for s in SOURCES if any(r["source"] == s for r in records)]
     counts = {who: max((r["n"] for r in records if r["group"] == who), default=0) for who in ("models", "people")}
     who = " and ".join(f"{n} {word}" for word, n in counts.items() if n)

@@ -1,0 +1,12 @@
+"""texture_agreement: what the usual texture of a class is worth
+
+Draw the shares of all observers with 95 % intervals; panels without any score are left out. Drawn from observers
+whose bias is known, on drawn stimuli: it shows how the figure looks, and says nothing about models.
+"""
+
+from gallery.shared import greys, picture_of
+
+from cuebench.reports.draw import draw
+
+picture = draw("texture_agreement", greys())
+picture.save(picture_of(__file__))

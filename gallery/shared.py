@@ -100,6 +100,24 @@ def _study_row(task, part, value, half, over, people):
             "n": 40 * people, "people": people}  # fmt: skip
 
 
+def examples(script, run, number=6):
+    """Save some of the stimuli of a run side by side, as ``NAME_stimuli.png``."""
+    from cuebench.stimuli.manifest import read_manifest
+    from cuebench.stimuli.render import decode, render
+
+    tables = [read_manifest(file) for file in sorted((run / "stimuli").glob("*.parquet"))]
+    shown = next(
+        t for t in tables if t.stimuli[0].path or t.stimuli[0].recipe
+    )  # recorded people bring a table of names
+    numbers = np.random.default_rng(1).choice(len(shown), number, replace=False)
+    chosen = [shown.stimuli[i] for i in np.sort(numbers)]
+    pictures = [render(shown.root, decode(shown.root, s), s).convert("RGB").resize((112, 112)) for s in chosen]
+    row = Image.new("RGB", (118 * number - 6, 112), "white")
+    for k, picture in enumerate(pictures):
+        row.paste(picture, (118 * k, 0))
+    row.save(picture_of(script, "_stimuli.png"))
+
+
 def layers():
     """Return the run of triplets with numbers of three layers beside those of the features: made up from these."""
     from dataclasses import replace

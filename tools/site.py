@@ -115,12 +115,16 @@ def write_gallery(folder: Path, pictures: Path) -> dict[str, list[str]]:
             code = script.read_text("utf-8")
             text = ast.get_docstring(ast.parse(code)) or ""
             (picture,) = (p for p in (pictures / kind).glob(f"{script.stem}.*") if p.suffix in (".png", ".svg"))
-            shutil.copy(picture, folder / f"{kind}_{picture.name}")
+            stimuli = pictures / kind / f"{script.stem}_stimuli.png"
+            shown = [p for p in (stimuli, picture) if p.is_file()]
+            for file in shown:
+                shutil.copy(file, folder / f"{kind}_{file.name}")
+            images = "\n\n".join(f"![{script.stem}]({kind}_{file.name}){{ loading=lazy }}" for file in shown)
             body = code.split('"""', 2)[2].strip()
             said = text.partition(": ")[2]
             sections.append(
                 f"## {script.stem}\n\n{said[:1].upper()}{said[1:]}\n\n"
-                f"![{script.stem}]({kind}_{picture.name}){{ loading=lazy }}\n\n"
+                f"{images}\n\n"
                 f"```python\n# python -m gallery {script.stem}\n{body}\n```"
             )
         write(folder / f"{kind}.md", f"# Gallery: {kind}\n\n{about}\n\n" + "\n\n".join(sections))

@@ -1,4 +1,4 @@
-"""accuracy_by_condition: accuracy by condition
+"""accuracy_by_condition: accuracy by condition.
 
 Draw the accuracy of every observer in every condition. Drawn from observers whose bias is known, on drawn stimuli:
 it shows how the figure looks, and says nothing about models.

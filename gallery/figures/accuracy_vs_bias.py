@@ -1,7 +1,7 @@
-"""accuracy_vs_bias: accuracy against bias
+"""accuracy_vs_bias: accuracy against bias.
 
-Draw the headline of one protocol against that of another. Drawn from observers whose bias is known, on drawn
-stimuli: it shows how the figure looks, and says nothing about models.
+Draw the headline of one protocol against that of another. Drawn from eight networks that do not exist: it shows how
+the figure looks, and says nothing about models.
 """
 
 from gallery.shared import models, picture_of

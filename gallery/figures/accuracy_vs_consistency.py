@@ -1,4 +1,4 @@
-"""accuracy_vs_consistency: accuracy against error consistency
+"""accuracy_vs_consistency: accuracy against error consistency.
 
 Draw one mark for each observer, and the bound of its error consistency above it. Drawn from observers whose bias is
 known, on drawn stimuli: it shows how the figure looks, and says nothing about models.

@@ -1,4 +1,4 @@
-"""agreement_matrix: error consistency of all pairs
+"""agreement_matrix: error consistency of all pairs.
 
 Draw the error consistency of all pairs. Drawn from observers whose bias is known, on drawn stimuli: it shows how
 the figure looks, and says nothing about models.

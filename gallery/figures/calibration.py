@@ -1,4 +1,4 @@
-"""calibration: what comes back of a planted weight
+"""calibration: what comes back of a planted weight.
 
 Draw measured against planted values, or the coverage of intervals.
 """

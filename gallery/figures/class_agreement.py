@@ -1,7 +1,7 @@
-"""class_agreement: cue conflict against pure cues
+"""class_agreement: cue conflict against pure cues.
 
 Draw Kendall's τ between each outcome of cue conflict and each pure cue, as Fig. 3b of Kim et al. 2026. Drawn from
-simulated models and people, on drawn stimuli: it shows how the figure looks, and says nothing about models.
+simulated answers of three models and two people to drawings: it shows how the figure looks.
 """
 
 from gallery.shared import answered, picture_of

@@ -1,4 +1,4 @@
-"""confusion: confusions by shape and by texture
+"""confusion: confusions by shape and by texture.
 
 Draw the share of the answers to each class, in the conflict trials. Drawn from observers whose bias is known, on
 drawn stimuli: it shows how the figure looks, and says nothing about models.

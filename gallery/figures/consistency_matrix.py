@@ -1,4 +1,4 @@
-"""consistency_matrix: error consistency of all pairs
+"""consistency_matrix: error consistency of all pairs.
 
 Draw a square for each pair of observers; people with each other lie on the diagonal. Drawn from observers whose
 bias is known, on drawn stimuli: it shows how the figure looks, and says nothing about models.

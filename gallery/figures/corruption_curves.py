@@ -1,4 +1,4 @@
-"""corruption_curves: robustness to corruptions
+"""corruption_curves: robustness to corruptions.
 
 Draw the quality at every level, mildest first, one panel for each corruption. Drawn from observers whose bias is
 known, on drawn stimuli: it shows how the figure looks, and says nothing about models.

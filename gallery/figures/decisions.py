@@ -1,4 +1,4 @@
-"""decisions: what every observer answered to one image
+"""decisions: what every observer answered to one image.
 
 Draw who answered what to one image, with the image where its file is still there. Drawn from observers whose bias
 is known, on drawn stimuli: it shows how the figure looks, and says nothing about models.

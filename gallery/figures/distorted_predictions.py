@@ -1,4 +1,4 @@
-"""distorted_predictions: distorted predictions
+"""distorted_predictions: distorted predictions.
 
 Draw how many answers are right among all classes, and how many a restricted label space adds (Fig. I). Drawn from
 observers whose bias is known, on drawn stimuli: it shows how the figure looks, and says nothing about models.

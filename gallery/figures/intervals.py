@@ -1,4 +1,4 @@
-"""intervals: headline with intervals and tie groups
+"""intervals: headline with intervals and tie groups.
 
 Draw the headline with its intervals and tie groups. Drawn from observers whose bias is known, on drawn stimuli: it
 shows how the figure looks, and says nothing about models.

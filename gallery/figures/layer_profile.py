@@ -1,7 +1,7 @@
-"""layer_profile: shape bias by layer
+"""layer_profile: shape bias by layer.
 
-Draw where in the network shape wins. Drawn from observers whose bias is known, on drawn stimuli: it shows how the
-figure looks, and says nothing about models.
+Draw where in the network shape wins. Drawn from numbers of three layers that are made up: it shows how the figure
+looks, and says nothing about models.
 """
 
 from gallery.shared import layers, picture_of

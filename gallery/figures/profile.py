@@ -1,4 +1,4 @@
-"""profile: the headlines of all protocols
+"""profile: the headlines of all protocols.
 
 Draw the headline of every protocol for every observer. Drawn from observers whose bias is known, on drawn stimuli:
 it shows how the figure looks, and says nothing about models.

@@ -1,4 +1,4 @@
-"""segmentation_grid: predicted masks of one image and its cues
+"""segmentation_grid: predicted masks of one image and its cues.
 
 Draw the predictions of all observers for one image. Drawn from observers whose bias is known, on drawn stimuli: it
 shows how the figure looks, and says nothing about models.

@@ -1,4 +1,4 @@
-"""sensitivity_plane: sensitivity to shape and to texture
+"""sensitivity_plane: sensitivity to shape and to texture.
 
 Draw the shape axis against the texture axis. Drawn from observers whose bias is known, on drawn stimuli: it shows
 how the figure looks, and says nothing about models.

@@ -1,4 +1,4 @@
-"""shape_bias: shape bias class by class
+"""shape_bias: shape bias class by class.
 
 Draw the share of shape decisions in each class and over all classes. Drawn from observers whose bias is known, on
 drawn stimuli: it shows how the figure looks, and says nothing about models.

@@ -1,4 +1,4 @@
-"""shape_match_curve: shape match behind stripes
+"""shape_match_curve: shape match behind stripes.
 
 Draw how the shape match changes with the contrast of the stripes. Drawn from observers whose bias is known, on
 drawn stimuli: it shows how the figure looks, and says nothing about models.

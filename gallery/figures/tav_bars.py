@@ -1,4 +1,4 @@
-"""tav_bars: strongest texture associations
+"""tav_bars: strongest texture associations.
 
 Draw the pairs with the largest TAV as bars, with their 95 % intervals over pictures. Drawn from observers whose
 bias is known, on drawn stimuli: it shows how the figure looks, and says nothing about models.

@@ -1,4 +1,4 @@
-"""tav_heatmap: texture association
+"""tav_heatmap: texture association.
 
 Draw the strongest part of the association matrix. Drawn from observers whose bias is known, on drawn stimuli: it
 shows how the figure looks, and says nothing about models.

@@ -1,7 +1,7 @@
-"""tav_layers: texture association by layer
+"""tav_layers: texture association by layer.
 
-Draw the mean of the strongest association of each texture, layer by layer. Drawn from observers whose bias is
-known, on drawn stimuli: it shows how the figure looks, and says nothing about models.
+Draw the mean of the strongest association of each texture, layer by layer. Drawn from a model of grey levels, to
+which pictures of one grey are shown: it shows how the figure looks, and says nothing about networks.
 """
 
 from gallery.shared import greys, picture_of

@@ -1,7 +1,8 @@
-"""texture_agreement_classes: textures of natural adversarial images, by class
+"""texture_agreement_classes: textures of natural adversarial images, by class.
 
 Draw the share of both textures in every class, those with the most images of the true class's texture first. Drawn
-from observers whose bias is known, on drawn stimuli: it shows how the figure looks, and says nothing about models.
+from a model of grey levels, to which pictures of one grey are shown: it shows how the figure looks, and says
+nothing about networks.
 """
 
 from gallery.shared import greys, picture_of

@@ -1,4 +1,4 @@
-"""texture_confidence: confidence on pictures of textures
+"""texture_confidence: confidence on pictures of textures.
 
 Draw a histogram of top-1 confidence on texture pictures for each observer of a run. Drawn from observers whose bias
 is known, on drawn stimuli: it shows how the figure looks, and says nothing about models.

@@ -1,7 +1,8 @@
-"""texture_disagreements: people see another texture than TID
+"""texture_disagreements: people see another texture than TID.
 
-Draw photographs on which people and TID disagree, the most frequent pair of words first. Drawn from observers whose
-bias is known, on drawn stimuli: it shows how the figure looks, and says nothing about models.
+Draw photographs on which people and TID disagree, the most frequent pair of words first. Drawn from a model of grey
+levels, to which pictures of one grey are shown and two people judge: it shows how the figure looks, and says
+nothing about networks.
 """
 
 from gallery.shared import judged, picture_of

@@ -1,4 +1,4 @@
-"""texture_dominance: textures in the classes of a model
+"""texture_dominance: textures in the classes of a model.
 
 Draw the scatter by label and by prediction, one above the other. Drawn from observers whose bias is known, on drawn
 stimuli: it shows how the figure looks, and says nothing about models.

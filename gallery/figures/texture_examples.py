@@ -1,4 +1,4 @@
-"""texture_examples: photographs by identified texture
+"""texture_examples: photographs by identified texture.
 
 Draw photographs with the same identified texture, the most textured first. Drawn from observers whose bias is
 known, on drawn stimuli: it shows how the figure looks, and says nothing about models.

@@ -1,7 +1,7 @@
-"""texture_judgements: people and identified textures
+"""texture_judgements: people and identified textures.
 
-Draw the agreement of people with the identified textures. Drawn from observers whose bias is known, on drawn
-stimuli: it shows how the figure looks, and says nothing about models.
+Draw the agreement of people with the identified textures. Drawn from a model of grey levels, to which pictures of
+one grey are shown and two people judge: it shows how the figure looks, and says nothing about networks.
 """
 
 from gallery.shared import judged, picture_of

@@ -1,4 +1,4 @@
-"""texture_sheet: contact sheet of procedural textures
+"""texture_sheet: contact sheet of procedural textures.
 
 Draw every texture with its name.
 """

@@ -1,7 +1,7 @@
-"""texturedness: texturedness
+"""texturedness: texturedness.
 
-Draw the mean texturedness of all observers with 95 % intervals. Drawn from observers whose bias is known, on drawn
-stimuli: it shows how the figure looks, and says nothing about models.
+Draw the mean texturedness of all observers with 95 % intervals. Drawn from a model of grey levels, to which
+pictures of one grey are shown: it shows how the figure looks, and says nothing about networks.
 """
 
 from gallery.shared import greys, picture_of

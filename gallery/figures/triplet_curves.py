@@ -1,4 +1,4 @@
-"""triplet_curves: triplet shape bias
+"""triplet_curves: triplet shape bias.
 
 Draw shape bias over the conditions of the three experiments, with dashed lines for random initialisations. Drawn
 from observers whose bias is known, on drawn stimuli: it shows how the figure looks, and says nothing about models.

@@ -1,4 +1,4 @@
-"""triplet_sheet: example triplets
+"""triplet_sheet: example triplets.
 
 Draw example trials, a row for each condition.
 """

@@ -1,14 +1,15 @@
-"""refined_bias: REFINED-BIAS: pure shape and texture cues, ranked in the whole label space
+"""refined_bias: REFINED-BIAS: pure shape and texture cues, ranked in the whole label space.
 
-Observers whose bias is known answer drawn stimuli; one sees the headline of each with its interval. Shape and
+Observers whose bias is known answer drawn stimuli; one sees some of these, and the headline of each with its interval. Shape and
 texture must lie at the two ends where the protocol measures that, and chance where it is not asked.
 """
 
-from gallery.shared import picture_of, planted
+from gallery.shared import examples, picture_of, planted
 
 from cuebench import load
 from cuebench.reports.draw import draw
 
 run = planted("refined_bias")
 print(load(run))
+examples(__file__, run)
 draw("intervals", run, {"protocol": "refined_bias"}).save(picture_of(__file__))

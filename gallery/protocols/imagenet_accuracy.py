@@ -1,7 +1,7 @@
 """imagenet_accuracy: top-1 and top-5 accuracy on ImageNet photographs.
 
-Observers whose bias is known answer drawn stimuli; one sees some of these, and the headline of each with its interval. Shape and
-texture must lie at the two ends where the protocol measures that, and chance where it is not asked.
+Observers whose bias is known answer drawn stimuli; one sees some of these, and the headline of each observer with its
+interval. Where a protocol orders observers from texture to shape, the two ideal ones lie at its ends.
 """
 
 from gallery.shared import examples, picture_of, planted

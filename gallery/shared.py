@@ -106,9 +106,7 @@ def examples(script, run, number=6):
     from cuebench.stimuli.render import decode, render
 
     tables = [read_manifest(file) for file in sorted((run / "stimuli").glob("*.parquet"))]
-    shown = next(
-        t for t in tables if t.stimuli[0].path or t.stimuli[0].recipe
-    )  # not names of people's trials
+    shown = next(t for t in tables if t.stimuli[0].path or t.stimuli[0].recipe)  # not names of people's trials
     numbers = np.random.default_rng(1).choice(len(shown), number, replace=False)
     chosen = [shown.stimuli[i] for i in np.sort(numbers)]
     pictures = [render(shown.root, decode(shown.root, s), s).convert("RGB").resize((112, 112)) for s in chosen]

@@ -15,7 +15,9 @@ from cuebench.labels import LabelMap, label_space, softmax
 from cuebench.observers.adapters.recorded import load
 from cuebench.observers.base import Batch, LoadOptions, Observer, Spec
 from cuebench.observers.recorded_files import stimulus_key
+from cuebench.runs.evaluate import evaluate
 from cuebench.types import Stimulus
+from small_data import write_cue_conflict
 
 RAW = ["subj", "session", "trial", "rt", "object_response", "category", "condition", "imagename"]
 CLASSES = ("bear", "cat", "dog")
@@ -425,3 +427,13 @@ def test_subjects_of_a_file_without_response_times_are_people(tmp_path):
     assert found[1].notes == ("1 answers are no class of the stimuli ('dgo'): undecided",)
     models = load(f"recorded:{file}?kind=model", LoadOptions(targets=("cat", "dog")))
     assert {o.kind for o in models} == {"model"}
+
+
+def test_people_answer_pictures_with_classes_of_their_own(tmp_path):
+    root = write_cue_conflict(tmp_path / "data", classes=("mug", "brick", "lamp"))
+    names = sorted(path.stem for path in (root / "cue_conflict/stimuli").glob("*/*.png"))
+    rows = [f"{who},{name},{name.partition('1')[0].partition('2')[0]}" for who in ("anna", "bert") for name in names]
+    (tmp_path / "people.csv").write_text("\n".join(["subject,stimulus,decision", *rows]), "utf-8")
+    spec = f"recorded:{tmp_path / 'people.csv'}"
+    scores = evaluate(spec, "cue_conflict", data_root=root, out=tmp_path / "run", resamples=100, workers=0)
+    assert scores.value("people", "shape_bias", "3-way") == 1

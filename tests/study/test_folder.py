@@ -173,3 +173,9 @@ def test_new_and_export_on_the_command_line(tmp_path, capsys):
     assert Path(tmp_path / "answers.csv").read_text().startswith("study,design,participant")
     assert invoke(new) == 2
     assert "is there already" in capsys.readouterr().err
+
+
+def test_too_few_images_are_said_for_all_blocks(tmp_path):
+    root = write_cue_conflict(tmp_path / "data")
+    with pytest.raises(UserError, match=r"shape 'car' has 6 images; 48 are needed"):
+        new_study(tmp_path / "study", NewStudy(design="cue_conflict", data_root=root))

@@ -23,6 +23,7 @@ from cuebench.observers.base import LoadOptions, Observer, ObserverBase
 from cuebench.observers.input_size import accepts
 from cuebench.observers.origin import Origin, Preparation
 from cuebench.observers.preprocess import Preprocess
+from cuebench.observers.recorded_files import stimulus_key
 from cuebench.observers.torch.features import suggested_layers
 from cuebench.protocols.base import Protocol, View
 from cuebench.responses.device import Device
@@ -360,7 +361,7 @@ def _stimuli_for(experiment: Experiment, observer: ObserverBase, loaded: LoadedO
     derive = experiment.protocol.stimuli_from_recordings
     if derive is not None and observer.stimulus_names():
         _needed(experiment.protocol, observer)  # names of another experiment would be refused as mistakes
-        return _as_in_run(experiment, derive(observer.stimulus_names()))
+        return _as_in_run(experiment, _recorded_stimuli(experiment, observer.stimulus_names()))
     if experiment.stimuli is not None:
         return experiment.stimuli
     recorded = dict.fromkeys(name for entry in loaded.observers for name in entry.observer.stimulus_names())
@@ -368,6 +369,19 @@ def _stimuli_for(experiment: Experiment, observer: ObserverBase, loaded: LoadedO
         return experiment.limited(derive(list(recorded)))
     assert experiment.problem is not None
     raise experiment.problem
+
+
+def _recorded_stimuli(experiment: Experiment, names: Sequence[str]) -> StimulusSet:
+    """Return the stimuli that a recording names: those of the data root where its classes are not the published ones."""
+    derive, shown = experiment.protocol.stimuli_from_recordings, experiment.stimuli
+    assert derive is not None
+    try:
+        return derive(names)
+    except UserError:
+        wanted = {stimulus_key(name) for name in names}
+        if shown is None or not wanted <= {s.id for s in shown}:
+            raise
+        return shown.only([s for s in shown if s.id in wanted], "")
 
 
 def _as_in_run(experiment: Experiment, recording: StimulusSet) -> StimulusSet:

@@ -45,3 +45,13 @@ def test_pages_load_nothing_from_other_hosts(site: Path) -> None:
     )
     for page in site.rglob("*.html"):
         assert not loads.search(page.read_text()), page
+
+
+@pytest.mark.slow
+def test_the_gallery_shows_every_part_with_its_picture(site: Path) -> None:
+    for kind in ("cues", "protocols", "figures"):
+        page = (site / "gallery" / f"{kind}.html").read_text()
+        for name in registry.KINDS[kind]:
+            assert f'id="{name}"' in page
+            assert re.search(rf'src="?{kind}_{name}\.(png|svg)', page), name
+    assert (site / "tutorials" / "model.html").is_file()

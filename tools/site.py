@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
+SITE = "site"
+"""Folder below ``build``."""
 BESIDE = {"README.md": "index.md", "SECURITY.md": "security.md", "CONTRIBUTING.md": "contributing.md",
           "benchmarks/README.md": "benchmarks.md", "examples/plugin/README.md": "plugin.md",
           "CITATION.cff": "CITATION.cff"}  # fmt: skip
@@ -68,9 +70,12 @@ def main(out: Path) -> int:
         return 1
     made = write_gallery(work / "gallery", pictures) | write_reference(work / "reference")
     config = work.parent / "zensical.toml"
-    config.write_text(configuration(out, made, work))
+    config.write_text(configuration(made, work))
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "--config-file", str(config)]
     done = subprocess.run(command, cwd=work.parent, check=False)
+    built = work.parent / SITE
+    if done.returncode == 0 and out.resolve() != built:  # Zensical writes below its own settings only
+        shutil.copytree(built, out, dirs_exist_ok=True)
     return done.returncode
 
 
@@ -208,7 +213,7 @@ def verbs() -> str:
     return "\n\n".join(sections)
 
 
-def configuration(out: Path, reference: dict[str, list[str]], work: Path) -> str:
+def configuration(reference: dict[str, list[str]], work: Path) -> str:
     """Return the settings of the site."""
     sections = [*NAV.items(), *reference.items()]
     entries = [f'  {{ "{title}" = [{", ".join(f"{page!r}" for page in pages)}] }},' for title, pages in sections]
@@ -218,7 +223,7 @@ def configuration(out: Path, reference: dict[str, list[str]], work: Path) -> str
             'site_name = "cuebench"',
             'site_description = "Measures what a vision model sees with: shape or texture."',
             f"docs_dir = '{work.name}'",
-            f"site_dir = '{out.resolve()}'",
+            f"site_dir = '{SITE}'",
             "use_directory_urls = false",
             'nav = [\n  { "Start" = "index.md" },',
             *entries,

@@ -372,7 +372,7 @@ def _stimuli_for(experiment: Experiment, observer: ObserverBase, loaded: LoadedO
 
 
 def _recorded_stimuli(experiment: Experiment, names: Sequence[str]) -> StimulusSet:
-    """Return the stimuli that a recording names: those of the data root where its classes are not the published ones."""
+    """Return the stimuli that a recording names: those of the data root where its classes are not published ones."""
     derive, shown = experiment.protocol.stimuli_from_recordings, experiment.stimuli
     assert derive is not None
     try:

@@ -273,6 +273,7 @@ def test_every_change_is_noticed(
 ) -> None:
     case, code = CASES[name], tmp_path / "code"
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.delitem(sys.modules, "open_clip", raising=False)  # another test may have imported the library
     monkeypatch.setattr(sys, "path", [str(code), str(code / "site-packages"), *sys.path])
     monkeypatch.setattr(torch.nn.functional, "hardtanh", torch.nn.functional.hardtanh)
     monkeypatch.setenv("CUEBENCH_TEST_SCALE", "2")

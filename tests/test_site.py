@@ -12,6 +12,7 @@ import pytest
 
 from cuebench import registry
 
+pytestmark = pytest.mark.xdist_group("site")  # what the tests share is made once
 ROOT = Path(__file__).parents[1]
 
 

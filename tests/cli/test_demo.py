@@ -14,7 +14,7 @@ from cuebench.analyses.planted_order import planted_sign
 from cuebench.registry import protocols
 from cuebench.types import Score
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.timeout(1800), pytest.mark.xdist_group("demo")]
 NAMES = (*PROTOCOLS, SEGMENTATION)
 
 

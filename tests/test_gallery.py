@@ -12,7 +12,8 @@ import pytest
 from cuebench import registry
 
 ROOT = Path(__file__).parents[1]
-PARTS = {"cues": registry.cues, "protocols": registry.protocols, "figures": registry.figures}
+PARTS = {kind: tuple(registry.KINDS[kind]) for kind in ("cues", "protocols", "figures")}
+"""Before other tests add parts of their own."""
 
 PLUGIN = {"stripes", "striped_objects", "shape_match_curve"}
 """Parts of examples/plugin, which may not be installed."""

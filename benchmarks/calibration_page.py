@@ -12,8 +12,9 @@ from pathlib import Path
 
 from cuebench.calibration.designs import DESIGNS
 from cuebench.calibration.tables import read_coverage
-from cuebench.calibration.trust import ALIKE, LEAST, MOST, VARY, Trust, of_protocol, read_trust
+from cuebench.calibration.trust import ALIKE, VARY, Trust, of_protocol, read_trust
 from cuebench.reports.draw import draw
+from cuebench.statistics.measured import LEAST, MOST
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "calibration.md"

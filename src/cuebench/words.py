@@ -142,7 +142,7 @@ _HEADINGS = {
     "checked": "doctor: what was looked at",
     "state": "doctor: ok, missing (an optional part) or broken",
     "details": "doctor: what was found",
-    "what to do": "doctor: the command or step that mends it",
+    "what to do": "doctor: the command or step that fixes it",
     "textures by cosine": "texture-of: textures whose features are most similar to those of the image",
     "predictions": "texture-of: classes that the model answers, the most probable first",
     "name": "list: the name by which a part is asked for",

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuebench.calibration.planted import GRID, WEAK
 from cuebench.files import json_text, write_atomic
+from cuebench.statistics import measured
 
 if TYPE_CHECKING:
     from cuebench.calibration.studies import Result
@@ -71,20 +72,11 @@ class Recovered:
 
 
 @dataclass(frozen=True)
-class Coverage:
+class Coverage(measured.Coverage):
     """How often a kind of interval holds the value for new images, shapes and textures.
 
     ``setting`` begins with the condition of the protocol: ``16-way; sources vary``.
     """
-
-    protocol: str
-    metric: str
-    kind: str
-    setting: str
-    studies: int
-    coverage: float
-    mean_width: float
-    bias: float
 
     @property
     def key(self) -> tuple[str, str, str, str]:

@@ -17,10 +17,9 @@ from cuebench.calibration.tables import (
     read_recovered,
     read_settings,
 )
+from cuebench.statistics.measured import LEAST, MOST
 
 ALIKE, VARY, *_ = SETTINGS
-LEAST, MOST = 0.93, 0.97
-"""Coverage that a 95 % interval is held to."""
 FREE_OF_COMPETENCE = frozenset(
     {
         "shape_bias",

@@ -21,7 +21,7 @@ import numpy as np
 
 from cuebench.arrays import Array, Floats
 from cuebench.statistics.agreement import _fleiss, _kappa
-from cuebench.statistics.clustered import t_quantile
+from cuebench.statistics.clustered import all_alike, share_interval, t_quantile
 from cuebench.statistics.ratios import Terms, total
 
 LEVEL = 0.95
@@ -110,18 +110,15 @@ def _variance(sums: Floats) -> float:
 
 
 def _share_range(value: float, spread: _Spread, over: str) -> Range:
-    from scipy.special import expit, logit
-
     reason = _too_few(spread, over)
     if reason:
         return Range(math.nan, math.nan, reason)
     if value in (0.0, 1.0):
         few = spread.n_people if over == "people" else min(spread.n_people, spread.n_images)
-        end = ((1 - LEVEL) / 2) ** (1 / few)
-        low, high = (0.0, 1 - end) if value == 0 else (end, 1.0)
-        return Range(low, high, "every answer alike: exact for as many trials")
-    reach = _reach(spread, over) / (value * (1 - value))
-    return Range(float(expit(logit(value) - reach)), float(expit(logit(value) + reach)))
+        exact = all_alike(value, few, "subjects", "subjects", LEVEL)
+        return Range(exact.low, exact.high, "every answer alike: exact for as many trials")
+    found = share_interval(value, *_variance_and_df(spread, over), "subjects", LEVEL)
+    return Range(found.low, found.high)
 
 
 def _too_few(spread: _Spread, over: str) -> str:
@@ -130,8 +127,12 @@ def _too_few(spread: _Spread, over: str) -> str:
     return f"{spread.n_images} image: nothing to generalise from" if over == "both" and spread.n_images < 2 else ""
 
 
+def _variance_and_df(spread: _Spread, over: str) -> tuple[float, float]:
+    return (spread.people, spread.n_people - 1.0) if over == "people" else (spread.both, spread.df)
+
+
 def _reach(spread: _Spread, over: str) -> float:
-    variance, df = (spread.people, spread.n_people - 1.0) if over == "people" else (spread.both, spread.df)
+    variance, df = _variance_and_df(spread, over)
     return t_quantile(df, LEVEL) * math.sqrt(variance)
 
 

@@ -7,16 +7,17 @@ of images and sources, a true rate and what the sources differ by; the settings 
 from __future__ import annotations
 
 import csv
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
 COVERAGE = Path(__file__).parent / "coverage.csv"
 LEAST, MOST = 0.93, 0.97
 """How often a 95 % interval should hold the truth."""
 
 
-class Coverage(NamedTuple):
+@dataclass(frozen=True)
+class Coverage:
     """How often one kind of interval of one metric held the truth in one setting.
 
     ``bias`` is the mean of the value minus the truth, ``mean_width`` that of the interval.

@@ -167,7 +167,7 @@ class Design:
 
     @property
     def gaps(self) -> list[str]:
-        """What whoever runs the study has still to fill in: words in ⟨angle brackets⟩, with their file."""
+        """Placeholders in ⟨angle brackets⟩ that the experimenter has still to fill in, each with its file."""
         places = [(code, name, text) for code in self.languages for name, text in self.texts[code].items()]
         return [f"texts/{code}/{name}.md: {gap}" for code, name, text in places for gap in _GAP.findall(text)]
 

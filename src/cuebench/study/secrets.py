@@ -68,7 +68,7 @@ def make_secrets(folder: Path) -> Secrets:
     descriptor = os.open(folder / FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(
-            "# Whoever has this file can read and change the study. Keep it with the database, share it with nobody.\n"
+            "# Anyone with this file can read and change the study. Keep it with the database; do not share it.\n"
         )
         file.write("".join(f'{name} = "{value}"\n' for name, value in made._asdict().items()))
     return made

@@ -67,7 +67,7 @@ def serve_study(folder: Path, database: str = "", options: Options | None = None
     listening = _socket(options)
     os.environ |= {_FOLDER: str(folder.resolve()), _DATABASE: database}
     if options.workers == 1:
-        listening.listen(2048)  # whoever reads the address may come at once; they wait until the server is ready
+        listening.listen(2048)  # connections that come before the server is ready wait
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     print(f"study  http://{shown}:{port}/")

@@ -9,7 +9,7 @@ from typing import Any
 from cuebench.calibration.designs import DESIGNS
 from cuebench.calibration.planted import COMPETENCES, GRID
 from cuebench.calibration.tables import SHIPPED, Recovered, read_coverage, read_recovered
-from cuebench.calibration.trust import LEAST, MOST, VARY, of_protocol
+from cuebench.calibration.trust import VARY, of_protocol
 from cuebench.errors import UserError, did_you_mean
 from cuebench.options import Option
 from cuebench.reports.figures.base import Figure
@@ -18,6 +18,7 @@ from cuebench.reports.picture import Picture
 from cuebench.reports.text import shorten
 from cuebench.reports.theme import CONDITIONS, FAINT, NEUTRAL
 from cuebench.reports.vega import alt
+from cuebench.statistics.measured import LEAST, MOST
 
 _ROW = 11.0
 RECOVERED, COVERAGE = "recovered", "coverage"

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from cuebench import registry
 
 sys.path.insert(0, str(Path(__file__).parent))  # for what tests share: importlib mode adds no folder
 from small_data import write_cue_conflict
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SHARED = REPOSITORY.parent / "shared" / "data"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _parts_of_this_file_only() -> Iterator[None]:
+    """Forget the parts that a test file added: another file's test may list what is installed."""
+    before = {kind: dict(parts.added) for kind, parts in registry.KINDS.items()}
+    yield
+    for kind, parts in registry.KINDS.items():
+        parts.added.clear()
+        parts.added.update(before[kind])
 
 
 @pytest.fixture(scope="session")

@@ -46,5 +46,5 @@ def test_scripts_leave_their_pictures(kind: str, tmp_path_factory: pytest.TempPa
     )
     assert done.returncode == 0, done.stderr[-4000:]
     pictures = {path.stem for path in (out / kind).iterdir() if path.suffix in (".png", ".svg")}
-    stimuli = {f"{name}_stimuli" for name in registry.protocols} if kind == "protocols" else set()
+    stimuli = {f"{name}_stimuli" for name in PARTS["protocols"]} if kind == "protocols" else set()
     assert pictures == {*PARTS[kind], *stimuli}

@@ -201,6 +201,7 @@ def test_an_answer_that_was_given_before_the_tab_closed_is_sent_by_the_next_one(
         again.open(address)
         while again.last < 2:
             again.step()
+        again.page.wait_for_selector('#stage[data-position="3"]')  # shown once the answer before it is stored
         context.close()
     rows = exported(study)
     assert [row["position"] for row in rows[:3]] == [0, 1, 2]

@@ -46,7 +46,7 @@ class Sizes(NamedTuple):
     levels: int
 
 
-FULL = Sizes(512, {"photographs": 240, "patches": 160, "objects": 80, "scenes": 64}, {}, 4000)
+FULL = Sizes(512, {"photographs": 240, "patches": 160, "objects": 80, "scenes": 64}, {}, 2000)
 QUICK = Sizes(128, {}, OBJECTS, 500)
 
 
@@ -74,7 +74,7 @@ def measure(out: Path, sizes: Sizes, seeds: int, names: Sequence[str] = tuple(CO
         segments: [named(n, seed) for seed in range(seeds) for n in of_architecture(segments=segments) if n in names]
         for segments in (False, True)
     }
-    common: dict[str, Any] = {"resamples": RESAMPLES, "offline": True}
+    common: dict[str, Any] = {"resamples": RESAMPLES, "offline": True, "cache": out / "pixels"}
     single = [p for p in PROTOCOLS if p not in LEVELS]
     say("protocols of single pictures")
     evaluate(

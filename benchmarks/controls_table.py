@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.controls_table --out DIR`` draws the stimuli, trains the controls that are missing (in the folder
 of weights), shows them everything and prints the tables; ``--write`` puts them between the marks of the two pages.
-What is done already is not done again. ``--seeds N`` has N networks of each kind, ``--quick`` few pictures.
+What is done already is not done again. ``--seeds N``: so many networks of shape, both and texture, one fewer of the
+other classifiers, one of each that segments. ``--quick``: few pictures.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from cuebench.runs.evaluate import evaluate
 
 DOCS = Path(__file__).parents[1] / "docs"
 RESAMPLES = 2000
+IMPORTANT = ("shape", "both", "texture")
+"""Controls of which there are most networks, to tell how far training moves a headline."""
 
 
 class Sizes(NamedTuple):
@@ -36,18 +39,19 @@ class Sizes(NamedTuple):
         Of other kinds, as options of the toy world.
     novel : mapping
         Options of the novel objects.
-    levels : int
-        About how many pictures each protocol with many levels shows.
+    levels, small : int
+        About how many pictures each protocol with many levels shows, and feature suppression of small ones.
     """
 
     conflicts: int
     numbers: Mapping[str, int]
     novel: Mapping[str, Any]
     levels: int
+    small: int
 
 
-FULL = Sizes(512, {"photographs": 240, "patches": 160, "objects": 80, "scenes": 64}, {}, 2000)
-QUICK = Sizes(128, {}, OBJECTS, 500)
+FULL = Sizes(512, {"photographs": 240, "patches": 160, "objects": 80, "scenes": 64}, {}, 5000, 6000)
+QUICK = Sizes(128, {}, OBJECTS, 500, 1500)
 
 
 def measure(out: Path, sizes: Sizes, seeds: int, names: Sequence[str] = tuple(CONTROLS)) -> Runs:
@@ -60,18 +64,19 @@ def measure(out: Path, sizes: Sizes, seeds: int, names: Sequence[str] = tuple(CO
     sizes : Sizes
         Of the stimuli.
     seeds : int
-        Networks of each kind.
+        Networks of the most important kinds; see `networks`.
     names : sequence of str
         Controls.
     """
     runs, data = Runs(*(out / name for name in Runs._fields)), out / "data"
     say("stimuli")
     make_stimuli(data, count=sizes.conflicts, numbers=sizes.numbers, novel=sizes.novel)
+    chosen = networks(seeds, names)
     for seed in range(seeds):
         say(f"controls of seed {seed}")
-        train_controls(names, weights_folder(), seed=seed)
+        train_controls([name for name, number in chosen if number == seed], weights_folder(), seed=seed)
     observers = {
-        segments: [named(n, seed) for seed in range(seeds) for n in of_architecture(segments=segments) if n in names]
+        segments: [named(*one) for one in chosen if one[0] in of_architecture(segments=segments)]
         for segments in (False, True)
     }
     common: dict[str, Any] = {"resamples": RESAMPLES, "offline": True, "cache": out / "pixels"}
@@ -82,12 +87,19 @@ def measure(out: Path, sizes: Sizes, seeds: int, names: Sequence[str] = tuple(CO
     )
     say("protocols of many levels")
     evaluate(observers[False], LEVELS, data_root=data, out=runs.levels, limit=sizes.levels, **common)
-    evaluate(observers[False], SMALL, data_root=data, out=runs.small, limit=3 * sizes.levels,
+    evaluate(observers[False], SMALL, data_root=data, out=runs.small, limit=sizes.small,
              settings={f"{SMALL}.size": SMALL_SIDE}, **common)  # fmt: skip
     if observers[True]:
         say("segmentation")
         evaluate(observers[True], SEGMENTATION, data_root=data / "segmentation", out=runs.segmentation, **common)
     return runs
+
+
+def networks(seeds: int, names: Sequence[str] = tuple(CONTROLS)) -> list[tuple[str, int]]:
+    """Return names and seeds of the controls: seed by seed, most of those of shape, both and texture."""
+    wanted = {name: max(1, seeds - 1) for name in of_architecture(segments=False)}
+    wanted |= dict.fromkeys(of_architecture(segments=True), 1) | dict.fromkeys(IMPORTANT, seeds)
+    return [(name, seed) for seed in range(seeds) for name, number in wanted.items() if name in names and seed < number]
 
 
 def say(text: str) -> None:
@@ -99,7 +111,7 @@ def command(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, and write the pages where that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="folder for stimuli and runs")
-    parser.add_argument("--seeds", type=int, default=3, help="networks of each kind")
+    parser.add_argument("--seeds", type=int, default=3, help="networks of shape, both and texture; see above")
     parser.add_argument("--quick", action="store_true", help="few pictures: the sizes of the demo")
     parser.add_argument("--write", action="store_true", help="put the tables into the pages of docs/")
     given = parser.parse_args(arguments)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,10 +17,11 @@ from cuebench.analyses.planted_order import planted_sign
 from cuebench.observers.control_files import CONTROLS
 from cuebench.protocols.headline import Column, headline_column
 from cuebench.published.tables import entries
-from cuebench.reports.correlate import headline_errors
+from cuebench.reports.correlate import Measured, headline_errors
 from cuebench.reports.paired import Pair, answers_of, compare_pairs
 from cuebench.runs.results import read_scores
-from cuebench.statistics.reliability import Range, Structure
+from cuebench.statistics.correlations import fisher_interval
+from cuebench.statistics.reliability import Range
 from cuebench.types import Score
 
 LEVELS = ("feature_suppression", "corruption_robustness")
@@ -319,36 +321,48 @@ def suppressions(runs: Runs, kinds: Sequence[str] = ("shape", "both", "texture",
     return table(["taken away", "by", *heads], lines)
 
 
-def link_table(all_networks: Structure, kinds: Structure) -> str:
-    """Return the correlations of headlines over all networks, and over the means of the kinds."""
-    by_pair = {(x.first, x.second): x for x in kinds.links}
-    lines = []
-    for link in sorted(all_networks.links, key=lambda x: -x.observed.value):
-        mean = by_pair[link.first, link.second]
-        lines.append(
-            [
-                f"{title(link.first)}, {title(link.second)}",
-                ranged(link.observed),
-                ranged(link.corrected),
-                ranged(link.given_others),
-                ranged(mean.observed),
-                ranged(mean.corrected),
-            ]
-        )
-    n, m = len(all_networks.observers), len(kinds.observers)
-    heads = (
-        "pair",
-        f"{n} networks",
-        "corrected",
-        "given the others",
-        f"{m} kinds",
-        "corrected ",
-    )
+def link_table(networks: Measured) -> str:
+    """Return the correlations of headlines over all networks, over the means of the kinds, and among those alike."""
+    kinds = by_kind(networks)
+    found, means = networks.structure(), kinds.structure()
+    of_means = {(link.first, link.second): link.corrected for link in means.links}
+    alike = planted_alike(kinds)
+    lines = [
+        [
+            f"{title(link.first)}, {title(link.second)}",
+            ranged(link.observed),
+            ranged(link.corrected),
+            ranged(link.given_others),
+            ranged(of_means[link.first, link.second]),
+            ranged(alike[link.first, link.second]),
+        ]
+        for link in sorted(found.links, key=lambda link: -link.observed.value)
+    ]
+    many, few = len(networks.observers), len(kinds.observers)
+    heads = ("pair", f"{many} networks", "corrected", "given the others", f"{few} kinds, corrected", "planted alike")
     return table(heads, lines)
 
 
-def share_table(found: Structure, kinds: Structure) -> str:
+def by_kind(networks: Measured) -> Measured:
+    """Return the mean headlines of the kinds: networks of a kind are no independent observers."""
+    return networks.averaged({o: kind_of(o) for o in networks.observers})
+
+
+def planted_alike(kinds: Measured) -> dict[tuple[str, str], Range]:
+    """Return the correlation of two headlines among kinds in which the same cue is planted: given the planted cue."""
+    planted = np.array([CONTROLS[k].planted for k in kinds.observers])
+    groups = [planted == cue for cue in ("shape", "texture")]
+    rest = {n: np.concatenate([v[g] - v[g].mean() for g in groups]) for n, v in kinds.values.items()}
+    found = {}
+    for a, b in combinations(rest, 2):
+        r = float(np.corrcoef(rest[a], rest[b])[0, 1])
+        found[a, b] = Range(r, *fisher_interval(r, len(rest[a]) - 1, "pearson", 0.95))
+    return found
+
+
+def share_table(networks: Measured) -> str:
     """Return reliability, what others predict, what is its own and the loading of each headline."""
+    found, kinds = networks.structure(), by_kind(networks).structure()
     shares = {s.name: s for s in found.shares}
     lines = []
     for name in found.names:
@@ -376,12 +390,6 @@ def title(protocol: str) -> str:
 def ranged(found: Range | None) -> str:
     """Return a number with its interval; a dash where there is none."""
     return "–" if found is None else with_interval(*found)
-
-
-def structures(runs: Runs, instruments: Sequence[str] = INSTRUMENTS) -> tuple[Structure, Structure]:
-    """Return what the headlines have in common over all networks, and over the means of their kinds."""
-    found = headline_errors([runs.single, runs.small], instruments)
-    return found.structure(), found.averaged({o: kind_of(o) for o in found.observers}).structure()
 
 
 # ------------------------------------------------------------------------------------ beside the printed numbers
@@ -427,7 +435,7 @@ def mean(values: Sequence[float]) -> float:
 def tables(runs: Runs) -> dict[str, dict[str, str]]:
     """Return page → mark → what stands there."""
     rows = rows_of(runs)
-    networks, kinds = structures(runs)
+    networks = headline_errors([runs.single, runs.small], INSTRUMENTS)
     return {
         "calibration_controls.md": {
             "headlines": headlines(rows),
@@ -437,7 +445,7 @@ def tables(runs: Runs) -> dict[str, dict[str, str]]:
             "suppressions": suppressions(runs),
         },
         "one_thing.md": {
-            "controls_pairs": link_table(networks, kinds),
-            "controls_shares": share_table(networks, kinds),
+            "controls_pairs": link_table(networks),
+            "controls_shares": share_table(networks),
         },
     }

@@ -97,6 +97,53 @@ def test_means_of_kinds_have_the_error_of_means():
     assert means.errors["a", "b"] == pytest.approx(np.ones((2, 2)))
 
 
+def planted_headlines(seeds: int = 2) -> Measured:
+    """Two headlines that agree about the planted cue, and are opposed among kinds in which the same is planted."""
+    kinds = (*BY_SHAPE, "both", *BY_TEXTURE)
+    base = np.array([0.9] * 4 + [0.5] + [0.1] * 4)
+    within = np.array([0, 1, 2, 3, 0, 0, 1, 2, 3]) * 0.02
+    observers = tuple(named(k, seed) for seed in range(seeds) for k in kinds)
+    values = {"cue_conflict": np.tile(base + within, seeds), "triplets": np.tile(base - within, seeds)}
+    errors = {(name, name): np.eye(len(observers)) * 1e-4 for name in values}
+    return Measured(observers, values, errors)
+
+
+def test_headlines_are_compared_over_networks_over_kinds_and_among_those_planted_alike():
+    found = planted_headlines()
+    kinds = tables.by_kind(found)
+    assert kinds.observers == (*BY_SHAPE, "both", *BY_TEXTURE)
+    assert tables.planted_alike(kinds)["cue_conflict", "triplets"].value == pytest.approx(-1)
+    heads, _, line = tables.link_table(found).splitlines()
+    assert "18 networks" in heads
+    assert "9 kinds" in heads
+    cells = [c.strip() for c in line.strip("|").split("|")]
+    assert cells[0] == "cue conflict, triplets"
+    assert cells[1].startswith(".9")
+    assert cells[-1].startswith("−1.00")
+    assert tables.share_table(found).splitlines()[-1].startswith("| triplets | 1.00 [1.00, 1.00] |")
+
+
+def test_the_remedies_are_held_against_the_printed_numbers():
+    values = {"style": 0.9, "patch": 0.2, "vit_style": 0.3, "vit_patch": 0.4}
+    rows = []
+    for protocol, metric in (
+        ("cue_conflict", "shape_bias"),
+        ("cue_decomposition", "S_cd"),
+        ("corruption_robustness", "relative_robustness"),
+    ):
+        scores = [
+            Score(protocol, 1, named(k, seed), "c", m, v, v, v, "images", 50)
+            for m in (metric, "Q_O", "Q_S", "Q_T")
+            for seed in range(2)
+            for k, v in values.items()
+        ]
+        headline = {s.observer: s for s in scores if s.metric == metric}
+        rows.append(Row(protocol, Path("none"), Column(protocol, metric, "c", headline), 1, scores))
+    lines = {line.split(" | ")[0].strip("| "): line for line in tables.remedies(rows).splitlines()[2:]}
+    assert lines["S_cd"] == "| S_cd | .90 (.67) | .20 (.10) | .30 (.77) | .40 (.33) | style | convolution only |"
+    assert lines["accuracy, unchanged"].endswith("| patch | transformer only |")
+
+
 def test_only_what_stands_between_the_marks_is_written():
     page = "before\n<!-- a -->\nold\n<!-- /a -->\nafter\n"
     assert filled(page, {"a": "new"}) == "before\n<!-- a -->\nnew\n<!-- /a -->\nafter\n"

@@ -203,7 +203,7 @@ def headlines(rows: Sequence[Row]) -> str:
 
 def words_of(row: Row) -> str:
     """Return the headline in words, and which way it goes."""
-    name = row.column.metric.replace("_", " ").replace("S cd", "S_cd")
+    name = {"shape_bias_cd": "S_cd"}.get(row.column.metric, row.column.metric.replace("_", " "))
     return f"{name} (larger: texture)" if row.sign < 0 else name
 
 
@@ -403,11 +403,11 @@ PRINTED = {
 """Control → the network of Heinert et al. 2025 (Table VIII) that it is in small."""
 CLAIMS = {
     "shape bias, cue conflict": ("cue_conflict", "shape_bias", "cue_conflict/shape_bias", 1),
-    "S_cd": ("cue_decomposition", "S_cd", "voronoi/S_cd", 1),
+    "S_cd": ("cue_decomposition", "shape_bias_cd", "voronoi/S_cd", 1),
     "mean relative robustness": ("corruption_robustness", "relative_robustness", "relative_robustness/mean", 1),
-    "accuracy, unchanged": ("cue_decomposition", "Q_O", "accuracy/Q_O", -1),
-    "accuracy, diffused": ("cue_decomposition", "Q_S", "accuracy/Q_S", 1),
-    "accuracy, Voronoi cells": ("cue_decomposition", "Q_T", "accuracy/voronoi/Q_T", -1),
+    "accuracy, unchanged": ("cue_decomposition", "quality_original", "accuracy/Q_O", -1),
+    "accuracy, diffused": ("cue_decomposition", "quality_shape", "accuracy/Q_S", 1),
+    "accuracy, Voronoi cells": ("cue_decomposition", "quality_texture", "accuracy/voronoi/Q_T", -1),
 }
 """What the paper prints of them → protocol, metric, its name among the printed numbers, and 1 where style is higher."""
 

@@ -3,7 +3,7 @@
 ``python -m benchmarks.controls_table --out DIR`` draws the stimuli, trains the controls that are missing (in the folder
 of weights), shows them everything and prints the tables; ``--write`` puts them between the marks of the two pages.
 What is done already is not done again. ``--seeds N``: so many networks of shape, both and texture, one fewer of the
-other classifiers, one of each that segments. ``--quick``: few pictures.
+other convolutional classifiers, one of each transformer and each that segments. ``--quick``: few pictures.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ def measure(out: Path, sizes: Sizes, seeds: int, names: Sequence[str] = tuple(CO
 
 def networks(seeds: int, names: Sequence[str] = tuple(CONTROLS)) -> list[tuple[str, int]]:
     """Return names and seeds of the controls: seed by seed, most of those of shape, both and texture."""
-    wanted = {name: max(1, seeds - 1) for name in of_architecture(segments=False)}
-    wanted |= dict.fromkeys(of_architecture(segments=True), 1) | dict.fromkeys(IMPORTANT, seeds)
+    fewer = [name for name, control in CONTROLS.items() if control.architecture == "convnet"]
+    wanted = dict.fromkeys(CONTROLS, 1) | dict.fromkeys(fewer, max(1, seeds - 1)) | dict.fromkeys(IMPORTANT, seeds)
     return [(name, seed) for seed in range(seeds) for name, number in wanted.items() if name in names and seed < number]
 
 

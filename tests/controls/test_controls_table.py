@@ -128,12 +128,12 @@ def test_the_remedies_are_held_against_the_printed_numbers():
     rows = []
     for protocol, metric in (
         ("cue_conflict", "shape_bias"),
-        ("cue_decomposition", "S_cd"),
+        ("cue_decomposition", "shape_bias_cd"),
         ("corruption_robustness", "relative_robustness"),
     ):
         scores = [
             Score(protocol, 1, named(k, seed), "c", m, v, v, v, "images", 50)
-            for m in (metric, "Q_O", "Q_S", "Q_T")
+            for m in (metric, "quality_original", "quality_shape", "quality_texture")
             for seed in range(2)
             for k, v in values.items()
         ]

@@ -35,7 +35,7 @@ TILE = 128
 
 
 def make_stimuli(
-    data: Path, *, seed: int = 0, count: int = 0, numbers: Mapping[str, int] | None = None, novel: Any = OBJECTS
+    data: Path, *, seed: int = 0, count: int = 0, numbers: Mapping[str, Any] | None = None, novel: Any = OBJECTS
 ) -> None:
     """Write everything that the protocols of the demo show, below a data root and its folder ``segmentation``.
 

@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))  # benchmarks are not install
 from benchmarks import _controls_tables as tables
 from benchmarks._controls_tables import Row, digits, kind_of, named, order_of, orders
 from benchmarks._marks import filled
+from benchmarks.controls_table import DOCS, IMPORTANT, networks
 
 BY_SHAPE = ("shape", "style", "vit_style", "eed")
 BY_TEXTURE = ("texture", "pattern", "patch", "vit_patch")
@@ -149,3 +150,26 @@ def test_only_what_stands_between_the_marks_is_written():
     assert filled(page, {"a": "new"}) == "before\n<!-- a -->\nnew\n<!-- /a -->\nafter\n"
     with pytest.raises(AssertionError, match="no mark b"):
         filled(page, {"b": "new"})
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("calibration_controls.md", ("headlines", "orders", "remedies", "seeds", "suppressions")),
+        ("one_thing.md", ("controls_pairs", "controls_shares")),
+    ],
+)
+def test_the_pages_hold_tables_between_their_marks(page, names):
+    text = (DOCS / page).read_text("utf-8")
+    assert filled(text, dict.fromkeys(names, "|")) != text
+    for name in names:
+        between = text.partition(f"<!-- {name} -->")[2].partition(f"<!-- /{name} -->")[0]
+        assert between.count("\n|") > 4, name
+
+
+def test_most_networks_are_of_the_important_kinds():
+    found = networks(3)
+    assert len(found) == len(set(found)) == 22
+    assert {name for name, seed in found if seed == 2} == set(IMPORTANT)
+    assert {name for name, seed in found if seed == 0} == set(CONTROLS)
+    assert networks(1, ["shape", "eed"]) == [("shape", 0), ("eed", 0)]

@@ -7,9 +7,9 @@ page to the shipped tables.
 from __future__ import annotations
 
 import math
-import re
 from pathlib import Path
 
+from benchmarks._marks import filled
 from cuebench.calibration.designs import DESIGNS
 from cuebench.calibration.tables import read_coverage
 from cuebench.calibration.trust import ALIKE, VARY, Trust, of_protocol, read_trust
@@ -98,11 +98,7 @@ def _holds(t: Trust, setting: str) -> bool:
 
 def page(text: str) -> str:
     """Return the page with what stands between its marks made anew."""
-    for name, made in (("recovered", recovered), ("spaces", spaces), ("coverage", coverage), ("bars", bars)):
-        mark = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
-        assert mark.search(text), name
-        text = mark.sub(lambda match, made=made: f"{match[1]}{made()}\n{match[2]}", text)  # type: ignore[misc]
-    return text
+    return filled(text, {"recovered": recovered(), "spaces": spaces(), "coverage": coverage(), "bars": bars()})
 
 
 def write() -> None:

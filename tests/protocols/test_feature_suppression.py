@@ -71,6 +71,18 @@ def test_the_plan_of_the_authors():
     assert "bilateral+greyscale/diameter=4&sigma_colour=50&alpha=1.0&weights=rec601" in names
 
 
+@pytest.mark.parametrize("mode", ["faithful", "corrected"])
+def test_small_pictures_are_suppressed_in_their_own_pixels(mode, data):
+    chosen = PROTOCOL.configured({"mode": mode, "size": 64})
+    small, usual = chosen.read(data), read(data, mode)
+    assert [s.id for s in small] == [s.id for s in usual]
+    assert "64 × 64 pixels" in small.notes[-1]
+    number = len(suppressions(mode))
+    for stimulus in small.stimuli[:number]:
+        picture = np.asarray(render(small.root, decode(small.root, stimulus), stimulus))
+        assert picture.shape == (64, 64, 3), stimulus.condition
+
+
 def test_the_cue_that_is_taken_away_is_marked(data):
     stimuli = {s.condition: s for s in read(data, "corrected").stimuli[:57]}
     assert stimuli["original"].shape == stimuli["original"].label

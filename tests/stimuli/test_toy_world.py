@@ -76,6 +76,18 @@ def test_an_outline_is_where_the_shape_ends():
     assert line[~inside & ~outside].mean() > 0.5 > 0.1 > line[inside].mean()
 
 
+def test_more_pictures_have_more_shapes_and_materials(tmp_path):
+    numbers = {"photographs": 9, "patches": 8, "objects": 8, "scenes": 2}
+    stimuli = make("toy_world", tmp_path, count=320, size=32, scene_size=32, **numbers)
+    assert len(stimuli) == 320
+    assert len({s.shape_source for s in stimuli}) == 64
+    assert len({s.texture_source for s in stimuli}) == 48
+    shown = pure_shape.read(tmp_path)
+    assert {Path(s.path).stem for s in shown} == {s.shape_source for s in stimuli}
+    assert len(imagenet_accuracy.read(tmp_path)) == 9
+    assert len(list((tmp_path / "scenes" / "images").iterdir())) == 2
+
+
 def test_folders_of_others_are_refused(tmp_path):
     (tmp_path / "imagenet_val" / "n01440764").mkdir(parents=True)
     Image.new("RGB", (4, 4)).save(tmp_path / "imagenet_val" / "n01440764" / "photograph.png")

@@ -143,6 +143,46 @@ def _column(wanted: str, columns: Mapping[str, Mapping[str, float]]) -> str:
 # ----------------------------------------------------------------------------------- corrected for their errors
 
 
+class Measured(NamedTuple):
+    """Headlines of the same observers, with what other images would change.
+
+    Parameters
+    ----------
+    observers : tuple of str
+        Those that have all headlines.
+    values : mapping of str to array
+        Protocol → its headline of each observer.
+    errors : mapping of pair of str to array observers × observers
+        Covariance of the errors of two headlines, as in `structure`.
+    notes : tuple of str
+        Who has not all headlines, and whose errors are known from intervals only.
+    """
+
+    observers: tuple[str, ...]
+    values: dict[str, Floats]
+    errors: dict[tuple[str, str], Floats]
+    notes: tuple[str, ...] = ()
+
+    def averaged(self, groups: Mapping[str, str]) -> Measured:
+        """Return the mean headlines of groups of observers, e.g. of all networks of a kind.
+
+        Parameters
+        ----------
+        groups : mapping of str to str
+            Observer → its group.
+        """
+        names = tuple(dict.fromkeys(groups[o] for o in self.observers))
+        member = np.array([[groups[o] == name for o in self.observers] for name in names], float)
+        weight = member / member.sum(axis=1, keepdims=True)
+        values = {name: weight @ v for name, v in self.values.items()}
+        return Measured(names, values, {pair: weight @ e @ weight.T for pair, e in self.errors.items()}, self.notes)
+
+    def structure(self, *, seed: int = 0) -> Structure:
+        """Return what the headlines have in common."""
+        found = structure(self.values, self.errors, self.observers, seed=seed)
+        return replace(found, notes=(*self.notes, *found.notes))
+
+
 def headline_structure(
     runs: Sequence[str | Path],
     protocols: Sequence[str] = (),
@@ -155,14 +195,8 @@ def headline_structure(
 
     Parameters
     ----------
-    runs : sequence of path
-        Run folders with their answers; an observer of the same name is the same in all of them.
-    protocols : sequence of str
-        Whose headlines; default: all in which a larger value means more shape.
-    kinds : sequence of str
-        As in `score_columns`.
-    same : mapping of str to str
-        Another name of an observer → the name that it goes by.
+    runs, protocols, kinds, same
+        As in `headline_errors`.
     seed : int
         Of the tables that eigenvalues are compared with.
 
@@ -171,6 +205,29 @@ def headline_structure(
     Structure
         Over the observers that have all headlines; notes say who has not, and whose errors are known from intervals
         only.
+    """
+    return headline_errors(runs, protocols, kinds=kinds, same=same).structure(seed=seed)
+
+
+def headline_errors(
+    runs: Sequence[str | Path],
+    protocols: Sequence[str] = (),
+    *,
+    kinds: Sequence[str] = ("model",),
+    same: Mapping[str, str] | None = None,
+) -> Measured:
+    """Return the headlines of several protocols for the observers that have all of them, and their errors.
+
+    Parameters
+    ----------
+    runs : sequence of path
+        Run folders with their answers; an observer of the same name is the same in all of them.
+    protocols : sequence of str
+        Whose headlines; default: all in which a larger value means more shape.
+    kinds : sequence of str
+        As in `score_columns`.
+    same : mapping of str to str
+        Another name of an observer → the name that it goes by.
     """
     folders = list(dict.fromkeys(str(Path(run).expanduser()) for run in runs))
     answers = answers_of(folders)
@@ -213,8 +270,7 @@ def headline_structure(
     for a, b in combinations(influences, 2):
         errors[a, b] = error_covariance(influences[a], influences[b])
     values = {name: np.array([c.rows[o].value for o in observers]) for name, c in columns.items()}
-    found_structure = structure(values, errors, observers, seed=seed)
-    return replace(found_structure, notes=(*notes, *found_structure.notes))
+    return Measured(tuple(observers), values, errors, tuple(notes))
 
 
 def _add(columns: dict[str, Column], column: Column, folder: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +34,26 @@ PEOPLE = 4
 TILE = 128
 
 
-def make_stimuli(data: Path, *, seed: int = 0) -> None:
-    """Write everything that the protocols of the demo show, below a data root and its folder ``segmentation``."""
-    make("toy_world", data, seed=seed)
-    make("novel_objects", data, seed=seed, **OBJECTS)
+def make_stimuli(
+    data: Path, *, seed: int = 0, count: int = 0, numbers: Mapping[str, Any] | None = None, novel: Any = OBJECTS
+) -> None:
+    """Write everything that the protocols of the demo show, below a data root and its folder ``segmentation``.
+
+    Parameters
+    ----------
+    data : Path
+        Data root.
+    seed : int
+        Of everything that is drawn.
+    count : int
+        Number of cue-conflict pictures; 0: as many as the toy world has.
+    numbers : mapping of str to int
+        Number of pictures of other kinds, as options of the toy world: ``photographs``, ``patches`` and so on.
+    novel : mapping
+        Options of the novel objects.
+    """
+    make("toy_world", data, seed=seed, count=count, **(numbers or {}))
+    make("novel_objects", data, seed=seed, **novel)
     make("refined_bias", data, seed=seed, source=str(data / "objects"), grids="8,16", allow_bad=True)
     classes = str(data / "cue_conflict" / "labels.json")
     make("cue_decomposition", data, seed=seed, source=str(data / "imagenet_val"), labels=classes, size=SIDE,

@@ -19,7 +19,7 @@ from cuebench.options import Option
 from cuebench.protocols import correctness, imagenet_accuracy
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
 from cuebench.protocols.feature_suppression.scores import add_scores, contributions
-from cuebench.protocols.feature_suppression.suppressions import FAITHFUL, MODES, suppressions
+from cuebench.protocols.feature_suppression.suppressions import FAITHFUL, MODES, SIZE, suppressions
 from cuebench.protocols.trials import TrialTable
 from cuebench.responses.table import Responses
 from cuebench.types import Axis, Citation, Headline, StimulusSet
@@ -28,25 +28,32 @@ NAME, VERSION = "feature_suppression", 3
 OPTIONS: Mapping[str, Option] = {
     "mode": Option(
         FAITHFUL, "suppressions as the authors' code makes them, or with what we think is right", choices=MODES
-    )
+    ),
+    "size": Option(
+        SIZE,
+        "side of the pictures that are suppressed, in pixels: that of the input, for networks of small pictures",
+        low=32,
+        high=1024,
+    ),
 }
 QUALITY_IMAGES = 20
 """Number of photographs that the quality of the suppressions is measured on."""
 
 
 def configure(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
-    """Return the protocol in the chosen mode."""
-    return replace(protocol, read=partial(read, mode=values["mode"]))
+    """Return the protocol in the chosen mode and size."""
+    return replace(protocol, read=partial(read, mode=values["mode"], size=values["size"]))
 
 
-def read(data_root: Path, mode: str = FAITHFUL) -> StimulusSet:
+def read(data_root: Path, mode: str = FAITHFUL, size: int = SIZE) -> StimulusSet:
     """Read ``data_root/imagenet_val`` and plan every suppression of every photograph."""
     photographs = imagenet_accuracy.read(data_root)
-    conditions = suppressions(mode)
+    conditions = suppressions(mode, size)
     stimuli = tuple(c.stimulus(s) for s in photographs for c in conditions)
     missing = tuple(p.replace("stimuli", "photographs") for p in photographs.partial)
     expected = photographs.expected * len(conditions)
-    notes = (*photographs.notes, f"{mode} suppressions")
+    at = "" if size == SIZE else f" of pictures of {size} × {size} pixels"
+    notes = (*photographs.notes, f"{mode} suppressions{at}")
     return replace(photographs, name=NAME, stimuli=stimuli, expected=expected, partial=missing, notes=notes)
 
 

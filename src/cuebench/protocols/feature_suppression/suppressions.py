@@ -21,8 +21,7 @@ from cuebench.types import REMOVED, Stimulus
 FAITHFUL, CORRECTED = "faithful", "corrected"
 MODES = (FAITHFUL, CORRECTED)
 SIZE = 224
-BEFORE = {FAITHFUL: f"stretch?size={SIZE}", CORRECTED: f"square?size={SIZE}&resize=256"}
-"""Mode → what is done to the photograph first."""
+"""Width and height of the published pictures."""
 ORIGINAL = "original"
 GRIDS = tuple(f"grid={g}" for g in range(2, 17, 2))
 BILATERAL = tuple(f"diameter={d}&sigma_colour={s}" for d, s in zip(range(4, 15, 2), (50, 80, 110, 140, 170, 200)))
@@ -99,12 +98,21 @@ class Suppression:
         )
 
 
-def suppressions(mode: str = FAITHFUL) -> tuple[Suppression, ...]:
-    """Return the original, every suppression at every level, and the pairs that take away two kinds."""
+def suppressions(mode: str = FAITHFUL, size: int = SIZE) -> tuple[Suppression, ...]:
+    """Return the original, every suppression at every level, and the pairs that take away two kinds.
+
+    Parameters
+    ----------
+    mode : {"faithful", "corrected"}
+        See the module.
+    size : int
+        Width and height of the pictures that are suppressed; widths of filters are in their pixels.
+    """
     if mode not in MODES:
         raise UserError(f"mode {mode!r}", f"one of {', '.join(MODES)}")
-    pairs = _pairs() if mode == FAITHFUL else _corrected_pairs()
-    planned = (Suppression(ORIGINAL, (), "", BEFORE[mode]), *_single(mode), *pairs)
+    before = _before(mode, size)
+    pairs = _pairs(before) if mode == FAITHFUL else _corrected_pairs(before)
+    planned = (Suppression(ORIGINAL, (), "", before), *_single(mode, size), *pairs)
     # Diameter 12 with a grid of 10 is in both of the authors' lists.
     return tuple({c.condition: c for c in planned}.values())
 
@@ -114,40 +122,46 @@ def kinds_of(name: str) -> tuple[str, ...]:
     return tuple(kind for kind, names in LEVELS.items() if set(name.split("+")) & set(names))
 
 
-def _single(mode: str) -> Iterator[Suppression]:
+def _before(mode: str, size: int) -> str:
+    """Return what is done to a photograph first: stretched, or the usual centre square."""
+    return f"stretch?size={size}" if mode == FAITHFUL else f"square?size={size}&resize={round(256 * size / SIZE)}"
+
+
+def _single(mode: str, size: int) -> Iterator[Suppression]:
+    before = _before(mode, size)
     for kind, members in (LEVELS if mode == FAITHFUL else CORRECTED_LEVELS).items():
         for name, levels in members.items():
             for options in levels:
-                step = _faithful_step(name, options) if mode == FAITHFUL else _step(name, options)
-                yield Suppression(name, (kind,), options, f"{BEFORE[mode]};{step}")
+                step = _faithful_step(name, options, size) if mode == FAITHFUL else _step(name, options)
+                yield Suppression(name, (kind,), options, f"{before};{step}")
 
 
-def _pairs() -> Iterator[Suppression]:
+def _pairs(before: str) -> Iterator[Suppression]:
     for names, levels in PAIRS.items():
         for options in levels:
             steps = [_step(name, option) for name, option in zip(names, options)]
             name = "+".join(names)
-            yield Suppression(name, kinds_of(name), "&".join(options), ";".join([BEFORE[FAITHFUL], *steps]))
+            yield Suppression(name, kinds_of(name), "&".join(options), ";".join([before, *steps]))
 
 
-def _corrected_pairs() -> Iterator[Suppression]:
+def _corrected_pairs(before: str) -> Iterator[Suppression]:
     for (first, first_names), (second, second_names) in combinations(CORRECTED_LEVELS.items(), 2):
         for pair in product(first_names, second_names):
             # Patches are moved last, so that no filter smooths the seams between them.
             steps = [_step(name, MIDDLE[name]) for name in sorted(pair, key=lambda name: name in LEVELS["shape"])]
-            yield Suppression("+".join(pair), (first, second), "", ";".join([BEFORE[CORRECTED], *steps]))
+            yield Suppression("+".join(pair), (first, second), "", ";".join([before, *steps]))
 
 
-def _faithful_step(name: str, options: str) -> str:
+def _faithful_step(name: str, options: str, size: int) -> str:
     if name == "channel_shuffle":
         return f"{name}?order={{order}}"
     step = _step(name, options)
     if name == "gaussian_blur":
         return f"{step}&quantised=true"
     grid = int(options.removeprefix("grid=")) if name == "patch_rotation" else 1
-    if SIZE % grid == 0:
+    if size % grid == 0:
         return step
-    return f"stretch?size={math.ceil(SIZE / grid) * grid};{step};stretch?size={SIZE}"
+    return f"stretch?size={math.ceil(size / grid) * grid};{step};stretch?size={size}"
 
 
 def _step(name: str, options: str) -> str:

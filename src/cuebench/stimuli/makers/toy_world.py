@@ -83,10 +83,11 @@ class _World:
         path = Path("stimuli", shape, f"{shape}{i}-{texture}{j}.png")
         return Drawing(path, lambda: toy_world.picture(self.shape(shape, i), self.material(texture, j)))
 
-    def pure_shapes(self) -> Iterator[Drawing]:
-        """Yield silhouettes and edges of the shapes of cue conflict, black on white."""
+    def pure_shapes(self, count: int) -> Iterator[Drawing]:
+        """Yield silhouettes and edges of the shapes of so many pictures of cue conflict, black on white."""
+        turns = -(-count // len(CLASSES) ** 2)
         for name in CLASSES:
-            for i in range(1, SHAPE_SOURCES + 1):
+            for i in range(1, SHAPE_SOURCES * -(-turns // 4) + 1):
                 file = Path(name, f"{name}{i}.png")
                 yield Drawing("silhouettes" / file, partial(self._silhouette, name, i))
                 yield Drawing("edges" / file, partial(self._edges, name, i))
@@ -154,6 +155,10 @@ def make(
     progress: Progress | None = None,
     size: int = 224,
     scene_size: int = 128,
+    photographs: int = PHOTOGRAPHS,
+    patches: int = PATCHES,
+    objects: int = OBJECTS,
+    scenes: int = SCENES,
 ) -> StimulusSet:
     """Write the toy world below a data root, one folder for each kind of picture.
 
@@ -166,11 +171,14 @@ def make(
     seed : int
         The same seed gives the same bytes.
     count : int
-        Number of cue-conflict pictures, 0: 128, two for each pair of classes. The other kinds have a fixed number.
+        Number of cue-conflict pictures, 0: 128, two for each pair of classes. From 257 on there are more shapes and
+        materials of each class.
     progress : callable, optional
         ``progress(done, total)``.
     size, scene_size : int
         Width and height in pixels, of scenes the second.
+    photographs, patches, objects, scenes : int
+        Number of things as they are, of materials alone, of cut-out objects, and of scenes.
 
     Returns
     -------
@@ -180,11 +188,11 @@ def make(
     count = count or DEFAULT_COUNT
     world = _World(seed, size, scene_size)
     kinds: dict[str, list[Drawing]] = {
-        "cue_conflict": [*world.conflicts(count), *world.pure_shapes()],
-        "imagenet_val": list(world.photographs(PHOTOGRAPHS)),
-        "textures": list(world.patches(PATCHES)),
-        "objects": list(world.objects(OBJECTS)),
-        "scenes": list(world.scenes(SCENES)),
+        "cue_conflict": [*world.conflicts(count), *world.pure_shapes(count)],
+        "imagenet_val": list(world.photographs(photographs)),
+        "textures": list(world.patches(patches)),
+        "objects": list(world.objects(objects)),
+        "scenes": list(world.scenes(scenes)),
     }
     settings = {"maker": "toy_world", "version": toy_world.VERSION, "seed": seed}
     missing = []
@@ -235,6 +243,10 @@ MAKER = Maker(
     {
         "size": Option(224, "width and height in pixels", low=32),
         "scene_size": Option(128, "width and height of the scenes in pixels", low=32),
+        "photographs": Option(PHOTOGRAPHS, "number of things as they are", low=1),
+        "patches": Option(PATCHES, "number of materials alone", low=1),
+        "objects": Option(OBJECTS, "number of cut-out objects", low=1),
+        "scenes": Option(SCENES, "number of scenes", low=1),
     },
     protocol="cue_conflict",
 )

@@ -29,7 +29,10 @@ function page(parts, buttons = []) {
     buttons.forEach((label, i) => {
       const button = element("button", i ? "" : "primary", label);
       button.type = "button";
-      button.addEventListener("click", () => resolve(i), { once: true });
+      button.addEventListener("click", () => {
+        for (const other of row.children) other.disabled = true;   // pressed, even if the server takes its time
+        resolve(i);
+      });
       row.append(button);
     });
     if (buttons.length) at("page").append(row);

@@ -25,6 +25,13 @@ from short_studies import DESIGNS, short_study, write_data
 
 pytestmark = pytest.mark.xdist_group("study pages")
 FRAME = 1000 / 60
+TALLER = """async () => {
+    const square = document.querySelector("#stage .picture"), image = square.querySelector("img");
+    const canvas = Object.assign(document.createElement("canvas"), { width: 40, height: 900 });
+    image.src = canvas.toDataURL();
+    await image.decode();
+    return image.getBoundingClientRect().bottom - square.getBoundingClientRect().bottom;
+}"""
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
@@ -248,6 +255,8 @@ def test_by_keyboard_alone(browser: Any, tmp_path: Path) -> None:
         for position in range(5):
             page.wait_for_selector(f'#stage[data-position="{position}"] .option:enabled')
             trial = someone.trials[position]
+            if trial.kind == "trial":
+                assert page.evaluate(TALLER) <= 0, "an image that is taller than wide covers the answers"
             if trial.asked:
                 page.keyboard.press(str(1 + trial.options.index(trial.asked)))
             else:

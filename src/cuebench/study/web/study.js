@@ -99,6 +99,7 @@ class Page {
     for (;;) {
       const parts = [text(this.study.consent)];
       if (this.study.contact) parts[0].append(note(this.study.contact));
+      parts.push(note(this.words.decline));
       const codes = Object.entries(this.study.languages);
       if (codes.length > 1) parts.unshift(this.languages(codes));
       const chosen = await Promise.race([page(parts, [this.words.agree]).then(() => null), this.languageChosen ?? new Promise(() => {})]);

@@ -219,6 +219,8 @@ class Visitor:
             self.code = self.page.locator("#page .code").inner_text()
             return False
         if kind in ("option", "button"):
+            while not self.trials:  # the reply to the page is still being read here
+                self.page.wait_for_timeout(20)
             self._answer(self.trials[int(position)], kind)
         else:
             self._picture(f"{kind} {text}")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cuebench.cli._json import print_json
+
+if TYPE_CHECKING:
+    from cuebench.study.analysis import Analysis
+    from cuebench.study.rehearse import Rehearsal
 
 
 def rehearse(
@@ -68,19 +72,23 @@ def rehearse(
     if as_json:
         print_json({**asdict(result), "observer": observer, "analysis": found.record()})
     else:
-        from cuebench.cli._console import plain_console
-        from cuebench.cli._study_analysis import print_analysis
-
-        print(f"{len(result.finished):,} simulated participants ({observer}), {result.answers:,} answers")
-        print(f"{result.seconds:.0f} s{f'; answers: {out}' if out else ''}")
-        if hurry:
-            print("in a hurry: reaction times and durations of images were not stored")
-        elif browser:
-            print(
-                f"noise, pauses and brief images: {result.own_seconds:.0f} s of each session; simulated people answer "
-                "as soon as the exclusion rules allow, so their reaction times say nothing"
-            )
-        for problem in dict.fromkeys(result.problems):
-            print(f"problem: {problem}")
-        print_analysis(plain_console(), found)
+        _print(result, found, observer, out, browser=browser)
     return 1 if result.problems else 0
+
+
+def _print(result: Rehearsal, found: Analysis, observer: str, out: Path | None, *, browser: bool) -> None:
+    from cuebench.cli._console import plain_console
+    from cuebench.cli._study_analysis import print_analysis
+
+    print(f"{len(result.finished):,} simulated participants ({observer}), {result.answers:,} answers")
+    print(f"{result.seconds:.0f} s{f'; answers: {out}' if out else ''}")
+    if result.hurried:
+        print("in a hurry: reaction times and durations of images were not stored")
+    elif browser:
+        print(
+            f"noise, pauses and brief images: {result.own_seconds:.0f} s of each session by the design; simulated people"
+        )
+        print("answer as soon as the exclusion rules allow, so their reaction times say nothing")
+    for problem in dict.fromkeys(result.problems):
+        print(f"problem: {problem}")
+    print_analysis(plain_console(), found)

@@ -85,10 +85,8 @@ def _print(result: Rehearsal, found: Analysis, observer: str, out: Path | None, 
     if result.hurried:
         print("in a hurry: reaction times and durations of images were not stored")
     elif browser:
-        print(
-            f"noise, pauses and brief images: {result.own_seconds:.0f} s of each session by the design; simulated people"
-        )
-        print("answer as soon as the exclusion rules allow, so their reaction times say nothing")
+        print(f"noise, pauses and brief images: {result.own_seconds:.0f} s of each session by the design")
+        print("simulated people answer as soon as the exclusion rules allow: their reaction times say nothing")
     for problem in dict.fromkeys(result.problems):
         print(f"problem: {problem}")
     print_analysis(plain_console(), found)

@@ -101,6 +101,7 @@ def test_an_address_keeps_what_was_chosen(page: Any, root: Path) -> None:
 def test_the_page_of_a_model_and_the_theme(page: Any) -> None:
     page.locator(".ranking input[type=search]").fill("script")
     page.locator(".ranking tbody th a", has_text="script").click()
+    page.wait_for_url("**/models/**")  # the page before was ready, too
     page.wait_for_selector("html[data-ready=true]")
     assert page.locator("h1").inner_text() == HOSTILE
     assert page.locator("#table-standings tbody tr").count() == 1
@@ -110,6 +111,7 @@ def test_the_page_of_a_model_and_the_theme(page: Any) -> None:
     page.locator("#theme").click()
     assert page.evaluate(dark) != before
     page.locator(".back a").click()
+    page.wait_for_url("**/index.html*")
     page.wait_for_selector("html[data-ready=true]")
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 

@@ -49,12 +49,13 @@ def test_a_page_in_a_browser(page):
 
         # Pointing at a mark fades the other series.
         marks = "figure:first-of-type g.mark-symbol.role-mark path"
-        before = tab.eval_on_selector_all(marks, "marks => new Set(marks.map(m => m.getAttribute('opacity'))).size")
+        shades = (
+            f"n => new Set(Array.from(document.querySelectorAll('{marks}'), m => m.getAttribute('opacity'))).size === n"
+        )
+        tab.wait_for_function(shades, arg=1)
         box = tab.query_selector(marks).bounding_box()
         tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        tab.wait_for_timeout(300)
-        after = tab.eval_on_selector_all(marks, "marks => new Set(marks.map(m => m.getAttribute('opacity'))).size")
-        assert (before, after) == (1, 2)
+        tab.wait_for_function(shades, arg=2)
 
         background = "() => document.querySelector('figure svg > rect, figure svg > path')?.getAttribute('fill')"
         light = tab.evaluate(background)

@@ -93,8 +93,8 @@ def test_a_picture_opens_with_all_answers_by_keyboard(page: Any) -> None:
     page.keyboard.press("ArrowLeft")
     assert dialog.locator("h3").inner_text() == first
     page.keyboard.press("Escape")
-    assert page.locator("dialog[open]").count() == 0
-    assert page.evaluate("document.activeElement.className") == "card"
+    page.wait_for_selector("dialog[open]", state="detached")
+    page.wait_for_function("() => document.activeElement.className === 'card'")
 
 
 def test_pictures_are_filtered(page: Any) -> None:

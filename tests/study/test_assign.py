@@ -217,3 +217,16 @@ def test_noise_is_pink() -> None:
     rings = [spectrum[(frequency >= low) & (frequency < high)].mean() for low, high in pairwise(edges)]
     slope = np.polyfit(np.log(np.sqrt(edges[:-1] * edges[1:])), np.log(rings), 1)[0]
     assert slope == pytest.approx(-1, abs=0.1)
+
+
+def test_a_class_that_no_trial_shows_is_still_an_answer() -> None:
+    """48 images of 16 shapes need not show all 16 textures; people choose among all that the examples show."""
+    design = read_design("cue_conflict_both")
+    block = replace(design.blocks[1], count=4)
+    trials = [image(f"{a}-cat", shape=a, texture="cat") for a in ("bear", "car", "dog", "clock")]
+    examples = [
+        image(f"x-{b}", shape="oven", texture=b, role="familiarisation", cue="texture") for b in ("cat", "boat", "dog")
+    ]
+    shown = assign(replace(design, blocks=(block,), groups={"A": ("texture",)}), [*trials, *examples, *masks()], 0, 0)
+    assert {option for trial in shown if trial.kind == "trial" for option in trial.options} == {"cat", "boat", "dog"}
+    assert sorted(t.options for t in shown if t.kind == "familiarisation") == [("boat",), ("cat",), ("dog",)]

@@ -59,6 +59,16 @@ def test_the_backup_is_a_copy(study, tmp_path):
     assert (tmp_path / "kept" / "secret").stat().st_mode & 0o077 == 0
 
 
+def test_a_backup_of_nothing_is_an_error_and_makes_no_empty_database(study, tmp_path):
+    out = tmp_path / "bundle"
+    write_bundle(study, out, domain="localhost")
+    done = subprocess.run([out / "backup.sh", out / "study", tmp_path / "kept"], capture_output=True, timeout=60)
+    assert done.returncode == 1
+    assert b"is not there" in done.stderr
+    assert not (out / "study" / "study.sqlite").exists()
+    assert not (tmp_path / "kept").exists()
+
+
 @pytest.mark.parametrize("domain", ["", "a b", "x;y", "-a", "study.example.org {"])
 def test_a_domain_is_a_name(study, tmp_path, domain):
     with pytest.raises(UserError, match="no name of a server"):

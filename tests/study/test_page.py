@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -14,15 +15,23 @@ from typing import Any
 import pytest
 
 from cuebench.study import rehearse, vendor
+from cuebench.study import visitor as visitors
 from cuebench.study.database import Database
 from cuebench.study.export import write_export
 from cuebench.study.folder import NewStudy, Study, new_study
-from cuebench.study.rehearse import DEVICES, Visitor, opened_browser
 from cuebench.study.simulate import person, population
+from cuebench.study.visitor import DEVICES, Visitor, opened_browser
 from short_studies import DESIGNS, short_study, write_data
 
 pytestmark = pytest.mark.xdist_group("study pages")
 FRAME = 1000 / 60
+TALLER = """async () => {
+    const square = document.querySelector("#stage .picture"), image = square.querySelector("img");
+    const canvas = Object.assign(document.createElement("canvas"), { width: 40, height: 900 });
+    image.src = canvas.toDataURL();
+    await image.decode();
+    return image.getBoundingClientRect().bottom - square.getBoundingClientRect().bottom;
+}"""
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
@@ -31,7 +40,7 @@ def browser() -> Iterator[Any]:
     if vendor.missing():
         pytest.skip(f"needs jsPsych: {vendor.COMMAND}")
     pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
-    if not any(map(rehearse.shutil.which, rehearse._CHROMIUMS)):
+    if not any(map(shutil.which, visitors._CHROMIUMS)):
         pytest.skip("needs a browser: apt-get install chromium")
     with opened_browser() as browser:
         yield browser
@@ -80,9 +89,9 @@ def test_a_whole_study_on_a_phone_with_measured_times(browser: Any, tmp_path: Pa
         page = someone.page
         labels, answer = [], someone._answer
 
-        def answer_and_look(trial: Any) -> None:
+        def answer_and_look(trial: Any, layout: str) -> None:
             labels.append(page.locator("#kind").text_content())
-            answer(trial)
+            answer(trial, layout)
 
         someone._answer = answer_and_look  # type: ignore[method-assign]
         someone.visit(address + "?lang=de&PROLIFIC_PID=5f1e&STUDY_ID=6&SESSION_ID=7")
@@ -246,6 +255,10 @@ def test_by_keyboard_alone(browser: Any, tmp_path: Path) -> None:
         for position in range(5):
             page.wait_for_selector(f'#stage[data-position="{position}"] .option:enabled')
             trial = someone.trials[position]
+            if not trial.asked:  # keys count from the onset of the image
+                page.wait_for_selector("#stage .picture img:not(.off)")
+            if trial.kind == "trial":
+                assert page.evaluate(TALLER) <= 0, "an image that is taller than wide covers the answers"
             if trial.asked:
                 page.keyboard.press(str(1 + trial.options.index(trial.asked)))
             else:

@@ -242,6 +242,7 @@ def test_codes_and_addresses_to_return_to(serve, study):
     fixed = serve(completion_code="C0DE", return_url="https://app.example/done?cc={code}", requests_per_second=0)
     done = take_part(fixed)
     assert (done["code"], done["url"]) == ("C0DE", "https://app.example/done?cc=C0DE")
+    assert {r["code"] for r in fixed.get("/api/admin/progress", headers=admin(study)).json()["rows"]} == {""}
 
 
 @pytest.mark.parametrize(("wanted", "spoken"), [("de", "de"), ("de-AT", "de"), ("fr", "en"), ("", "en")])
@@ -339,8 +340,7 @@ def test_an_image_without_conflict_follows_no_cue():
 
 
 def test_progress(client, study):
-    for _ in range(3):
-        take_part(client, by_shape(study))
+    done = [take_part(client, by_shape(study)) for _ in range(3)]
     half = begin(client, entry={"workerId": "w"})
     client.post("/api/answers", json=answer_to(half["trials"][0]), headers=headers(half))
     shown = client.get("/api/admin/progress", headers=admin(study)).json()
@@ -350,6 +350,8 @@ def test_progress(client, study):
     row = shown["rows"][3]
     assert (row["participant"], row["source"], row["answered"], row["trials"]) == ("p0004", "mturk", 1, TRIALS)
     assert [r["attention"] for r in shown["rows"][:3]] == [[2, 2]] * 3
+    # The code that somebody shows for their pay, or to withdraw, says who they are.
+    assert [r["code"] for r in shown["rows"]] == [*(d["code"] for d in done), ""]
 
 
 def test_excluding_somebody_keeps_their_answers(client, study):

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib.util
 import json
 import signal
+import socket
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from cuebench.study import database as db
+from cuebench.study.rehearse import Client, running_server
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgresql")]
@@ -45,6 +49,36 @@ def test_no_answer_is_lost_or_doubled_when_the_server_is_killed(load, study, kin
 def test_several_processes_share_a_study(load, study):
     outcome = load.measure(study, "", participants=30, trials=16, pace=0.05, kills=1, workers=2)
     assert outcome.right, outcome
+
+
+def test_a_thousand_connections_that_say_nothing_stop_nobody(study, tmp_path):
+    """Also on a system that allows 256 open files unless it is asked for more."""
+    resource = pytest.importorskip("resource", reason="open files are limited on POSIX only")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if min(soft, hard) < 1_500:
+        pytest.skip(f"needs 1,500 open files, {min(soft, hard)} are allowed: ulimit -n 4096")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        server = running_server(study.folder)
+        running = server.__enter__()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    with contextlib.ExitStack() as stack:
+        stack.callback(server.__exit__, None, None, None)
+        client = stack.enter_context(contextlib.closing(Client(running.address)))
+        session = client.ask("POST", "/api/participants", {"consent": True})
+        client.token = session["token"]
+        place = urlsplit(running.address)
+        for number in range(1_000):
+            held = stack.enter_context(socket.create_connection((place.hostname, place.port), 20))
+            if number % 2:
+                held.sendall(b"POST /api/answers HTTP/1.1\r\nHost: x\r\nContent-Length: 9000\r\n\r\n{")
+        for trial in session["trials"]:
+            answer = {"position": trial["position"], "response": trial["options"][:1], "rt_ms": 500}
+            assert client.ask("POST", "/api/answers", answer) == {"next": trial["position"] + 1}
+        with contextlib.closing(Client(running.address)) as another:
+            assert another.ask("GET", "/health")["status"] == "ok"
+        assert client.ask("POST", "/api/finish")["code"]
 
 
 def test_the_count_would_notice_a_lost_and_a_changed_answer(load, study, monkeypatch):

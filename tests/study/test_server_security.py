@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 from contextlib import nullcontext
@@ -13,7 +14,7 @@ from fastapi.testclient import TestClient
 
 from cuebench.errors import UserError
 from cuebench.study import database as db
-from cuebench.study import secrets
+from cuebench.study import guards, secrets
 from cuebench.study.export import csv_bytes, export_rows
 from cuebench.study.limits import Limiter, Rate, address_key
 from cuebench.study.markdown import to_html
@@ -246,6 +247,67 @@ def test_oversized_bodies_are_refused(client, study):
     assert client.post("/api/participants", content=b"[" * 17_000).status_code == 413
     assert "content-security-policy" in streamed.headers
     assert count(study) == before
+
+
+def test_a_body_that_never_ends_is_given_up(monkeypatch):
+    """The application is not told of it; a request that is whole may take as long as it likes."""
+    sent, seen = [], []
+
+    async def application(scope, receive, send):
+        seen.append(await receive())
+        seen.append(await receive())
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def send(message):
+        sent.append(message)
+
+    def receiving(*messages):
+        left = list(messages)
+
+        async def receive():
+            if not left:
+                await asyncio.sleep(0.2)
+                return {"type": "http.disconnect"}
+            return left.pop(0)
+
+        return receive
+
+    monkeypatch.setattr(guards, "SLOWEST_BODY", 0.05)
+    guard, scope = guards.Guard(application, []), {"type": "http", "headers": []}
+    asyncio.run(guard(scope, receiving({"type": "http.request", "body": b"{", "more_body": True}), send))
+    assert [m.get("status") for m in sent] == [408, None]
+    assert len(seen) == 1
+    sent.clear()
+    asyncio.run(guard(scope, receiving({"type": "http.request", "body": b"{}", "more_body": False}), send))
+    assert [m["status"] for m in sent] == [200]
+
+
+def test_answers_are_not_taken_twice_late_or_for_other_trials(client, study):
+    """What somebody can do with a token of their own: repeat, change, skip, answer what others were asked."""
+    anna, bert = begin(client), begin(client)
+    mine = bearer(anna["token"])
+    first = answer_to(anna["trials"][0])
+    other = next(option for option in anna["trials"][0]["options"] if option not in first["response"])
+    assert client.post("/api/answers", json=first, headers=mine).status_code == 201
+    for again in (first, {**first, "response": [other]}, {**first, "response": []}):
+        assert client.post("/api/answers", json=again, headers=mine).status_code == 200, "the first one counts"
+    ahead = answer_to(anna["trials"][5])
+    assert client.post("/api/answers", json=ahead, headers=mine).status_code == 409
+    foreign = {**answer_to(bert["trials"][1]), "position": 1, "response": ["an option of another study"]}
+    assert client.post("/api/answers", json=foreign, headers=mine).status_code == 422
+    for trial in anna["trials"][1:]:
+        assert client.post("/api/answers", json=answer_to(trial), headers=mine).status_code == 201
+    code = client.post("/api/finish", headers=mine).json()["code"]
+    beyond = {**answer_to(anna["trials"][-1]), "position": TRIALS}
+    assert client.post("/api/answers", json=beyond, headers=mine).status_code == 422
+    changed = {**answer_to(anna["trials"][-1]), "rt_ms": 1.0}
+    assert client.post("/api/answers", json=changed, headers=mine).status_code == 200
+    assert client.post("/api/finish", headers=mine).json()["code"] == code
+    rows = [r for r in export_rows(study, db.Database(study.database_url)) if r["participant"] == anna["participant"]]
+    assert [row["position"] for row in rows] == list(range(TRIALS))
+    assert rows[0]["response"] == first["response"][0]
+    assert rows[-1]["rt_ms"] != 1.0
+    assert client.get("/api/session", headers=bearer(bert["token"])).json()["next"] == 0
 
 
 MALFORMED = [

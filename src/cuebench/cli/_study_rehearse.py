@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cuebench.cli._json import print_json
+
+if TYPE_CHECKING:
+    from cuebench.study.analysis import Analysis
+    from cuebench.study.rehearse import Rehearsal
 
 
 def rehearse(
@@ -17,9 +21,11 @@ def rehearse(
     observer: Annotated[
         str, typer.Option("--observer", "-o", help="Whom they are drawn from: ideal:mixture?shape=0.7&lapse=0.05, …")
     ] = "ideal:mixture?shape=0.7",
-    browser: Annotated[
-        bool, typer.Option("--browser/--http", help="In Chromium, one after the other; or over HTTP, several at once.")
-    ] = True,
+    browser: Annotated[bool, typer.Option("--browser/--http", help="In Chromium, or over HTTP without a page.")] = True,
+    hurry: Annotated[
+        bool, typer.Option("--hurry", help="Browser: no noise, no pauses, nobody hesitates; no times are stored.")
+    ] = False,
+    at_once: Annotated[int, typer.Option(help="Browsers at the same time; 0: two for each core.", min=0, max=64)] = 0,
     device: Annotated[
         list[str] | None, typer.Option(help="desktop or phone, again for both in turn; default: both.")
     ] = None,
@@ -40,8 +46,8 @@ def rehearse(
     from cuebench.errors import did_you_mean
     from cuebench.reading import user_path
     from cuebench.study.analysis import analyse
-    from cuebench.study.rehearse import DEVICES
     from cuebench.study.rehearse import rehearse as run
+    from cuebench.study.visitor import DEVICES
 
     devices = tuple(device or DEVICES)
     for name in devices:
@@ -55,6 +61,8 @@ def rehearse(
             observer=observer,
             browser=browser,
             devices=devices,
+            hurry=hurry,
+            at_once=at_once,
             seed=seed,
             out=answers,
             screenshots=user_path(screenshots) if screenshots else None,
@@ -64,12 +72,21 @@ def rehearse(
     if as_json:
         print_json({**asdict(result), "observer": observer, "analysis": found.record()})
     else:
-        from cuebench.cli._console import plain_console
-        from cuebench.cli._study_analysis import print_analysis
-
-        print(f"{len(result.finished):,} simulated participants ({observer}), {result.answers:,} answers")
-        print(f"{result.seconds:.0f} s{f'; answers: {out}' if out else ''}")
-        for problem in dict.fromkeys(result.problems):
-            print(f"problem: {problem}")
-        print_analysis(plain_console(), found)
+        _print(result, found, observer, out, browser=browser)
     return 1 if result.problems else 0
+
+
+def _print(result: Rehearsal, found: Analysis, observer: str, out: Path | None, *, browser: bool) -> None:
+    from cuebench.cli._console import plain_console
+    from cuebench.cli._study_analysis import print_analysis
+
+    print(f"{len(result.finished):,} simulated participants ({observer}), {result.answers:,} answers")
+    print(f"{result.seconds:.0f} s{f'; answers: {out}' if out else ''}")
+    if result.hurried:
+        print("in a hurry: reaction times and durations of images were not stored")
+    elif browser:
+        print(f"noise, pauses and brief images: {result.own_seconds:.0f} s of each session by the design")
+        print("simulated people answer as soon as the exclusion rules allow: their reaction times say nothing")
+    for problem in dict.fromkeys(result.problems):
+        print(f"problem: {problem}")
+    print_analysis(plain_console(), found)

@@ -113,6 +113,12 @@ def _download(data: bytes, name: str, kind: str) -> Response:
 # -------------------------------------------------------------------------------------------------- progress
 
 
+def _own_code(study: Study, person: db.Participant) -> str:
+    """Return the completion code by which somebody can be paid or found again; empty where all have the same."""
+    own = person.finished_at is not None and not study.settings.completion_code
+    return study.secrets.completion_code(person.number) if own else ""
+
+
 def progress(study: Study, database: db.Database) -> dict[str, Any]:
     """Return how far the study is: counts of people and answers, by group, and a row for each participant."""
     with database.reading() as connection:
@@ -135,6 +141,7 @@ def progress(study: Study, database: db.Database) -> dict[str, Any]:
                 "started_at": person.started_at,
                 "last_at": person.last_at,
                 "minutes": _minutes(person.started_at, person.finished_at),
+                "code": _own_code(study, person),
                 "excluded": person.excluded,
             }
         )

@@ -100,10 +100,16 @@ def balanced(
 
 
 def classes_of(images: Sequence[StudyImage], block: Block) -> list[str]:
-    """Return the possible answers of a block, in alphabetical order."""
-    shown = [image for image in images if image.role == "trial" and (not block.cue or image.cue == block.cue)]
+    """Return the possible answers of a block, in alphabetical order: also of classes that only examples show."""
+    trials = [image for image in images if image.role == "trial" and (not block.cue or image.cue == block.cue)]
+    shown = [*trials, *examples_of(images, block)]
     columns = ("shape", "texture") if block.task == "category" else (block.truth,)
     return sorted({value for image in shown for column in columns if column and (value := getattr(image, column))})
+
+
+def examples_of(images: Sequence[StudyImage], block: Block) -> list[StudyImage]:
+    """Return the example images of a block."""
+    return [i for i in images if i.role == "familiarisation" and i.cue in ("", block.task)]
 
 
 def pool(design: Design, images: Sequence[StudyImage], block: Block) -> list[StudyImage]:
@@ -196,7 +202,7 @@ class _Session:
 
     def _familiarisation(self) -> list[Trial]:
         """Return one page for each class, with its examples."""
-        examples = self._examples()
+        examples = examples_of(self.images, self.block)
         trials = []
         for name in self.classes if self.block.familiarisation else ():
             mine = [image.id for image in examples if getattr(image, self.block.truth or "shape") == name]
@@ -205,13 +211,9 @@ class _Session:
         return [trial for trial in trials if trial.stimuli]
 
     def _practice(self) -> list[Trial]:
-        examples = self._examples()
+        examples = examples_of(self.images, self.block)
         shown = [examples[i] for i in self.rng.permutation(len(examples))[: self.block.practice]]
         return self._questions(shown, "practice")
-
-    def _examples(self) -> list[StudyImage]:
-        """Return the example images of this block."""
-        return [i for i in self.images if i.role == "familiarisation" and i.cue in ("", self.block.task)]
 
     # ---- triplets
 

@@ -8,6 +8,7 @@ The primary key (participant, position) makes an answer that is sent twice count
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -198,7 +199,10 @@ class Database:
                 if facts.design_sha256 != row.design_sha256:  # nobody has started yet
                     connection.execute(STUDY.update().values(design_sha256=facts.design_sha256))
         except sa.exc.OperationalError as error:
-            raise UserError(f"cannot open the database {self.shown_url}: {error.orig}", _HELP) from None
+            hint = _HELP
+            if self.is_sqlite and self.url.database and not os.access(Path(self.url.database).parent, os.W_OK):
+                hint = "its folder cannot be written: run as its owner, or sudo chown -R USER FOLDER"
+            raise UserError(f"cannot open the database {self.shown_url}: {error.orig}", hint) from None
 
     @property
     def shown_url(self) -> str:

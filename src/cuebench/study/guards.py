@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 LARGEST_BODY = 16 * 1024
 """Most bytes of a request: an answer has a few hundred."""
+SLOWEST_BODY = 30.0
+"""Seconds that the next piece of a body may take: whoever sends nothing more does not keep a connection for ever."""
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -43,7 +46,7 @@ def security_headers(frame_ancestors: Sequence[str] = ()) -> list[tuple[bytes, b
 
 
 class Guard:
-    """Middleware that adds the headers, refuses large bodies, and lets nothing of ``/api`` be kept by caches."""
+    """Middleware: adds the headers, refuses large and unfinished bodies, lets caches keep nothing of ``/api``."""
 
     def __init__(self, app: Application, headers: Sequence[tuple[bytes, bytes]]) -> None:
         self._app, self._headers = app, list(headers)
@@ -54,31 +57,38 @@ class Guard:
             await self._app(scope, receive, send)
             return
         if _announced(scope) > LARGEST_BODY:
-            await self._refuse(send)
+            await self._refuse(send, *_LARGE)
             return
-        size = 0
+        size, whole, late, begun = 0, False, False, False
 
         async def guarded_receive() -> Message:
-            nonlocal size
-            message: Message = await receive()
+            nonlocal size, whole, late
+            try:
+                async with asyncio.timeout(None if whole else SLOWEST_BODY):
+                    message: Message = await receive()
+            except TimeoutError:
+                late = True
+                raise _Refused from None
             size += len(message.get("body", b""))
+            whole = not message.get("more_body", False)
             if size > LARGEST_BODY:
-                raise _TooLarge
+                raise _Refused
             return message
 
         async def guarded_send(message: Message) -> None:
-            if size <= LARGEST_BODY:
+            nonlocal begun
+            if size <= LARGEST_BODY and not late:
+                begun = True
                 await self._respond(send, message)
 
-        with suppress(_TooLarge):
+        with suppress(_Refused):
             await self._app(scope, guarded_receive, guarded_send)
-        if size > LARGEST_BODY:  # whatever was made of it
-            await self._refuse(send)
+        if (size > LARGEST_BODY or late) and not begun:  # whatever was made of it
+            await self._refuse(send, *(_LATE if late else _LARGE))
 
-    async def _refuse(self, send: Send) -> None:
-        body = b'{"detail":"the request is too large","code":"too_large"}'
+    async def _refuse(self, send: Send, status: int, body: bytes) -> None:
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        await self._respond(send, {"type": "http.response.start", "status": 413, "headers": headers})
+        await self._respond(send, {"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
     async def _respond(self, send: Send, message: Message) -> None:
@@ -89,8 +99,12 @@ class Guard:
         await send(message)
 
 
-class _TooLarge(Exception):
-    """A body is larger than any request of the page."""
+_LARGE = (413, b'{"detail":"the request is too large","code":"too_large"}')
+_LATE = (408, b'{"detail":"the request was never finished","code":"too_slow"}')
+
+
+class _Refused(Exception):
+    """A body is larger than any request of the page, or does not come to its end."""
 
 
 def _announced(scope: Message) -> int:

@@ -78,6 +78,8 @@ def read_secrets(folder: Path) -> Secrets:
     """Return the secrets of a study."""
     path = folder / FILE
     hint = "put the file back from your backup: without it nobody can go on with a session"
+    if path.exists() and not os.access(path, os.R_OK):
+        hint = f"it belongs to another user: run as that user, or sudo chown -R USER {folder}"
     try:
         values = tomllib.loads(read_text(path, "secrets", hint=hint))
         found = Secrets(**{name: str(values[name]) for name in Secrets._fields})

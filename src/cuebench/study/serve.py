@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 GRACE = 30
 """Seconds that requests have to end when the server is told to."""
+CONNECTIONS = 65_536
+"""Open files that are asked for: every connection is one, and many systems allow 1,024 unless they are asked."""
 KEEP_ALIVE = 75
 """Seconds that a connection is kept: people think for longer than servers wait as a rule."""
 _FOLDER, _DATABASE = "CUEBENCH_STUDY", "CUEBENCH_STUDY_DATABASE"
@@ -64,6 +66,7 @@ def serve_study(folder: Path, database: str = "", options: Options | None = None
     checked.close()
     if options.page:
         check_present()
+    _allow_connections()
     listening = _socket(options)
     os.environ |= {_FOLDER: str(folder.resolve()), _DATABASE: database}
     if options.workers == 1:
@@ -93,6 +96,18 @@ def serve_study(folder: Path, database: str = "", options: Options | None = None
         listening.close()
         uvicorn.run(_APPLICATION, host=host, port=port, workers=options.workers, **settings)
     return 0
+
+
+def _allow_connections() -> None:
+    """Raise the number of open files as far as this user may: people who only hold connections stop nobody else."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows has no such limit
+        return
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = CONNECTIONS if most == resource.RLIM_INFINITY else min(CONNECTIONS, most)
+    if now != resource.RLIM_INFINITY and now < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _socket(options: Options) -> socket.socket:

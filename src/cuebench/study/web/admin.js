@@ -149,6 +149,7 @@ const COLUMNS = [
   ["started", "started_at", (row) => time(row.started_at)],
   ["last answer", "last_at", (row) => time(row.last_at)],
   ["minutes", "minutes", (row) => number(row.minutes, 1)],
+  ["code", "code", (row) => row.code],
   ["excluded", "excluded", (row) => row.excluded],
 ];
 
@@ -157,7 +158,8 @@ function showParticipants() {
   const chosen = rows.filter((row) => !wanted || (wanted === "excluded" ? row.excluded : row.state === wanted));
   const key = (row) => (Array.isArray(row[order.column]) ? row[order.column][0] : row[order.column] ?? -1);
   chosen.sort((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0) * (order.down ? -1 : 1));
-  const head = make("tr", {}, ...COLUMNS.map(([name, column]) => {
+  const columns = COLUMNS.filter(([name]) => name !== "code" || rows.some((row) => row.code));
+  const head = make("tr", {}, ...columns.map(([name, column]) => {
     const mark = order.column === column ? (order.down ? " ↓" : " ↑") : "";
     const button = make("button", { type: "button" }, name + mark);
     button.addEventListener("click", () => {
@@ -167,7 +169,7 @@ function showParticipants() {
     return make("th", { scope: "col" }, button);
   }), make("th", { ariaLabel: "actions" }));
   const lines = chosen.map((row) => {
-    const cells = COLUMNS.map(([name, , show]) => make("td", { className: name === "excluded" ? "long" : "" }, show(row)));
+    const cells = columns.map(([name, , show]) => make("td", { className: name === "excluded" ? "long" : "" }, show(row)));
     const label = row.excluded ? "Include" : "Exclude…";
     const button = make("button", { className: "small", type: "button", ariaLabel: `${label} ${row.participant}` }, label);
     button.addEventListener("click", () => (row.excluded ? decide(row.participant, "") : openDialog(row.participant)));

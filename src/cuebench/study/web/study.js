@@ -29,7 +29,10 @@ function page(parts, buttons = []) {
     buttons.forEach((label, i) => {
       const button = element("button", i ? "" : "primary", label);
       button.type = "button";
-      button.addEventListener("click", () => resolve(i), { once: true });
+      button.addEventListener("click", () => {
+        for (const other of row.children) other.disabled = true;   // pressed, even if the server takes its time
+        resolve(i);
+      });
       row.append(button);
     });
     if (buttons.length) at("page").append(row);
@@ -96,6 +99,7 @@ class Page {
     for (;;) {
       const parts = [text(this.study.consent)];
       if (this.study.contact) parts[0].append(note(this.study.contact));
+      parts.push(note(this.words.decline));
       const codes = Object.entries(this.study.languages);
       if (codes.length > 1) parts.unshift(this.languages(codes));
       const chosen = await Promise.race([page(parts, [this.words.agree]).then(() => null), this.languageChosen ?? new Promise(() => {})]);

@@ -46,6 +46,7 @@ def world(data_root: Path, tmp_path: Path) -> Path:
     pixels = np.random.default_rng(0).integers(0, 256, (24, 24, 3)).astype(np.uint8)
     Image.fromarray(pixels).save(tmp_path / "image.png")
     (tmp_path / "chatty.py").write_text(CHATTY)
+    (tmp_path / "answers.csv").write_text("stimulus,shape,texture,decision\na,ball,brick,ball\n")
     (tmp_path / "mine.py").write_text(CUE)
     arguments = ["run", "-p", "cue_conflict", "--data-root", str(data_root), "--out", str(tmp_path / "run"), "-q"]
     arguments += [f"-oideal:{name}" for name in ("shape", "texture", "random", "mixture?shape=0.7")]
@@ -80,7 +81,7 @@ REFUSED = {
     "check-data": ["-p refined_bias --data-root data"],
     "data": ["balance run", "check refined_bias --data-root data", "check", "chek refined_bias"],
     "fetch": ["cue_conflict --data-root data --offline"],
-    "import": ["model-vs-human data --out all.parquet"],
+    "import": ["model-vs-human data --out all.parquet", "answers answers.csv --out own"],
     "figure": ["tav_bars run --out figure.svg"],
     "merge": ["run --out joined"],
     "published": ["export run --out csv"],

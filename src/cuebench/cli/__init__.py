@@ -95,7 +95,7 @@ def invoke(arguments: list[str]) -> int:
             if not is_utf8(word):
                 raise UserError(f"the argument {word!r} is not UTF-8", "rename the file or folder")
         with clean_output():
-            return _call(_with_explained(_with_values(_with_current_names(_without_allowed(arguments)))))
+            return _call(with_explained(_with_values(_with_current_names(_without_allowed(arguments)))))
     except UserError as error:
         _print_error(error, as_json="--json" in arguments)
         return 2
@@ -145,7 +145,7 @@ def _with_values(arguments: Sequence[str]) -> list[str]:
     return [f"{word}=" if is_alone else word for word, is_alone in zip(arguments, alone)]
 
 
-def _with_explained(arguments: list[str]) -> list[str]:
+def with_explained(arguments: list[str]) -> list[str]:
     """Let ``explain`` be asked for a flag: ``cuebench explain --limit``."""
     if arguments[:1] != ["explain"] or "--" in arguments:
         return arguments

@@ -276,7 +276,7 @@ GOOD = ["image", "logit_0", "logit_1", "logit_2"]
 BAD = {
     "missing raw column": (RAW[:4] + RAW[5:], [["s", 1, 1, 0.5, "cat", 0, "x.png"]], r"missing column object_response"),
     "two missing raw columns": (["subj", "session", "trial", "object_response"], [["s", 1, 1, "cat"]], "rt, imagename"),
-    "no stimulus column": (["file", "decision"], [["x", "cat"]], r"no stimulus column .*found file, decision"),
+    "no stimulus column": (["photo", "decision"], [["x", "cat"]], r"no stimulus column .*found photo, decision"),
     "no answers": (["image", "colour"], [["x", "red"]], r"no logits, probabilities or decision; found image, colour"),
     "NaN logit": (GOOD, [["x", 1, 2, 3], ["y", 1, "NaN", 3]], r"b\.csv line 3: logit_1 is nan, not a finite"),
     "empty logit": (GOOD, [["x", 1, "", 3]], r"line 2: logit_1 is nan"),

@@ -67,6 +67,13 @@ class Experiment:
         return stimuli.only(kept, f"limited to {len(kept):,} of {len(stimuli):,} stimuli{images}")
 
 
+def refuse_metric(name: object) -> None:
+    """Raise for a metric in place of a protocol: the protocols that measure it are what is wanted."""
+    if isinstance(name, str) and name in metrics and name not in protocols:
+        by = [protocol for protocol, part in protocols.usable() if name in part.metrics]
+        raise UserError(f"{name!r} is a metric, not a protocol", f"protocols that measure it: -p {', -p '.join(by)}")
+
+
 def read_experiments(
     names: Sequence[str],
     data_root: str | Path | None,
@@ -88,12 +95,6 @@ def read_experiments(
     """
     if not names:
         raise UserError("no protocol was named", f"known: {', '.join(protocols)}")
-    for name in names:
-        if name in metrics and name not in protocols:
-            by = [protocol for protocol, part in protocols.usable() if name in part.metrics]
-            raise UserError(
-                f"{name!r} is a metric, not a protocol", f"protocols that measure it: -p {', -p '.join(by)}"
-            )
     values = parse_settings(list(dict.fromkeys(names)), settings or {})
     root = data_root_of(data_root)
     experiments = []

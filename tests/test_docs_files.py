@@ -64,7 +64,7 @@ def test_recorded_answers(written, number, names, kinds):
 
 def test_stimuli_of_answers_and_pictures_of_any_name(written, tmp_path):
     made = write_stimuli(written("Answers of people", 3), tmp_path / "data")
-    assert (made.count, made.classes) == (1, ("ball", "brick"))
+    assert (made.number, made.classes) == (1, ("ball", "brick"))
     (tmp_path / "pictures").mkdir()
     Image.new("RGB", (8, 8)).save(tmp_path / "pictures" / "IMG_0815.png")
     (stimulus,) = read_table(written("Pictures of any name"))

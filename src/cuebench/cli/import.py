@@ -59,11 +59,11 @@ def answers(
 
     written = write_stimuli(file, out)
     if as_json:
-        print_json({"stimuli": str(written.stimuli), "labels": str(written.labels), "count": written.count,
+        print_json({"stimuli": str(written.stimuli), "labels": str(written.labels), "count": written.number,
                     "classes": list(written.classes)})  # fmt: skip
         return
     console = plain_console()
-    console.print(f"{written.count:,} stimuli of {len(written.classes)} classes: {written.stimuli}", soft_wrap=True)
+    console.print(f"{written.number:,} stimuli of {len(written.classes)} classes: {written.stimuli}", soft_wrap=True)
     console.print(f"score the answers: cuebench run -p cue_conflict -o recorded:{file} --data-root {out} --out RUN",
                   soft_wrap=True)  # fmt: skip
 

@@ -22,7 +22,7 @@ class Written(NamedTuple):
 
     stimuli: Path
     labels: Path
-    count: int
+    number: int
     classes: tuple[str, ...]
 
 

@@ -58,6 +58,7 @@ NEEDS = {"demo": "a network and minutes; see test_demo.py", "doctor": "torch, wh
          "calibrate": "a minute; see tests/calibration", "study": "a server; see tests/study"}  # fmt: skip
 """Verbs that cannot run without more than this folder."""
 CALLS = {
+    "import": ["answers answers.csv --out own"],
     "compare": ["run", "run -p cue_conflict -o ideal:shape -o ideal:random --out pairs.csv"],
     "correlate": ["run --kind ideal --x cue_conflict --y shape_accuracy@4-way --resamples 100"],
     "cue": ["greyscale image.png grey.png", "python:mine.py:upside_down image.png turned.png"],
@@ -81,7 +82,7 @@ REFUSED = {
     "check-data": ["-p refined_bias --data-root data"],
     "data": ["balance run", "check refined_bias --data-root data", "check", "chek refined_bias"],
     "fetch": ["cue_conflict --data-root data --offline"],
-    "import": ["model-vs-human data --out all.parquet", "answers answers.csv --out own"],
+    "import": ["model-vs-human data --out all.parquet"],
     "figure": ["tav_bars run --out figure.svg"],
     "merge": ["run --out joined"],
     "published": ["export run --out csv"],

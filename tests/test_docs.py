@@ -114,7 +114,7 @@ def check_command(words: list[str], complete: bool) -> None:
     """
     if words in ([], *([flag] for flag in OF_ALL)):
         return
-    verb, *arguments = words
+    verb, *arguments = cli.with_explained(words)
     assert verb in cli.verbs(), f"no verb {verb!r}"
     subs = _sub_commands(verb)
     if subs and not arguments and not complete:

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from cuebench.analyses.families import read_families
 from cuebench.analyses.texture_judgements import read_judgements
@@ -16,7 +17,9 @@ from cuebench.observers.base import LoadOptions
 from cuebench.observers.chat.prompts import read_prompt
 from cuebench.observers.load import load
 from cuebench.protocols.cue_decomposition.populations import populations
+from cuebench.stimuli.answered import write_stimuli
 from cuebench.stimuli.decomposition.classes import read_classes
+from cuebench.stimuli.readers.cue_conflict import read_table
 
 ROOT = Path(__file__).parents[1]
 DOCS, SOURCE = ROOT / "docs", ROOT / "src"
@@ -48,13 +51,24 @@ def written(tmp_path):
         (1, ["anna", "bert", "people"], {"person", "people"}),
         (2, ["example2"], {"model"}),
         (3, ["anna", "bert", "people"], {"person", "people"}),
-        (4, ["p0001"], {"person"}),
+        (4, ["anna", "bert", "people"], {"person", "people"}),
+        (5, ["p0001"], {"person"}),
     ],
 )
 def test_recorded_answers(written, number, names, kinds):
-    observers = load(f"recorded:{written('Answers of people', number)}", LoadOptions(targets=("cat", "dog", "car")))
+    targets = ("cat", "dog", "car", "ball", "brick") if number == 3 else ("cat", "dog", "car")
+    observers = load(f"recorded:{written('Answers of people', number)}", LoadOptions(targets=targets))
     assert [o.name for o in observers] == names
     assert {o.kind for o in observers} == kinds
+
+
+def test_stimuli_of_answers_and_pictures_of_any_name(written, tmp_path):
+    made = write_stimuli(written("Answers of people", 3), tmp_path / "data")
+    assert (made.number, made.classes) == (1, ("ball", "brick"))
+    (tmp_path / "pictures").mkdir()
+    Image.new("RGB", (8, 8)).save(tmp_path / "pictures" / "IMG_0815.png")
+    (stimulus,) = read_table(written("Pictures of any name"))
+    assert (stimulus.id, stimulus.shape_source, stimulus.texture_source) == ("picture01", "ball1", "wall1")
 
 
 def test_judgements_of_textures(written):

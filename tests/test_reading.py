@@ -104,7 +104,7 @@ def recorded(tmp_path: Path, text: str, labels: LabelSpace | None = None) -> Non
         ("stimulus,logit_0,logit_00\na,1,2\n", "logit_0 and logit_00 have the same number"),
         ("stimulus,cat,Cat,dog\na,1,2,3\n", "'cat' and 'Cat' are both class 'cat'"),
         ("stimulus,decision,decision\na,cat,dog\n", "'decision' occurs twice"),
-        ("stimulus;decision\na;cat\n", "separated by semicolons"),
+        ("stimulus;decision\na;cat;dog\n", "wrong number of columns"),
         ("stimulus,logit_0\na,1_0\n", "logit_0 is '1_0', not a number"),
     ],
 )

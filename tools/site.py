@@ -39,7 +39,7 @@ PYTHON = {
 }  # fmt: skip
 NAV = {
     "Tutorials": ["tutorials/model.md", "tutorials/people.md", "tutorials/stimuli.md", "tutorials/protocol.md",
-                  "from_model_vs_human.md", "peers.md"],
+                  "from_model_vs_human.md", "peers.md", "first_hour_2.md"],
     "How to": ["own_models.md", "own_data.md", "comparing.md", "intervals.md", "figures.md", "report.md", "board.md",
                "chat_models.md", "studies.md", "studies_design.md", "studies_analysis.md", "cluster.md", "cli.md",
                "extending.md", "plugin.md", "contributing.md"],

@@ -222,11 +222,17 @@ def read_csv(path: Path, what: str = "", *, needed: Iterable[str] = (), hint: st
     return parse_csv(read_text(path, what, hint=hint), f"{what} {path}".strip(), needed=needed, hint=hint)
 
 
-def parse_csv(text: str, name: str, *, needed: Iterable[str] = (), hint: str = "") -> CsvTable:
+def separator_of(text: str) -> str:
+    """Return what separates the columns of a CSV, by its first line: a comma, a semicolon or a tab."""
+    header = text.lstrip("\r\n").partition("\n")[0]
+    return next((mark for mark in ";\t" if mark in header and "," not in header), ",")
+
+
+def parse_csv(text: str, name: str, *, needed: Iterable[str] = (), hint: str = "", separator: str = ",") -> CsvTable:
     """Return the rows of a CSV text; see ``read_csv``."""
     if "\0" in text:
         raise UserError(f"{name} holds null bytes: it is no text", hint)
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
     cells, lines = [], []
     try:
         for row in reader:

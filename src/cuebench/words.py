@@ -374,6 +374,21 @@ _NOUNS = {
     "view": "a named way of showing a protocol's stimuli, such as native: nothing is cut off",
     "part": "anything that can be added: a cue, metric, protocol, figure, reader, maker, dataset, source of observers",
     "confidence interval": "a 95 % interval: what was resampled for it is in the column ci_kind",
+    "bootstrap": "drawing images, sources or people again and again, to see how far a number moves; see `intervals`",
+    "texture bias": "1 − shape bias: the share of decided trials answered by texture; `cuebench explain shape_bias`",
+    "TAV": "texture association values: textures × classes; `cuebench explain texture_association`",
+    "mask": "which pixels are the object: white; `NAME_mask.png` beside the picture, or an alpha channel",
+    "composition": "`make cue_conflict --by composition`: the object is cut out and filled with the texture picture",
+    "style": "`make cue_conflict --by style`: the photograph takes over the texture by style transfer (Gatys et al.)",
+    "csv": "answers in a CSV are an observer: `-o recorded:FILE.csv`, one row for each answer; docs/files.md",
+    "labels.json": "beside stimuli: which classes of a model count as which class of the stimuli; docs/files.md",
+    "sources.csv": "beside stimuli of your own: the files that each was made of, and where its mask came from",
+    "notebook": "all of the command line is Python: `cuebench.evaluate`, `load`, `report`; results show themselves",
+    "queue": "`cuebench run … --shard i/n` for each of n jobs, or a job for each model and `cuebench merge`",
+    "exit status": "0 done; 1 something was not measured or found wrong; 2 a mistake of the command; 130 Ctrl-C",
+    "completion": "`cuebench --install-completion`, then a new shell: Tab completes verbs, flags and names",
+    "resume": "give the same `cuebench run …` again, with the same --out: it goes on where it stopped",
+    "few trials": "a number that rests on fewer trials than say much: look at its interval",
 }
 
 WORDS: tuple[Word, ...] = (

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from cuebench import cli, registry
 from cuebench.catalogue import kinds
@@ -173,7 +174,46 @@ def test_a_protocol_of_an_earlier_check_is_an_option(capsys: pytest.CaptureFixtu
         for words in (["check-data", "-p", "cue_conflict"], ["data", "check", "cue_conflict"])
     ]
     assert results[0] == results[1]
-    assert "has no data check" in results[0][2]
+    status, out, _ = results[0]
+    assert status == 0
+    assert "in conflict" in out
+    assert "cue_conflict: " in out
+
+
+def test_a_data_check_finds_damaged_and_repeated_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    folder = tmp_path / "cue_conflict" / "stimuli" / "cat"
+    folder.mkdir(parents=True)
+    Image.new("RGB", (8, 8)).save(folder / "cat1-dog1.png")
+    (folder / "cat1-dog2.png").write_bytes((folder / "cat1-dog1.png").read_bytes())
+    (folder / "cat2-dog1.png").write_bytes(b"no picture")
+    status, out, _ = call(capsys, "data", "check", "cue_conflict", "--data-root", tmp_path)
+    assert status == 1
+    assert "1 file cannot be read: cat/cat2-dog1.png" in out
+    assert "cat/cat1-dog1.png = cat/cat1-dog2.png" in out
+    assert "partial set: 3 of 1,280" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["resume", "runs/first"], "it goes on where it stopped"),
+        (["run", "-o", "ideal:shape", "-p", "cue_conflict", "--resume"], "it goes on where it stopped"),
+        (["run", "-o", "ideal:shape", "-p", "shape_bias", "--out", "RUN"], "-p cue_conflict"),
+        (["run", "-o", "answers.csv", "-p", "cue_conflict", "--out", "RUN"], "recorded:answers.csv"),
+        (["run", "-o", "resnet50", "-p", "cue_conflict", "--out", "RUN"], "timm:resnet50"),
+        (["run", "-o", "ideal:shape", "-p", "cue_conflict", "--data-root", "nowhere", "--out", "RUN"],
+         "or make them: cuebench make cue_conflict --out "),
+    ],
+    ids=lambda value: " ".join(value[:6]) if isinstance(value, list) else "",
+)  # fmt: skip
+def test_what_people_try_is_answered_with_what_works(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], part: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CUEBENCH_DATA", raising=False)
+    status, _, err = call(capsys, *words)
+    assert status == 2
+    assert part in err
 
 
 @pytest.fixture

@@ -197,3 +197,20 @@ def test_an_unknown_name_lists_names_not_patterns(name: str) -> None:
 def test_a_wrong_option_of_a_spec_is_told() -> None:
     with pytest.raises(UserError, match="unknown option of observer 'ideal': 'shpe'"):
         explain("ideal:mixture?shpe=1")
+
+
+@pytest.mark.parametrize(
+    ("tried", "found"),
+    [
+        ("--limit", "Approximate number of stimuli"),
+        ("humans", "all people of a recording"),
+        ("recorded:", "recorded:PATH"),
+        ("csv", "recorded:FILE.csv"),
+        ("exit code", "130 Ctrl-C"),
+        ("tav", "texture association values"),
+        ("resume", "goes on where it stopped"),
+    ],
+)
+def test_words_that_people_try_are_explained(capsys: pytest.CaptureFixture[str], tried: str, found: str) -> None:
+    assert cli.invoke(["explain", tried]) == 0
+    assert found in " ".join(capsys.readouterr().out.split())

@@ -46,6 +46,7 @@ def world(data_root: Path, tmp_path: Path) -> Path:
     pixels = np.random.default_rng(0).integers(0, 256, (24, 24, 3)).astype(np.uint8)
     Image.fromarray(pixels).save(tmp_path / "image.png")
     (tmp_path / "chatty.py").write_text(CHATTY)
+    (tmp_path / "answers.csv").write_text("stimulus,shape,texture,decision\na,ball,brick,ball\n")
     (tmp_path / "mine.py").write_text(CUE)
     arguments = ["run", "-p", "cue_conflict", "--data-root", str(data_root), "--out", str(tmp_path / "run"), "-q"]
     arguments += [f"-oideal:{name}" for name in ("shape", "texture", "random", "mixture?shape=0.7")]
@@ -57,6 +58,7 @@ NEEDS = {"demo": "a network and minutes; see test_demo.py", "doctor": "torch, wh
          "calibrate": "a minute; see tests/calibration", "study": "a server; see tests/study"}  # fmt: skip
 """Verbs that cannot run without more than this folder."""
 CALLS = {
+    "import": ["answers answers.csv --out own"],
     "compare": ["run", "run -p cue_conflict -o ideal:shape -o ideal:random --out pairs.csv"],
     "correlate": ["run --kind ideal --x cue_conflict --y shape_accuracy@4-way --resamples 100"],
     "cue": ["greyscale image.png grey.png", "python:mine.py:upside_down image.png turned.png"],

@@ -56,6 +56,20 @@ def test_measures_once_and_explains(world, capsys):
     assert invoke([*call[:-1], str(record.parent), "--quiet"]) == 0, "the run itself can be named too"
 
 
+def test_without_data_textures_are_drawn_and_shown_once(world, capsys, monkeypatch):
+    """The plain call of the documentation: no run, no data."""
+    monkeypatch.setattr("cuebench.analyses.explain_image.DRAWN", 30)
+    root, call = world
+    assert invoke([*call, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["predictions"][0][0] == "night"
+    assert found["textures_from"].endswith("textures, 30 pictures: procedural textures")
+    (record,) = (root / "run").glob("*/run.json")
+    made = record.stat().st_mtime_ns
+    assert invoke([*call, "--quiet"]) == 0
+    assert record.stat().st_mtime_ns == made, "the textures must not be shown again"
+
+
 def test_other_weights_under_the_same_name_are_measured_anew(world, capsys):
     root, call = world
     call[3] = call[3].removesuffix("&fingerprint=1")

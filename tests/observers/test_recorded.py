@@ -66,6 +66,24 @@ def test_raw_data_gives_one_observer_for_each_subject_and_the_pooled_people(peop
     assert all(o.preprocess is None and o.labels is None and o.capabilities == {"decisions"} for o in found)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "subject,stimulus,decision,rt\ns1,cat1-dog2,cat,0.5\ns2,cat1-dog2,dog,1.5\n",
+        "Participant,Image,Answer,RT\ns1,cat1-dog2.png,cat,0.5\ns2,cat1-dog2.png,dog,1.5\n",
+        "participant;filename;response;rt\ns1;x/cat1-dog2.png;cat;0,5\ns2;x/cat1-dog2.png;dog;1,5\n",
+        "subject\timage_name\tanswer\trt\ns1\tcat1-dog2\tcat\t0.5\ns2\tcat1-dog2\tdog\t1.5\n",
+    ],
+    ids=["plain", "capitals", "semicolons", "tabs"],
+)
+def test_a_table_of_ones_own_is_read_as_programs_write_it(tmp_path, text):
+    (tmp_path / "mine.csv").write_text(text)
+    one, two, pooled = observers(tmp_path / "mine.csv")
+    assert [o.name for o in (one, two, pooled)] == ["s1", "s2", "people"]
+    assert answers(one)["decisions"].tolist() == ["cat"]
+    assert answers(pooled)["rt"].tolist() == [0.5, 1.5]
+
+
 def test_answers_are_matched_by_stimulus_and_unseen_stimuli_have_no_row(people):
     net, s1, _, pooled = observers(people)
     assert answers(net)["decisions"].tolist() == ["bear", "dog"]
@@ -258,7 +276,7 @@ GOOD = ["image", "logit_0", "logit_1", "logit_2"]
 BAD = {
     "missing raw column": (RAW[:4] + RAW[5:], [["s", 1, 1, 0.5, "cat", 0, "x.png"]], r"missing column object_response"),
     "two missing raw columns": (["subj", "session", "trial", "object_response"], [["s", 1, 1, "cat"]], "rt, imagename"),
-    "no stimulus column": (["file", "decision"], [["x", "cat"]], r"no stimulus column .*found file, decision"),
+    "no stimulus column": (["photo", "decision"], [["x", "cat"]], r"no stimulus column .*found photo, decision"),
     "no answers": (["image", "colour"], [["x", "red"]], r"no logits, probabilities or decision; found image, colour"),
     "NaN logit": (GOOD, [["x", 1, 2, 3], ["y", 1, "NaN", 3]], r"b\.csv line 3: logit_1 is nan, not a finite"),
     "empty logit": (GOOD, [["x", 1, "", 3]], r"line 2: logit_1 is nan"),

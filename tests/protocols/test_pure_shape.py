@@ -35,6 +35,14 @@ def test_both_sets_are_found_in_either_place(tmp_path, places):
     assert {s.shape_source for s in stimuli} == {f"{c}{i}" for c in CLASSES for i in range(1, 5)}
 
 
+def test_a_made_set_is_no_part_of_the_published_one(tmp_path):
+    write(tmp_path, "cue_conflict/silhouettes", "cue_conflict/edges")
+    (tmp_path / "cue_conflict" / "made.json").write_text('{"maker": "toy_world", "count": 128}')
+    stimuli = read(tmp_path)
+    assert (stimuli.partial, stimuli.expected) == ((), 0)
+    assert stimuli.notes == ("made by `cuebench make toy_world`, not the published images",)
+
+
 def test_one_set_is_enough_and_none_is_an_error(tmp_path):
     with pytest.raises(UserError, match="neither silhouettes nor edge images"):
         read(tmp_path)

@@ -22,7 +22,7 @@ from cuebench.files import parquet_bytes
 from cuebench.reports import theme
 from cuebench.reports.html import page as page_module
 from cuebench.reports.html.findings import findings
-from cuebench.reports.html.gallery import choose, make_gallery
+from cuebench.reports.html.gallery import Gallery, Picture, choose, make_gallery, thumbnail
 from cuebench.reports.html.material import Material, Run, read_runs
 from cuebench.reports.html.methods import repeat_command
 from cuebench.runs.record import RunRecord
@@ -184,6 +184,14 @@ def test_pictures_whose_files_are_gone_leave_their_answers(scores: Scores, tmp_p
     text = Page(made.path.read_text("utf-8")).text
     assert "cue_conflict: 32 pictures could not be drawn, only the answers are shown" in text
     assert text.count("picture not here") == 32
+
+
+def test_answers_without_pictures_have_no_empty_frames() -> None:
+    source, problem = thumbnail("", Stimulus("cat1-dog2"))
+    assert (source, problem) == ("", "recorded answers only: this run was made without the pictures")
+    absent = Picture("cue_conflict", "cat1-dog2", [], {}, problem=problem)
+    assert not Gallery([absent]).drawn
+    assert Gallery([absent, replace(absent, source="data:image/png;base64,")]).drawn
 
 
 def test_a_report_repeats_its_run(scores: Scores, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

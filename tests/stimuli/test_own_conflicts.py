@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -135,7 +136,41 @@ def test_style_transfer_moves_the_correlations_to_those_of_the_texture() -> None
         with torch.no_grad():
             return float(sum(_distance(a, b) for a, b in zip(grams(picture), grams(style))))
 
-    changed = transfer(network, content, style, steps=20)
+    changed = transfer(network, content, style, steps=100)
     assert distance(changed) < 0.5 * distance(content)
-    assert (changed == transfer(network, content, style, steps=20)).all()
-    assert (changed != transfer(network, content, style, steps=20, seed=1)).any()
+    assert (changed == transfer(network, content, style, steps=100)).all()
+    assert (changed != transfer(network, content, style, steps=100, seed=1)).any()
+
+
+@pytest.mark.torch
+def test_a_style_network_is_shown_pixels_as_its_preprocessing_says() -> None:
+    """EfficientNet-Lite wants (x − 127) / 128 of 0 to 255: with pixels of 0 to 1 every picture would look the same."""
+    torch = pytest.importorskip("torch")
+    from cuebench.stimuli.style_transfer import StyleNetwork, transfer
+
+    seen = []
+
+    class Watching(torch.nn.Conv2d):
+        def forward(self, images):
+            seen.append((images.min().item(), images.max().item()))
+            return super().forward(images)
+
+    network = StyleNetwork(Watching(3, 4, 3), (127.0,) * 3, (128.0,) * 3, ("",), "", 255.0)
+    transfer(network, stripes(16), stripes(16, 4), steps=1)
+    assert seen[0] == (-127 / 128, 1.0)
+
+
+def test_a_label_map_that_was_edited_stays(own: Path, tmp_path: Path) -> None:
+    made(own, tmp_path, count=1)
+    file = tmp_path / "cue_conflict" / "labels.json"
+    edited = json.loads(file.read_text())
+    edited["targets"]["ball"] = ["tennis ball"]
+    file.write_text(json.dumps(edited))
+    stimuli = made(own, tmp_path, count=3)
+    targets = json.loads(file.read_text())["targets"]
+    assert targets["ball"] == ["tennis ball"]
+    assert targets["brick"] == ["brick"]
+    (note,) = [note for note in stimuli.notes if "classes of these names" in note]
+    assert "brick" in note
+    assert "ball" not in note
+    assert str(file) in note

@@ -253,10 +253,13 @@ def association_of(run: str | Path, observer: str) -> Association:
 
 def _source(record: RunRecord, observer: str, textures: int) -> str:
     """Say which set of textures a run has shown to an observer."""
+    from cuebench.protocols.texture_association import drawn
+
     manifest = next(j.stimuli for j in record.jobs if j.protocol == PROTOCOL and j.observer == observer)
     shown = record.stimuli[manifest]
     name = str(shown["set"]).removeprefix(f"{PROTOCOL} (").removesuffix(")")
-    root = f" below {record.arguments['data_root']}" if record.arguments.get("data_root") else ""
+    is_drawn = f"{PROTOCOL} ({name})" in {drawn().name, drawn("colours").name}
+    root = "" if is_drawn or not record.arguments.get("data_root") else f" below {record.arguments['data_root']}"
     return f"{textures} textures, {shown['count']:,} pictures: {name}{root}"
 
 
@@ -270,7 +273,12 @@ def answers_of(model: Observer, run: str | Path) -> str | None:
     preprocess = model.preprocess
     wanted = (model.fingerprint, None if preprocess is None else json.loads(json.dumps(preprocess.describe())))
     for job in RunRecord.read(Path(run).expanduser()).jobs:
-        recorded = (job.key.get("weights"), job.key.get("preprocess"))
+        shown = job.key.get("preprocess")
+        if (
+            shown is not None
+        ):  # the versions of the drawings stand there too: they are of the pictures, not of the model
+            shown = {name: value for name, value in shown.items() if name != "recipes"}
+        recorded = (job.key.get("weights"), shown)
         if job.protocol == PROTOCOL and not job.baseline_of and recorded == wanted:
             return job.observer
     return None

@@ -19,6 +19,15 @@ from cuebench.types import Axis, Headline
 from cuebench.words import WORDS, Word, read_condition, words_for
 
 Facts = dict[str, Any]
+_SAME = {
+    **dict.fromkeys(("human", "humans", "participant", "participants", "subject", "subjects"), "people"),
+    **dict.fromkeys(("p value", "p-value", "significance"), "p"),
+    **dict.fromkeys(("95 % interval", "95% interval", "ci", "confidence"), "confidence interval"),
+    **dict.fromkeys(("exit", "exit code", "exit codes", "status"), "exit status"),
+    **dict.fromkeys(("style transfer", "stylised"), "style"),
+    **{"tav": "TAV", "slurm": "queue", "cluster": "queue", "jupyter": "notebook"},
+}
+"""Words that people try → the one that is explained."""
 
 
 def explain(name: str) -> Facts:
@@ -37,6 +46,7 @@ def explain(name: str) -> Facts:
         Where a name stands for several things (``texture_association`` is a metric and a protocol), the facts of the
         others follow with the kind before them: ``protocol: title``.
     """
+    name = name.rstrip(":") or name  # a source as it is written before a name: recorded:
     if name.startswith(registry.SCHEME):
         kind = _kind_of(name)
         return _part_facts(kind, registry.KINDS[kind].resolve(name))
@@ -58,6 +68,8 @@ def explain(name: str) -> Facts:
         for known in (" ".join(name.split()), "_".join(name.split())):  # headings of tables: `shape\nbias`
             if known != name:
                 return explain(known)
+        if meant := _SAME.get(name.lower().strip(":").replace("_", " ")):
+            return explain(meant)
         raise _unknown(name)
     (_, first), *others = sections.items()
     more = {f"{_SINGULAR.get(kind, kind)}: {k}": v for kind, facts in others for k, v in facts.items() if k != "name"}

@@ -51,6 +51,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
     **{"check": ("doctor",), "texture": ("texture-of",)},
 }
 """Earlier names of verbs, and words that people try: they work and are not listed."""
+GO_ON = ("resume", "continue", "restart")
+"""What people try to go on with a run: no verb and no flag, because the same command does."""
 ALLOW_CODE = "--allow-code"
 """The flag that every verb has: ``--allow-code FILE.py``, again for more."""
 
@@ -93,7 +95,7 @@ def invoke(arguments: list[str]) -> int:
             if not is_utf8(word):
                 raise UserError(f"the argument {word!r} is not UTF-8", "rename the file or folder")
         with clean_output():
-            return _call(_with_values(_with_current_names(_without_allowed(arguments))))
+            return _call(with_explained(_with_values(_with_current_names(_without_allowed(arguments)))))
     except UserError as error:
         _print_error(error, as_json="--json" in arguments)
         return 2
@@ -143,6 +145,18 @@ def _with_values(arguments: Sequence[str]) -> list[str]:
     return [f"{word}=" if is_alone else word for word, is_alone in zip(arguments, alone)]
 
 
+def with_explained(arguments: list[str]) -> list[str]:
+    """Let ``explain`` be asked for a flag: ``cuebench explain --limit``."""
+    if arguments[:1] != ["explain"] or "--" in arguments:
+        return arguments
+    own = [word for word in arguments[1:] if word in ("--json", "--help")]
+    return (
+        ["explain", *own, "--", *(word for word in arguments[1:] if word not in own)]
+        if arguments[1:] != own
+        else arguments
+    )
+
+
 def _call(arguments: list[str]) -> int:
     """Build the commands that the arguments can mean, call the one they name, and return the exit status."""
     import typer
@@ -150,6 +164,12 @@ def _call(arguments: list[str]) -> int:
     from cuebench.errors import UserError, did_you_mean
 
     words = [word for word in arguments if not word.startswith("-")]
+    if words and (words[0] in GO_ON or {f"--{word}" for word in GO_ON} & set(arguments)):
+        raise UserError(
+            "a run that was stopped needs no special command",
+            "give the same `cuebench run …` again, with the same --out: it goes on where it stopped. Another run "
+            "of the same kind: cuebench run --again RUN",
+        )
     if words and words[0] not in verbs():
         raise did_you_mean("command", words[0], verbs())
     as_json = "--json" in arguments

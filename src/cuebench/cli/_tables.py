@@ -82,12 +82,16 @@ def value_with_interval(row: Score) -> str:
     return f"{row.value:.3f}" + (f" [{row.ci_low:.2f}, {row.ci_high:.2f}]" if known else "")
 
 
-def larger_means(protocol: str) -> str:
-    """Say what a larger value of a protocol's headline means, and the value of people where it is known."""
+def larger_means(protocol: str, condition: str) -> str:
+    """Say what a larger value of a protocol's headline means, and the value of people where it is known.
+
+    People answered in the first condition of the headline: of other classes (``5-way``) their value says nothing.
+    """
     headline = declared_headline(protocol)
     if headline is None:
         return ""
-    people = f"; people: {headline.human:.3f} ({headline.human_source})" if headline.human is not None else ""
+    known = headline.human is not None and condition == headline.conditions[0]
+    people = f"; people: {headline.human:.3f} ({headline.human_source})" if known else ""
     return f"larger means {LARGER[headline.direction]}{people}"
 
 
@@ -108,7 +112,7 @@ def _print_headline(console: Console, rows: Sequence[Score]) -> None:
     headline = declared_headline(protocol)
     assert headline is not None
     left_out = print_columns(console, _columns(rows), title=_title(rows))
-    about = f"{protocol}: the headline is {headline.metric} in {condition}; {larger_means(protocol)}"
+    about = f"{protocol}: the headline is {headline.metric} in {condition}; {larger_means(protocol, condition)}"
     console.print(about, style="dim")
     if left_out:
         console.print(f"not shown for lack of width: {', '.join(left_out)}", style="dim")
@@ -162,7 +166,9 @@ def _print_others(console: Console, protocol: str, rows: Sequence[Score], headli
     conditions = list(dict.fromkeys(s.condition for s in rows))
     series = _series(conditions)
     together = {c for members in series.values() for c in members.values()}
-    alone = [c for c in conditions if c != headline and c not in together]
+    # A condition without a single number is no table: a line below says why it has none.
+    with_value = {s.condition for s in rows if math.isfinite(s.value)}
+    alone = [c for c in conditions if c != headline and c not in together and c in with_value]
     # A series with the headline among its members is the first thing to see after the headline itself.
     order = sorted(series, key=lambda name: (headline not in series[name].values(), name.count("/")))
     declared = declared_headline(protocol)

@@ -104,7 +104,7 @@ def _print_protocol(console: Console, column: Column, found: Paired, *, every: b
         columns.append(_fit.Column("tied", letters, needed=True, number=False))
     _fit.print_columns(console, columns, title=f"{column.protocol} · {column.condition}")
     interval = f"; [95 % interval]: {', '.join(kinds)}" if kinds else ""
-    console.print(f"{column.protocol}: {larger_means(column.protocol)}{interval}", style="dim")
+    console.print(f"{column.protocol}: {larger_means(column.protocol, column.condition)}{interval}", style="dim")
     print_cautions(console, cautions(rows, column.metric))
     if found.pairs:
         _print_pairs(console, found.pairs, every=every)

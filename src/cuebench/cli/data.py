@@ -14,38 +14,49 @@ from cuebench.cli._json import print_json
 
 
 def check(
-    protocol: Annotated[str, typer.Argument(help="refined_bias or feature_suppression.")] = "",
+    protocol: Annotated[str, typer.Argument(help="A protocol, e.g. cue_conflict.")] = "",
     data_root: Annotated[Path | None, typer.Option(help="Folder with the datasets.", envvar="CUEBENCH_DATA")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
     option: Annotated[str, typer.Option("--protocol", "-p", hidden=True)] = "",
-) -> None:
-    """Check the stimuli of a protocol: defects of the published files, quality of the suppressions."""
+) -> int:
+    """Check the stimuli of a protocol: what is there, what is missing or cannot be read.
+
+    refined_bias: also defects of the published files; feature_suppression: also quality of the suppressions.
+    """
     from cuebench.errors import UserError
     from cuebench.registry import protocols
 
-    checks = [name for name, _ in protocols.usable() if hasattr(protocols.module(name), "data_report")]
     if not (protocol or option):
-        raise UserError("data check needs a protocol", f"cuebench data check {checks[0]} --data-root DIR")
+        raise UserError("data check needs a protocol", "cuebench data check cue_conflict --data-root DIR")
     name = protocols.resolve(protocol or option)
-    if name not in checks:
-        raise UserError(f"protocol {name!r} has no data check", f"protocols with a data check: {', '.join(checks)}")
     if data_root is None:
         raise UserError("data check needs a data root", f"cuebench data check {name} --data-root DIR")
-    summary, rows = protocols.module(name).data_report(data_root.expanduser())
+    module = protocols.module(name)
+    if hasattr(module, "data_report"):
+        summary, rows = module.data_report(data_root.expanduser())
+        status = 0
+    else:
+        from cuebench.runs.experiments import read_stimuli
+        from cuebench.stimuli.overview import overview, problems_of
+
+        stimuli = read_stimuli(protocols.get(name), data_root.expanduser())
+        summary, rows = overview(stimuli)
+        status = 1 if problems_of(stimuli.stimuli) else 0
     if as_json:
         print_json({"summary": summary, "rows": rows})
-        return
+        return status
     from rich.table import Table
 
     from cuebench.cli._console import plain_console
 
     console = plain_console()
     if rows:
-        table = Table(*rows[0])
+        table = Table(*dict.fromkeys(heading for row in rows for heading in row))
         for row in rows:
-            table.add_row(*(_text(value) for value in row.values()))
+            table.add_row(*(_text(row.get(column.header, "")) for column in table.columns))
         console.print(table)
     console.print(summary)
+    return status
 
 
 def balance(

@@ -50,6 +50,8 @@ def facts_of(name: str) -> dict[str, Any]:
     try:
         facts = explain(name)
     except UserError:
+        if not about_verb and name.startswith("-"):
+            raise UserError(f"no command has the flag {name}", "flags of this one: cuebench explain --help") from None
         if not about_verb:
             raise
         return about_verb

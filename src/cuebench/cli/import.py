@@ -1,6 +1,6 @@
 """Bring data of other tools into one tidy file.
 
-``cuebench import model-vs-human``.
+``cuebench import model-vs-human`` and ``cuebench import answers``.
 """
 
 from __future__ import annotations
@@ -47,4 +47,25 @@ def model_vs_human(
     console.print(f"{data.table.num_rows:,} trials: {out}; read them with -o recorded:{out}", soft_wrap=True)
 
 
-COMMANDS = {"model-vs-human": model_vs_human}
+def answers(
+    file: Annotated[Path, typer.Argument(help="CSV or Parquet: stimulus, shape, texture, decision, subject.")],
+    out: Annotated[Path, typer.Option(help="The data root to write the table of stimuli to.")],
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Make a data root without pictures from a table of answers to your own stimuli."""
+    from cuebench.cli._console import plain_console
+    from cuebench.cli._json import print_json
+    from cuebench.stimuli.answered import write_stimuli
+
+    written = write_stimuli(file, out)
+    if as_json:
+        print_json({"stimuli": str(written.stimuli), "labels": str(written.labels), "count": written.number,
+                    "classes": list(written.classes)})  # fmt: skip
+        return
+    console = plain_console()
+    console.print(f"{written.number:,} stimuli of {len(written.classes)} classes: {written.stimuli}", soft_wrap=True)
+    console.print(f"score the answers: cuebench run -p cue_conflict -o recorded:{file} --data-root {out} --out RUN",
+                  soft_wrap=True)  # fmt: skip
+
+
+COMMANDS = {"model-vs-human": model_vs_human, "answers": answers}

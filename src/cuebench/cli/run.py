@@ -119,6 +119,7 @@ def measure(given: dict[str, Any], settings: dict[str, Any], flags: Sequence[Fla
     from cuebench.cli._display import Display
     from cuebench.cli._plan import show_plan
     from cuebench.runs.evaluate import evaluate
+    from cuebench.runs.experiments import refuse_metric
     from cuebench.runs.share import parse_shard
 
     observer, protocol, again = given["observer"] or [], given["protocol"] or [], given["again"]
@@ -128,6 +129,8 @@ def measure(given: dict[str, Any], settings: dict[str, Any], flags: Sequence[Fla
         _run_file.save(given["save_config"], given, settings, flags)
     arguments = {name: given[name] for name in PASSED_ON}
     arguments |= {"compile": given["compile_networks"], "cues_on": given["cues"]}
+    for name in protocol:
+        refuse_metric(name)
     arguments["settings"] = settings | kept(given["keep"] or [], protocol)
     if given["plan"]:
         return show_plan(observer, protocol, nodes=given["nodes"], price=given["price"], **show, **arguments)

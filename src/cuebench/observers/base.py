@@ -366,6 +366,26 @@ class _Completed(ObserverBase):
         return repr(self.observer)
 
 
+_SOURCE_OF_FILE = {
+    ".csv": "recorded:{}",
+    ".parquet": "recorded:{}",
+    ".onnx": "onnx:{}",
+    ".py": "python:{}:FUNCTION",
+    **dict.fromkeys((".pth", ".pt", ".ckpt", ".safetensors"), "checkpoint:{}?arch=timm:ARCHITECTURE"),
+}
+"""Ending of a file → what a user writes who means that file."""
+
+
+def _form_of(text: str) -> str:
+    """Return how to write an observer that was written without its source."""
+    name = text.rstrip(":")
+    if form := _SOURCE_OF_FILE.get(PurePath(name).suffix.lower()):
+        return f"write {form.format(name)}"
+    if text.endswith(":") or "/" in name:
+        return "write SOURCE:NAME, e.g. timm:resnet50.a1_in1k; all sources: cuebench list observers"
+    return f"write SOURCE:NAME, e.g. timm:{name} or torchvision:{name}; all sources: cuebench list observers"
+
+
 @dataclass(frozen=True)
 class Spec:
     """An observer as a user writes it: ``scheme:body?key=value&key=value``."""
@@ -380,7 +400,7 @@ class Spec:
         """Split a spec; a missing scheme is an error that shows the form."""
         scheme, colon, rest = text.partition(":")
         if not colon or not rest:
-            raise UserError(f"observer {text!r} has no source", "write SOURCE:NAME, e.g. timm:resnet50.a1_in1k")
+            raise UserError(f"observer {text!r} has no source", _form_of(text))
         body, _, query = rest.partition("?")
         # A plus is a plus (a folder may be called c++), not the space of a web form.
         return cls(text, scheme, body, query_options(query.replace("+", "%2B"), f"observer {text!r}"))

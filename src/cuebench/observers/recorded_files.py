@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from cuebench.arrays import Counts, Floats, Strings
-from cuebench.errors import UserError, all_problems, printable
+from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelSpace
 from cuebench.observers.model_vs_human import DATA_SETS
+from cuebench.observers.recorded_csv import read_csv_bytes
 from cuebench.observers.recorded_rows import (
     DATA_SET,
     NO_ANSWERS,
@@ -28,7 +29,7 @@ from cuebench.observers.recorded_rows import (
     where,
 )
 from cuebench.observers.study_export import answers_of, as_recorded, is_export
-from cuebench.reading import decoded, file_kind_problem, is_regular, parse_csv, parse_parquet, read_bytes
+from cuebench.reading import file_kind_problem, is_regular, parse_parquet, read_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,12 +38,12 @@ Format = Literal["raw data", "predictions", "triplet choices", "study"]
 
 RAW = ("subj", "session", "trial", "rt", "object_response", "category", "condition", "imagename")
 RAW_NEEDED = ("subj", "rt", "object_response", "imagename")
-STIMULUS = ("stimulus", "image", "imagename", "id")
-SUBJECT = ("observer", "subject", "subj")
-PEOPLE = ("subject", "subj")
+STIMULUS = ("stimulus", "image", "imagename", "id", "image_name", "filename", "file", "picture", "path")
+SUBJECT = ("observer", "subject", "subj", "participant")
+PEOPLE = ("subject", "subj", "participant")
 WORDS = "response"
 """The one decision column that may hold what a model wrote instead of a class (`observers.chat.recorded`)."""
-DECISION = ("decision", "decisions", WORDS, "prediction", "pred_label")
+DECISION = ("decision", "decisions", WORDS, "answer", "prediction", "pred_label")
 LISTS = ("logits", "probabilities", "probs")
 TRIPLET = ("anchor", "shape_match", "choice")
 """Columns of recorded choices between the matches of triplets, beside one of `OTHER_MATCH`."""
@@ -51,13 +52,15 @@ OTHER_MATCH = {"texture_match": "choices", "size_match": "novel/match=size", "co
 CHOICE_SHAPE, CHOICE_TEXTURE = "shape", "texture"
 """How a choice is stored: the shape match, or the other one."""
 RESERVED = {*RAW, DATA_SET, *STIMULUS, *SUBJECT, *DECISION, *LISTS}
+TRUTH = ("shape", "texture", "shape_source", "texture_source")
+"""What may be known of the stimulus of a row."""
+KNOWN = {*RESERVED, *TRIPLET, *OTHER_MATCH, *TRUTH}
+"""Columns whose names may be capitalised."""
 NO_ANSWER = "na"
 """How 'no answer' is stored: a trial that counts as undecided and is never dropped."""
 
 LARGEST = 16 << 30
 """Most bytes of a recorded file."""
-BLOCK = 64 << 20
-"""Most bytes of a row of a CSV."""
 _NUMBERED = re.compile(r"^(logit|prob)(?:s|ability|abilities)?_(\d+)$")
 _IMAGE = {"png", "jpg", "jpeg", "webp", "bmp", "tif", "tiff", "gif", "ppm"}
 # The names of the public raw data: trial_experiment_subject_condition_category_number_IMAGE.
@@ -66,7 +69,8 @@ _TRIAL = re.compile(r"^\d+_[^_]+_[^_]+_[^_]+_[^_]+_\d+_(.+)$")
 _SMALLEST = float(np.finfo(np.float32).tiny)
 _FORMATS = (
     "expected the raw-data columns " + ",".join(RAW) + ", or a stimulus column "
-    f"({'/'.join(STIMULUS)}) with logit_0…, prob_0…, a list column logits, one column for each class, or decision; "
+    f"({'/'.join(STIMULUS)}) with logit_0…, prob_0…, a list column logits, one column for each class, or a decision "
+    f"({'/'.join(DECISION)}), and who answered where there are several ({'/'.join(SUBJECT)}); "
     "or choices between matches: anchor, shape_match, texture_match, choice; or the export of a study"
 )
 
@@ -296,43 +300,18 @@ def read_table(file: Path) -> tuple[pa.Table, str]:
 
 
 def _table(file: Path, data: bytes) -> pa.Table:
-    """Return the table in the bytes of a file: no spaces around names of columns, those of raw data in lower case."""
-    table = parse_parquet(data, str(file), hint=_FORMATS) if file.suffix.lower() == ".parquet" else _csv(file, data)
+    """Return the table in the bytes of a file: no spaces around names of columns, known ones in lower case."""
+    table = (
+        parse_parquet(data, str(file), hint=_FORMATS)
+        if file.suffix.lower() == ".parquet"
+        else read_csv_bytes(file, data, hint=_FORMATS)
+    )
     names = [name.strip() for name in table.column_names]
-    names = [name.lower() if name.lower() in RAW and name.lower() not in names else name for name in names]
+    names = [name.lower() if name.lower() in KNOWN and name.lower() not in names else name for name in names]
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise UserError(f"{file}: column {repeated[0]!r} occurs twice", "rename or remove one of them")
     return table.rename_columns(names)
-
-
-def _csv(file: Path, data: bytes) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.csv
-
-    if not data.strip():
-        raise UserError(f"{file} is empty", _FORMATS)
-    content = decoded(data, str(file))
-    if b'"' in data:
-        # Arrow reads on where a quote does not close; the strict reader is slower, and refuses.
-        header, rows, _ = parse_csv(content, str(file), hint=_FORMATS)
-        return pa.table({column: pa.array([row[column] for row in rows], pa.string()) for column in header})
-    header = parse_csv(content.partition("\n")[0], str(file), hint=_FORMATS).columns
-    if not header:
-        raise UserError(f"{file}: its first line is empty, not a header", _FORMATS)
-    # Everything as text first: only then can an error name the line of a bad number. The types are given by position,
-    # as column names may repeat, which is reported later.
-    names = [f"{position}" for position in range(len(header))]
-    text = pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
-    read = pyarrow.csv.ReadOptions(column_names=names, skip_rows=1, block_size=BLOCK)
-    try:
-        table = pyarrow.csv.read_csv(pa.BufferReader(data), read_options=read, convert_options=text)
-    except (pa.ArrowException, ValueError) as error:
-        reason = printable(str(error).splitlines()[0]) if str(error) else type(error).__name__
-        raise UserError(
-            f"{file} cannot be read: {reason}", "check that it is complete and separated by commas"
-        ) from None
-    return table.rename_columns(header)
 
 
 def _is_raw(columns: set[str]) -> bool:

@@ -75,8 +75,11 @@ BY_CLASS = {"shape_bias": "shape", "shape_accuracy": "shape", "texture_accuracy"
 
 
 def read(data_root: Path) -> StimulusSet:
-    """Read ``data_root/cue_conflict/stimuli``; a user's own classes come with a label map ``labels.json`` beside it."""
-    return _with_targets(folder_reader.read(Path(data_root) / NAME / "stimuli"))
+    """Read ``data_root/cue_conflict``: ``stimuli.csv``, else ``stimuli/``; own classes come with a ``labels.json``."""
+    table = Path(data_root) / NAME / "stimuli.csv"
+    return _with_targets(
+        folder_reader.read_table(table) if table.is_file() else folder_reader.read(table.parent / "stimuli")
+    )
 
 
 def configure(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:

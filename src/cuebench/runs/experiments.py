@@ -14,7 +14,7 @@ import numpy as np
 from cuebench.errors import UserError
 from cuebench.labels import label_map
 from cuebench.protocols.base import Protocol
-from cuebench.registry import BUILT_IN, datasets, makers, protocols
+from cuebench.registry import BUILT_IN, datasets, makers, metrics, protocols
 from cuebench.runs.people import data_root_of
 from cuebench.runs.record import parse_settings
 from cuebench.types import StimulusSet
@@ -67,6 +67,13 @@ class Experiment:
         return stimuli.only(kept, f"limited to {len(kept):,} of {len(stimuli):,} stimuli{images}")
 
 
+def refuse_metric(name: object) -> None:
+    """Raise for a metric in place of a protocol: the protocols that measure it are what is wanted."""
+    if isinstance(name, str) and name in metrics and name not in protocols:
+        by = [protocol for protocol, part in protocols.usable() if name in part.metrics]
+        raise UserError(f"{name!r} is a metric, not a protocol", f"protocols that measure it: -p {', -p '.join(by)}")
+
+
 def read_experiments(
     names: Sequence[str],
     data_root: str | Path | None,
@@ -98,7 +105,7 @@ def read_experiments(
         try:
             experiment = replace(experiment, protocol=protocol.configured(option_values))
             configured = True
-            stimuli = _read(experiment.protocol, root)
+            stimuli = read_stimuli(experiment.protocol, root)
             experiments.append(replace(experiment, stimuli=experiment.limited(stimuli)))
         except UserError as error:
             if not configured:
@@ -113,14 +120,26 @@ def read_experiments(
     return experiments
 
 
-def _read(protocol: Protocol, root: str | Path | None) -> StimulusSet:
+def read_stimuli(protocol: Protocol, root: str | Path | None) -> StimulusSet:
+    """Read the stimuli of a protocol from a data root, or draw them where it can; the error says how to get them."""
     if root is not None:
-        return protocol.read(Path(root))
+        try:
+            return protocol.read(Path(root))
+        except UserError:
+            if Path(root).expanduser().is_dir():
+                raise
+            missing = (
+                f"there is no folder {Path(root).expanduser().absolute()}: --data-root names the folder of the data"
+            )
+            raise UserError(missing, f"check the path{_ways_to_get(protocol, str(root))}") from None
     if protocol.standalone is not None:
         return protocol.standalone()
-    if protocol.name in datasets:
-        how = f", or get them: cuebench fetch {protocol.name} --data-root DIR"
-    else:
-        maker = next((name for name, m in makers.usable() if protocol.name in (name, m.protocol)), "")
-        how = f", or make them: cuebench make {maker} --out DIR" if maker else ""
+    how = _ways_to_get(protocol, "DIR")
     raise UserError(f"protocol {protocol.name!r} needs its stimuli", f"say where they are with --data-root DIR{how}")
+
+
+def _ways_to_get(protocol: Protocol, root: str) -> str:
+    """Return the commands that bring the stimuli of a protocol into a data root."""
+    maker = next((name for name, m in makers.usable() if protocol.name in (name, m.protocol)), "")
+    get = f", or get them: cuebench fetch {protocol.name} --data-root {root}" if protocol.name in datasets else ""
+    return get + (f", or make them: cuebench make {maker} --out {root}" if maker else "")

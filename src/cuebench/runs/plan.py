@@ -329,7 +329,8 @@ def check_labels(protocol: Protocol, observer: str, labels: LabelSpace, stimuli:
         shown = "; ".join(problems[:5]) + (f"; and {len(problems) - 5} more" if len(problems) > 5 else "")
         hint = coverage_hint(protocol.name, stimuli.root)
         known = set(label_map(stimuli.targets).resolve(labels).covered) if stimuli.targets else set()
-        if "classes" in protocol.options and len(known) > 1:
+        left = [s for s in stimuli if {c for c in (s.label, s.shape, s.texture) if c} <= known]
+        if "classes" in protocol.options and left:
             hint += f"; or show only the classes that it knows: --set {protocol.name}.classes={','.join(sorted(known))}"
         raise UserError(
             f"{observer} cannot answer {protocol.name!r} with its label space {labels.name!r}: {shown}", hint

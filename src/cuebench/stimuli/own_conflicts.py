@@ -14,7 +14,7 @@ import csv
 import hashlib
 import io
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -37,6 +37,7 @@ from cuebench.stimuli.refined_bias.build import open_source
 from cuebench.stimuli.refined_bias.masks import load, open_image
 from cuebench.stimuli.refined_bias.objects import framed
 from cuebench.stimuli.refined_bias.sources import Source, find_sources, labels_file, where_masks_came_from
+from cuebench.stimuli.style_transfer import VERSION as STYLE_VERSION
 from cuebench.types import StimulusSet
 
 VERSION = 1
@@ -116,7 +117,7 @@ def make_own(
     hashes = ",".join(fact.sha256 for fact in hash_files(files))
     record = {
         "maker": "cue_conflict",
-        "version": VERSION,
+        "version": STYLE_VERSION if settings.by == "style" else VERSION,
         "sources": hashlib.sha256(hashes.encode()).hexdigest()[:16],
         **settings._asdict(),
     }
@@ -125,7 +126,7 @@ def make_own(
     claim(home, record, there)
     refuse_surplus(home, there, {c.path for c in conflicts})
     draw = _drawer(settings)
-    targets = targets_of(conflicts, shapes, textures)
+    targets = targets_of(conflicts, *([home] if there else []), shapes, textures)
     write_json(home / "labels.json", {"about": ABOUT, "targets": targets})
     write_json(home / MADE, {**record, "count": len(conflicts)})
     for done, conflict in enumerate(conflicts, start=1):
@@ -138,7 +139,10 @@ def make_own(
     stimuli = reader.read(folder, expected=len(conflicts))
     notes = [f"masks: {n:,} {where}" for where, n in Counter(masks.values()).items()]
     if by_name := [name for name, members in targets.items() if members == [name]]:
-        notes.append(f"a model must have classes of these names, or write labels.json: {', '.join(by_name)}")
+        notes.append(
+            f"a model must have classes of these names: {', '.join(by_name)}; or say which of its classes are meant in "
+            f'{home / "labels.json"}: "{by_name[0]}": ["coffee mug"]'
+        )
     return replace(stimuli, notes=(*stimuli.notes, *notes))
 
 
@@ -177,13 +181,26 @@ def _problems(source: Source) -> list[str]:
 
 
 def targets_of(conflicts: Sequence[Conflict], *folders: Path) -> dict[str, list[Any]]:
-    """Return class → the classes of a model that are it: from ``labels.json``, the 16 or ImageNet's, or its name."""
+    """Return class → the classes of a model that are it: from ``labels.json``, the 16 or ImageNet's, or its name.
+
+    Of several files the last counts. A member that is only the name of the class says nothing: a file of an earlier
+    call has it where nobody knew better.
+    """
     listed = {
-        name: m for folder in folders for name, m in labels_file(folder / "labels.json").get("targets", {}).items()
+        name: members
+        for folder in folders
+        for name, members in labels_file(folder / "labels.json").get("targets", {}).items()
+        if members != [name]
     }
+    return known_targets({c for conflict in conflicts for c in (conflict.shape.label, conflict.texture.label)}, listed)
+
+
+def known_targets(classes: Iterable[str], listed: Mapping[str, list[Any]] | None = None) -> dict[str, list[Any]]:
+    """Return class → its members: as listed, else those of the 16 or of ImageNet, else a class of the same name."""
+    listed = listed or {}
     sixteen, imagenet = label_map("in16").targets, label_space("imagenet1k")
     targets: dict[str, list[Any]] = {}
-    for name in sorted({c for conflict in conflicts for c in (conflict.shape.label, conflict.texture.label)}):
+    for name in sorted(classes):
         position = imagenet.find(name)
         known = listed.get(name) or sixteen.get(name) or ([imagenet.ids[position]] if position is not None else [name])
         targets[name] = list(known)

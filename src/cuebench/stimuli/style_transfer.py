@@ -2,7 +2,8 @@
 
 An image begins as the content and is changed in small steps until the correlations of its features (Gram matrices) are
 those of the style, while its deep features stay those of the content. The published cue-conflict images were made this
-way with VGG-19. With another network they look different: EfficientNet-Lite0 gives a coarse mottle of the texture.
+way with VGG-19. Networks that halve the picture with strides see a grid: on plain pixels they give confetti. So the
+image is written as waves (its Fourier transform, the coarse ones first) and is shifted a little in every step.
 """
 
 from __future__ import annotations
@@ -15,26 +16,33 @@ import numpy as np
 from cuebench.arrays import Pixels
 from cuebench.errors import UserError
 
+VERSION = 2
+"""Another version makes other pixels."""
 LAYERS = 5
-"""Most layers whose correlations are matched, one for each size of the feature maps."""
-SMALLEST = 5
+"""Most sizes of feature maps whose correlations are matched: of each the first and the last layer."""
+SMALLEST = 8
 """Feature maps with fewer pixels a side say nothing of texture."""
-RATE, SMOOTHNESS = 0.02, 0.5
-"""Step of the optimiser on pixels in [0, 1]; weight of the differences between neighbouring pixels."""
+RATE, SMOOTHNESS = 0.05, 0.1
+"""Step of the optimiser on waves; weight of the differences between neighbouring pixels."""
+SHIFT = 32
+"""Most pixels by which the image is shifted in a step: the strides of all compared layers together at the most."""
+DARKEST = 0.02
+"""Pixels begin between this and 1 minus this: on the scale of waves black and white are infinitely far away."""
 
 
 class StyleNetwork(NamedTuple):
-    """A network, its normalisation, and the layers that are compared."""
+    """A network, its normalisation (pixels in [0, 1] times ``scale``, then mean and std), and the layers compared."""
 
     module: Any
     mean: Sequence[float]
     std: Sequence[float]
     style: tuple[str, ...]
     content: str
+    scale: float = 1.0
 
 
 def style_network(spec: str, size: int) -> StyleNetwork:
-    """Load a network and choose its layers: the first convolution of each size for the style, a deep one for content.
+    """Load a network and choose its layers: first and last convolution of each size for style, a deep one for content.
 
     Parameters
     ----------
@@ -65,8 +73,9 @@ def style_network(spec: str, size: int) -> StyleNetwork:
             f"--network {spec} has no convolutions of several sizes",
             "choose a convolutional network: timm:vgg19.tv_in1k",
         )
-    content = last[chosen[-2] if len(chosen) > 2 else chosen[-1]]
-    return StyleNetwork(module, preprocess.mean, preprocess.std, tuple(first[side] for side in chosen), content)
+    content = last[chosen[-1]]
+    style = tuple(dict.fromkeys(name for side in chosen for name in (first[side], last[side])))
+    return StyleNetwork(module, preprocess.mean, preprocess.std, style, content, 255 * preprocess.scale)
 
 
 def transfer(
@@ -85,7 +94,7 @@ def transfer(
     weight : float
         Of the style against the content; the greater, the more texture.
     seed : int
-        Of the noise that the image begins with.
+        Of the shifts.
 
     References
     ----------
@@ -96,33 +105,57 @@ def transfer(
     mean, std = (torch.tensor(list(values)).view(1, 3, 1, 1) for values in (network.mean, network.std))
     wanted = (*network.style, network.content)
 
-    def features(image: Any) -> dict[str, Any]:
-        return _outputs(network.module, wanted, (image - mean) / std)
+    def features(image: Any, shift: tuple[int, int] = (0, 0)) -> dict[str, Any]:
+        shifted = torch.roll(image, shift, (2, 3))
+        return _outputs(network.module, wanted, (shifted * network.scale - mean) / std)
 
     def tensor(picture: Pixels) -> Any:
         return torch.from_numpy(np.asarray(picture, np.float32) / 255).permute(2, 0, 1)[None].contiguous()
 
-    with torch.no_grad():
-        of_style = {name: _gram(values) for name, values in features(tensor(style)).items() if name in network.style}
-        of_content = features(tensor(content))[network.content]
+    shown = tensor(content)
     height, width = content.shape[:2]
-    noise = np.random.default_rng(seed).normal(0, 0.02, (1, 3, height, width)).astype(np.float32)
-    image = (tensor(content) + torch.from_numpy(noise)).clamp(0, 1)
-    first, second = torch.zeros_like(image), torch.zeros_like(image)
-    for step in range(1, steps + 1):
-        image.requires_grad_(True)
-        now = features(image)
+    rarity = _rarity(height, width)
+
+    def picture(waves: Any) -> Any:
+        return torch.sigmoid(torch.fft.irfft2(torch.view_as_complex(waves) * rarity, s=(height, width), norm="ortho"))
+
+    of_style = {
+        name: _gram(values) for name, values in _no_grad(features, tensor(style)).items() if name in wanted[:-1]
+    }
+    begin = torch.fft.rfft2(torch.logit(shown.clamp(DARKEST, 1 - DARKEST)), norm="ortho") / rarity
+    waves = torch.view_as_real(begin).clone()
+    first, second = torch.zeros_like(waves), torch.zeros_like(waves)
+    for step, moved in enumerate(np.random.default_rng(seed).integers(0, SHIFT, (steps, 2)).tolist(), start=1):
+        waves.requires_grad_(True)
+        image = picture(waves)
+        now, goals = features(image, tuple(moved)), _no_grad(features, shown, tuple(moved))
         texture = sum(_distance(_gram(now[name]), goal) for name, goal in of_style.items()) / len(of_style)
         rough = image.diff(dim=-1).abs().mean() + image.diff(dim=-2).abs().mean()
-        loss = _distance(now[network.content], of_content) + weight * texture + SMOOTHNESS * rough
-        (gradient,) = torch.autograd.grad(loss, image)
+        loss = _distance(now[network.content], goals[network.content]) + weight * texture + SMOOTHNESS * rough
+        (gradient,) = torch.autograd.grad(loss, waves)
         with torch.no_grad():  # Adam, written out: torch.optim imports the compiler, which takes longer than an image
             first = 0.9 * first + 0.1 * gradient
             second = 0.999 * second + 0.001 * gradient**2
             scale = RATE * (1 - 0.999**step) ** 0.5 / (1 - 0.9**step)
-            image = (image - scale * first / (second.sqrt() + 1e-8)).clamp(0, 1)
-    pixels = image.detach()[0].permute(1, 2, 0).numpy()
+            waves = waves - scale * first / (second.sqrt() + 1e-8)
+    pixels = picture(waves.detach())[0].permute(1, 2, 0).numpy()
     return np.asarray((pixels * 255).round(), np.uint8)
+
+
+def _rarity(height: int, width: int) -> Any:
+    """Return how much a step moves each wave: as in photographs, the more the coarser it is."""
+    import torch
+
+    frequency = torch.hypot(torch.fft.fftfreq(height)[:, None], torch.fft.rfftfreq(width)[None])
+    amplitude = 1 / frequency.clamp(min=1 / max(height, width))
+    return amplitude / amplitude.mean()
+
+
+def _no_grad(function: Any, *arguments: Any) -> Any:
+    import torch
+
+    with torch.no_grad():
+        return function(*arguments)
 
 
 def _outputs(module: Any, names: Sequence[str], images: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,7 +26,12 @@ def existing_file(name: str | Path, what: str) -> Path:
     """Return the path of a file that exists and holds something."""
     path = Path(name).expanduser()
     if not path.is_file():
-        raise UserError(f"{what} {path} does not exist" if not path.exists() else f"{what} {path} is not a file")
+        near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], n=3)
+        found = f"; {path.absolute().parent} has {', '.join(near)}" if near else ""
+        raise UserError(
+            f"{what} {path} does not exist" if not path.exists() else f"{what} {path} is not a file",
+            f"check the path: it is relative to the current folder{found}",
+        )
     if path.stat().st_size == 0:
         raise UserError(f"{what} {path} is empty")
     return path

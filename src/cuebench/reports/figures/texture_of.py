@@ -62,10 +62,11 @@ def texture_of(result: TextureOf, image: Image.Image) -> Picture:
         return alt.hconcat(beside, stacked, spacing=12) if room > 300 else alt.vconcat(beside, stacked, spacing=12)
 
     return Picture(
-        f"{texture} {result.texturedness:.2f}",
+        f"{texture} {result.texturedness:.2f}" if result.texture else texture[:1].upper() + texture[1:],
         chart,
         records,
-        f"Answer of {observer}: {result.prediction}, {percent(result.confidence)}{label}. {result.verdict}",
+        f"Answer of {observer}: {result.prediction}, {percent(result.confidence)}{label}"
+        + (f". {result.verdict}" if result.texture else f"; largest cosine with a texture {result.texturedness:.2f}"),
         f"Texture of an image for {observer}: {texture}, {result.texturedness:.2f}. {result.verdict}",
     )
 

@@ -79,6 +79,11 @@ class Gallery:
     pictures: list[Picture] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
+    @property
+    def drawn(self) -> bool:
+        """Whether there is any picture: a hundred empty frames would only push the answers apart."""
+        return any(picture.source for picture in self.pictures)
+
     def data(self, observers: Sequence[str]) -> list[dict[str, Any]]:
         """Return what the page needs to show the answers to each picture."""
         number = {name: i for i, name in enumerate(observers)}
@@ -232,6 +237,8 @@ def choose(
 
 def thumbnail(root: str, stimulus: Stimulus, size: int = SIZE) -> tuple[str, str]:
     """Return a small picture of a stimulus as a data address, and why there is none where there is none."""
+    if not stimulus.path and not stimulus.recipe:
+        return "", "recorded answers only: this run was made without the pictures"
     try:
         image = render(root, decode(root, stimulus), stimulus)
     except UserError as error:

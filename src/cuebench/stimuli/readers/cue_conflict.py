@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cuebench.errors import all_problems
 from cuebench.stimuli.made import made_count
+from cuebench.stimuli.readers import csv_manifest
 from cuebench.stimuli.readers.base import Reader
 from cuebench.stimuli.readers.scan import (
     find_images,
@@ -20,6 +21,7 @@ from cuebench.stimuli.readers.scan import (
 from cuebench.types import Stimulus, StimulusSet
 
 LAYOUT = "<shape>/<shape>i-<texture>j.png, for example airplane/airplane1-bicycle2.png"
+NO_SOURCES = "no shape_source, texture_source: pictures count as independent, and intervals over sources are too narrow"
 # A class starts with a letter; the digits before "-" or the end are the number of the source (mp3_player1 → 1).
 _NAME = re.compile(r"(?P<shape>[^\W\d_]\w*?)(?P<i>\d+)-(?P<texture>[^\W\d_]\w*?)(?P<j>\d+)")
 
@@ -83,6 +85,40 @@ def read(folder: Path, *, expected: int = 0) -> StimulusSet:
         expected=expected,
         partial=shortfall(len(stimuli), expected),
         targets=next((str(p) for p in (root / "labels.json", root.parent / "labels.json") if p.is_file()), ""),
+    )
+
+
+def read_table(file: Path) -> StimulusSet:
+    """Read cue-conflict stimuli of any names from a CSV: ``id`` or ``path``, ``shape``, ``texture``.
+
+    Parameters
+    ----------
+    file : Path
+        A CSV as in ``csv_manifest``; ``path`` can be left out where answers were recorded elsewhere. Without
+        ``shape_source`` and ``texture_source``, a name such as cat1-dog2 says them; otherwise every picture counts as
+        its own source, and a note says what that does to the intervals.
+    """
+    table = csv_manifest.read(file)
+    problems = [f"{s.id}: no {cue}" for s in table for cue in ("shape", "texture") if not getattr(s, cue)]
+    if problems:
+        raise all_problems(f"stimulus CSV {file}", problems, "expected: id (or path), shape, texture for each stimulus")
+    named = {s.id: parse(s.id) or Stimulus(s.id, shape_source=s.id, texture_source=s.id) for s in table}
+    guessed = any(not s.shape_source and parse(s.id) is None for s in table)
+    stimuli = [
+        replace(
+            s,
+            shape_source=s.shape_source or named[s.id].shape_source,
+            texture_source=s.texture_source or named[s.id].texture_source,
+        )
+        for s in table
+    ]
+    labels = file.parent / "labels.json"
+    return replace(
+        table,
+        name="cue_conflict",
+        stimuli=tuple(stimuli),
+        targets=str(labels) if labels.is_file() else "",
+        notes=(*table.notes, *([NO_SOURCES] if guessed else [])),
     )
 
 

@@ -32,7 +32,8 @@ def _module(name: str) -> ModuleType:
     return module
 
 
-_module("checksums")
+for _name in ("checksums", "base", "readers_study", "readers_models", "readers_stored"):
+    _module(_name)
 mutate, readers = _module("mutate"), _module("readers")
 attack = _module("attack")
 READERS: dict[str, Any] = readers.READERS

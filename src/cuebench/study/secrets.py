@@ -11,12 +11,11 @@ import hashlib
 import hmac
 import os
 import secrets
-import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
 from cuebench.errors import UserError
-from cuebench.reading import read_text
+from cuebench.reading import read_toml
 
 FILE = "secret"
 _CODE_LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
@@ -79,9 +78,9 @@ def read_secrets(folder: Path) -> Secrets:
     path = folder / FILE
     hint = "put the file back from your backup: without it nobody can go on with a session"
     try:
-        values = tomllib.loads(read_text(path, "secrets", hint=hint))
+        values = read_toml(path, "secrets", hint=hint)
         found = Secrets(**{name: str(values[name]) for name in Secrets._fields})
-    except (tomllib.TOMLDecodeError, KeyError) as error:
+    except KeyError as error:
         raise UserError(f"secrets {path} cannot be read: {error}", hint) from None
     if min(map(len, found)) < 16:
         raise UserError(f"secrets {path}: a key or a token has fewer than 16 characters", hint)

@@ -40,8 +40,8 @@ WORDS = {
 WORDS["parquet"] = WORDS["zip"] = WORDS["bytes"]
 WORDS["lines"] = WORDS["json"]
 WORDS["toml"] = (b"=", b"[", b"]", b"[[", b"]]", b"{", b"}", b'"', b"'", b'"""', b"#", b".", b"\n", b"true", b"nan",
-                 b"-inf", b"1979-05-27", b"07:32:00", b"0x1f", b"1_0", b"9" * 5_000, b"[" * 3_000, b"a." * 3_000, b"\0", b"\xff",
-                 b"\\u0000", b"-1", b"1e999", b"../", b"\x1b[2J", b"python:x.py:A")  # fmt: skip
+                 b"-inf", b"1979-05-27", b"07:32:00", b"0x1f", b"1_0", b"9" * 5_000, b"[" * 3_000, b"a." * 3_000,
+                 b"\0", b"\xff", b"\\u0000", b"-1", b"1e999", b"../", b"\x1b[2J", b"python:x.py:A")  # fmt: skip
 WORDS["http"] = (*WORDS["json"], b"\r\n", b"POST ", b"GET ", b"Content-Length: ", b"Authorization: Bearer ",
                  b"%00", b"%2e%2e/", b"?", b"/", b"Content-Type: text/plain\n", b"p0001", b"admin")  # fmt: skip
 TEXTS = ("", "cat", "Cat", "dog", "a", "nan", "inf", "-1", "0", "1e999", "../x", "/x", "C:\\x", "\x1b[2J", "na", "1_0",

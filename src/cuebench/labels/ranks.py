@@ -124,7 +124,7 @@ def logit_batches(
 
     try:
         yield from _batches(path, column, rows, mapped)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UserError(f"{path} cannot be read: {reason}") from None
 

@@ -36,6 +36,8 @@ DRAWS = ("study", "participant")
 ORDERS = ("fixed", "participant", "trial")
 CHECKS = ("instructed", "aligned", "identical")
 RELATIONS = ("any", "conflict")
+BALANCES = ("", "cue", "label", "shape", "texture", "shape_source", "texture_source", "condition")
+"""Columns of the images that a block can balance."""
 MOST = 4096
 """Largest number of masks, of their pixels along a side, and of minutes."""
 WORDS_OFFERED = 4
@@ -305,7 +307,8 @@ def _block(entry: Mapping[str, Any], problems: list[str]) -> Block | None:
     mine = [f"block {name!r}: unknown key {key!r}" for key in entry if key not in known]
     mine += [f"block {name!r}: {key} is missing" for key in ("name", "task", "count") if key not in entry]
     mine += [] if _NAME.fullmatch(str(name)) else [f"block {name!r}: letters, digits, _ and -"]
-    for key, allowed in (("task", TASKS), ("draw", DRAWS), ("order", ORDERS), ("cue", ("", "shape", "texture"))):
+    choices = {"task": TASKS, "draw": DRAWS, "order": ORDERS, "cue": ("", "shape", "texture"), "balance": BALANCES}
+    for key, allowed in choices.items():
         mine += _choice(f"block {name!r}: {key}", entry[key], allowed) if key in entry else []
     try:
         check_types(entry, Block, f"block {name!r}")

@@ -12,7 +12,7 @@ from typing import Any
 from cuebench._version import __version__
 from cuebench.errors import UserError
 from cuebench.files import disk_errors, json_bytes
-from cuebench.reading import path_problem
+from cuebench.reading import is_regular, path_problem
 from cuebench.registry import protocols
 from cuebench.reports.board.check import Checked
 
@@ -54,7 +54,7 @@ class SiteFolder:
         """Delete the pages that an earlier build wrote and this one did not; files of others are not touched."""
         listing = self._own / "written.json"
         for name in _names(listing) - self._written:
-            if not (self.out / name).is_dir():
+            if is_regular(self.out / name):
                 with disk_errors(self.out):
                     (self.out / name).unlink(missing_ok=True)
         _replace(listing, json_bytes(sorted(self._written)))

@@ -400,7 +400,7 @@ READERS: dict[str, Reader] = {
     ),
     "recipe": Reader(
         text(check_recipe),
-        (b"contrast?level=0.3;patch_shuffle?grid=4", b"blend?other=file:a.png@00ff&gamma_s=1"),
+        (b"contrast?level=0.3;patch_shuffle?grid=4", b"eed?snapshots=[1, 2]", b"blend?other=file:a.png@00ff&gamma_s=1"),
         "text",
     ),
     "setting": Reader(text(read_setting), (b"kind=person", b"level=0.5", b'x={"a": [1, 2]}', b"grids=1,2,3"), "text"),

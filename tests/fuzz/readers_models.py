@@ -145,6 +145,8 @@ def header(data: bytes) -> bytes:
         depth += (byte == ord("{")) - (byte == ord("}"))
         if depth == 0:
             break
+    while body[end : end + 1] == b" ":  # it is filled up with spaces
+        end += 1
     return struct.pack("<Q", end) + body
 
 

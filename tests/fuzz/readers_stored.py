@@ -6,6 +6,7 @@ import io
 import json
 import tempfile
 import zipfile
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from cuebench.cli import run as run_verb
 from cuebench.cli._flags import flags_of
 from cuebench.cli._run_file import read_file
 from cuebench.errors import UserError
+from cuebench.protocols.triplets.stimuli import mask_problem
 from cuebench.reports.board.check import check_entry
 from cuebench.reports.board.entries import read_about
 from cuebench.reports.board.folder import OWN, SiteFolder
@@ -28,12 +30,15 @@ from cuebench.runs.kept import picture_of
 from cuebench.runs.record import PARTS, RunRecord
 from cuebench.runs.share import PartRecord, with_parts
 from cuebench.stimuli import structure
+from cuebench.stimuli.cue_files import read_image, read_labels, read_mask
 from cuebench.stimuli.curation.cues import find_cues
 from cuebench.stimuli.image_files import header, size_in_header
+from cuebench.stimuli.makers._novel_inputs import masks_of, photographs_of
 from cuebench.stimuli.makers.refined_bias import _only
 from cuebench.stimuli.readers import texture_folder
 from cuebench.stimuli.readers.scan import image_facts
 from cuebench.stimuli.refined_bias.folder import Folder
+from cuebench.stimuli.refined_bias.masks import load
 from cuebench.stimuli.refined_bias.sources import Source, has_alpha
 
 FLAGS = flags_of(run_verb.command)
@@ -217,6 +222,21 @@ def picture_facts(path: Path) -> None:
     assert facts.height in (0, height)
 
 
+def masks(path: Path) -> None:
+    """Read a picture as everything that makers and cues take from a file: image, labels, mask, silhouette, texture."""
+    for read in (
+        read_image,
+        read_labels,
+        lambda place: read_mask(place, invert=False),
+        mask_problem,
+        lambda place: masks_of(place.parent),
+        lambda place: photographs_of(place.parent),
+        lambda place: load(Source("a", "cat", place, place)),
+    ):
+        with suppress(UserError):
+            read(path)
+
+
 def checked(path: Path) -> None:
     """Check the structure of a downloaded file in every way."""
     for check in (structure.png(5, 6), structure.table(("a", "b"), 2), structure.archive(1, 1)):
@@ -276,5 +296,10 @@ READERS: dict[str, Reader] = {
     ),
     "texture_list": Reader(file(texture_folder.LIST, textures), (b"dotted/dotted_1.png\n",), "text"),
     "picture_facts": Reader(file("a.png", picture_facts), _IMAGES, seal=checksums.picture),
+    "masks": Reader(
+        file("a.png", masks),
+        (picture("PNG", "L"), picture("PNG", "1"), *_IMAGES, picture("PNG", "P"), picture("TIFF", "I")),
+        seal=checksums.picture,
+    ),
     "structure": Reader(file("a", checked), (PNG, b"a,b\n1,2\n3,4\n"), "csv"),
 }

@@ -235,7 +235,8 @@ def ask_curation(data: bytes, folder: Path) -> None:
     if log.is_file() and log.stat().st_size > 100_000:
         log.unlink()
     head, _, body = data.partition(b"\n\n")
-    lines = [*head.split(b"\n"), b"Host: localhost:80", b"Connection: close"]
+    first, *rest = head.split(b"\n")
+    lines = [first + b" HTTP/1.1" * (b"HTTP" not in first), *rest, b"Host: localhost:80", b"Connection: close"]
     if not any(line.lower().startswith(b"content-length") for line in lines):
         lines.append(b"Content-Length: %d" % len(body))
     socket = _Socket(b"\r\n".join(lines) + b"\r\n\r\n" + body)
@@ -255,9 +256,9 @@ _REQUESTS = (
     b'POST /api/participants\n\n{"consent": true, "language": "de", "entry": {"PROLIFIC_PID": "5f1"}}',
     b'POST /api/participants\n\n{"consent": true, "entry": {"workerId": "A", "assignmentId": "B"}}',
     b"GET /api/session" + _TOKEN, b"POST /api/finish" + _TOKEN + b"{}", b"GET /api/study?lang=de\n\n",
-    b"GET /health\n\n", b"GET /images/$IMAGE\n\n", b"GET /\n\n", b"GET /web/page.js\n\n", b"GET /admin\n\n",
+    b"GET /health\n\n", b"GET /images/$IMAGE\n\n", b"GET /\n\n", b"GET /web/api.js\n\n", b"GET /admin\n\n",
     b"GET /api/admin/progress" + _ADMIN, b"GET /api/admin/agreement" + _ADMIN, b"GET /api/admin/export.csv" + _ADMIN,
-    b"POST /api/admin/exclusions" + _ADMIN + b'{"participant": "p0001", "reason": "asked for it"}',
+    b"POST /api/admin/exclude" + _ADMIN + b'{"participant": "p0001", "reason": "asked for it"}',
 )  # fmt: skip
 _CURATION = (
     b'POST /token/verdict\nContent-Type: application/json\n\n{"judge": "anna", "cue": 1, "verdict": "keep"}',

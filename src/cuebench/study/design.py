@@ -261,6 +261,7 @@ def _built(folder: Path, facts: Mapping[str, Any], problems: list[str]) -> Desig
         problems.append("design.toml: there are no [[blocks]]")
     problems += [f"block {name!r} occurs twice" for name in sorted({n for n in names if names.count(n) > 1})]
     groups = {group: tuple(order) for group, order in facts.get("groups", {"all": names}).items()}
+    problems += [] if groups else ["design.toml: [groups] names no group; leave it out for one group with all blocks"]
     for group, order in groups.items():
         problems += [f"group {group!r} names the unknown block {name!r}" for name in order if name not in names]
         problems += [f"group {group!r} has no blocks"] if not order else []

@@ -99,6 +99,7 @@ _SECTIONS = {
     "participants": ("finished", "attention", "missing", "focus_losses", "excluded_trials"),
     "trials": ("rt_min_ms", "rt_max_ms", "shown_off_ms"),
 }
+LARGEST = 10**9
 _SHARES = {"attention", "missing", "excluded_trials"}
 
 
@@ -143,8 +144,8 @@ def _problem(section: str, rule: str, value: Any) -> str:
         return did_you_mean("rule", rule, _SECTIONS[section]).message
     if rule == "finished":
         return "" if isinstance(value, bool) else f"finished = {value!r}: write true or false"
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
-        return f"{rule} = {value!r}: write a number, 0 or more"
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST:
+        return f"{rule} = {value!r}: write a number from 0 to {LARGEST:,}"
     return f"{rule} = {value!r}: write a share between 0 and 1" if rule in _SHARES and value > 1 else ""
 
 

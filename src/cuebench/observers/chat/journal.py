@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -210,7 +211,11 @@ def _checked(line: bytes) -> dict[str, Any] | None:
         return None
     try:
         record: Any = json.loads(data)
-        return check_types(record, _Line) if isinstance(record, dict) else None
+        line = check_types(record, _Line) if isinstance(record, dict) else {}
+        needed = {"answer": ("text", "cost"), "asked": ("cost",), "failed": ("cost",), "question": ()}
+        kind = next((kind for kind in needed if kind in line), None)
+        known = kind is not None and all(name in line for name in needed[kind])
+        return line if known and math.isfinite(line.get("cost", 0)) else None
     except (ValueError, RecursionError, UserError):  # a checksum is no signature
         return None
 

@@ -211,11 +211,11 @@ def _checked(line: bytes) -> dict[str, Any] | None:
         return None
     try:
         record: Any = json.loads(data)
-        line = check_types(record, _Line) if isinstance(record, dict) else {}
+        found = check_types(record, _Line) if isinstance(record, dict) else {}
         needed = {"answer": ("text", "cost"), "asked": ("cost",), "failed": ("cost",), "question": ()}
-        kind = next((kind for kind in needed if kind in line), None)
-        known = kind is not None and all(name in line for name in needed[kind])
-        return line if known and math.isfinite(line.get("cost", 0)) else None
+        kind = next((kind for kind in needed if kind in found), None)
+        known = kind is not None and all(name in found for name in needed[kind])
+        return found if known and math.isfinite(found.get("cost", 0)) else None
     except (ValueError, RecursionError, UserError):  # a checksum is no signature
         return None
 

@@ -59,6 +59,7 @@ class Settings:
     """Data root of the parts that run once."""
     many_data: str
     scratch: str
+    patience: int
 
 
 def _spent(who: int = resource.RUSAGE_SELF) -> float:

@@ -100,7 +100,7 @@ def _run_part(part: str, settings: Mapping[str, Any], folder: Path, *, memory: b
     with (folder / f"{part}.log").open("w+") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
         try:
-            while process.poll() is None and time.monotonic() - start < PATIENCE:
+            while process.poll() is None and time.monotonic() - start < settings["patience"]:
                 if memory:
                     each = [_megabytes(p) for p in _descendants(process.pid)]
                     total = sum(memory_of.get("all", 0.0) for memory_of in each)
@@ -119,7 +119,7 @@ def _run_part(part: str, settings: Mapping[str, Any], folder: Path, *, memory: b
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         if stopped:
-            return {"error": f"took longer than {PATIENCE} s"}
+            return {"error": f"took longer than {settings['patience']} s"}
         log.seek(0)
         tail = log.read()[-2000:]
     if not result.exists():
@@ -301,6 +301,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--workers", type=_numbers, help="decoders, with commas; default: one for each core, and half")
     parser.add_argument("--batch", type=int, help="of forward and loader")
     parser.add_argument("--precision", help="float32, bfloat16 or float16")
+    parser.add_argument("--patience", type=int, default=PATIENCE, help="seconds after which a part is stopped")
     parser.add_argument("--scratch", type=Path, help="folder for everything temporary; default: /dev/shm, or TMPDIR")
     parser.add_argument("--json", type=Path, help="write everything that was measured to this file")
     arguments = parser.parse_args(argv)
@@ -349,6 +350,7 @@ def main(argv: Sequence[str] = ()) -> dict[str, Any]:
             "data": str(_jpegs.link(folder / "pictures", folder / "data", a.count)),
             "many_data": str(_jpegs.link(folder / "pictures", folder / "many", min(a.many_count, a.count))),
             "scratch": temporary,
+            "patience": a.patience,
         }
         for part in wanted:
             if part == "scale":

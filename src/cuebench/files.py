@@ -198,7 +198,7 @@ def parquet_bytes(table: pa.Table, **options: Any) -> bytes:
     with pq.ParquetWriter(sink, schema, compression="zstd", write_page_checksum=True, **options) as writer:
         for start in range(0, max(len(table), 1), _ROW_GROUP):
             writer.write_table(table.slice(start, _ROW_GROUP).cast(schema), row_group_size=_ROW_GROUP)
-    data = bytes(sink.getvalue().to_pybytes())
+    data = memoryview(sink.getvalue())  # not copied before its parts are put together
     footer = _footer_start(data)
     return b"".join([data[:footer], SEAL, hashlib.sha256(data).digest(), data[footer:]])
 
@@ -253,5 +253,5 @@ def _check(data: bytes) -> bool:
     return True
 
 
-def _footer_start(data: bytes) -> int:
+def _footer_start(data: bytes | memoryview) -> int:
     return len(data) - _END_SIZE - int.from_bytes(data[-_END_SIZE:-4], "little")

@@ -10,7 +10,9 @@ import csv
 import io
 import json
 import os
+import re
 import stat
+import tomllib
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 LARGEST = 1 << 30
 """Most bytes of a file that is read into memory as a whole."""
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+"""How JSON writes characters in two halves."""
 MOST_ROWS = 1 << 27
 """Most rows of a Parquet file: a few bytes can claim any number."""
 MOST_UNPACKED = 16 << 30
@@ -145,11 +149,34 @@ def parse_json(text: str, name: str, *, hint: str = "") -> Any:
         return known
 
     try:
-        return json.loads(text, object_pairs_hook=without_repeats)
+        found = json.loads(text, object_pairs_hook=without_repeats)
+        if _HALF.search(text):  # Python reads half of a character, and nothing can write it again
+            json.dumps(found, ensure_ascii=False).encode()
+        return found
+    except UnicodeEncodeError:
+        raise UserError(f"{name} holds half of a character (a lone surrogate)", hint) from None
     except RecursionError:
         raise UserError(f"{name} is nested too deeply to be read", hint) from None
     except ValueError as error:
         raise UserError(f"{name} is not valid JSON: {error}", hint) from None
+
+
+# ---- TOML ------------------------------------------------------------------------------------------------------------
+
+
+def read_toml(path: Path, what: str = "", *, hint: str = "") -> dict[str, Any]:
+    """Return what a TOML file holds; anything but TOML is refused."""
+    return parse_toml(read_text(path, what, hint=hint), f"{what} {path}".strip(), hint=hint)
+
+
+def parse_toml(text: str, name: str, *, hint: str = "") -> dict[str, Any]:
+    """Return what a TOML text holds."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise UserError(f"{name} is nested too deeply to be read", hint) from None
+    except ValueError as error:  # also numbers with thousands of digits, which are no TOMLDecodeError
+        raise UserError(f"{name} is not valid TOML: {error}", hint) from None
 
 
 # ---- Parquet ---------------------------------------------------------------------------------------------------------

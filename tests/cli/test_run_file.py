@@ -102,7 +102,7 @@ def test_every_problem_of_a_file_is_reported_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "part"),
-    [("a = ", "is not TOML"), ('protocols = ["triplets"]\n[set.triplets]\ndrw = "all"', "Did you mean 'draw'")],
+    [("a = ", "is not valid TOML"), ('protocols = ["triplets"]\n[set.triplets]\ndrw = "all"', "Did you mean 'draw'")],
 )
 def test_a_bad_file_ends_with_status_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, part: str

@@ -31,7 +31,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 CORPUS = Path(__file__).parent / "corpus"
 TALLY = Path(__file__).parent / "tally.csv"
 FOLDERS = "/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -200,7 +200,8 @@ def start(name: str, seconds: float, seed: str, stop_at: float, with_atheris: bo
     command = [sys.executable, __file__, name, "--folder", folder.name, "--seconds", str(seconds), "--seed", seed]
     command += ["--stop-at", str(stop_at), *["--atheris"] * with_atheris]
     with (Path(folder.name) / "log").open("w") as log:
-        return Running(name, subprocess.Popen(command, stdout=log, stderr=log), folder)
+        environment = {**os.environ, "TMPDIR": folder.name, "OMP_NUM_THREADS": "1"}
+        return Running(name, subprocess.Popen(command, stdout=log, stderr=log, env=environment), folder)
 
 
 def finished(running: Running) -> dict[str, Any] | None:

@@ -10,7 +10,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import random
+import tomllib
+import warnings
+import zipfile
 from typing import Any
 
 import pyarrow as pa
@@ -33,7 +37,13 @@ WORDS = {
               b"%!PS", b"\x01", b"\0\0\0\x01", b"GIF89a", b"../", b"\xff\xd8\xff\xe0"),
 }  # fmt: skip
 """Kind of reader → words that are inserted."""
-WORDS["parquet"] = WORDS["bytes"]
+WORDS["parquet"] = WORDS["zip"] = WORDS["bytes"]
+WORDS["lines"] = WORDS["json"]
+WORDS["toml"] = (b"=", b"[", b"]", b"[[", b"]]", b"{", b"}", b'"', b"'", b'"""', b"#", b".", b"\n", b"true", b"nan",
+                 b"-inf", b"1979-05-27", b"07:32:00", b"0x1f", b"1_0", b"9" * 5_000, b"[" * 3_000, b"a." * 3_000,
+                 b"\0", b"\xff", b"\\u0000", b"-1", b"1e999", b"../", b"\x1b[2J", b"python:x.py:A")  # fmt: skip
+WORDS["http"] = (*WORDS["json"], b"\r\n", b"POST ", b"GET ", b"Content-Length: ", b"Authorization: Bearer ",
+                 b"%00", b"%2e%2e/", b"?", b"/", b"Content-Type: text/plain\n", b"p0001", b"admin")  # fmt: skip
 TEXTS = ("", "cat", "Cat", "dog", "a", "nan", "inf", "-1", "0", "1e999", "../x", "/x", "C:\\x", "\x1b[2J", "na", "1_0",
          "\ud800", "\0", "é" * 300)  # fmt: skip
 NUMBERS = (0, 1, -1, 2, 0.5, -0.0, 1e308, float("nan"), float("inf"), 2**31, 2**63, 2**64, -(2**63), 10**400)
@@ -85,7 +95,19 @@ def restructured(data: bytes, kind: str, generator: random.Random) -> bytes:
     """Return a file of the same format with another content; changed bytes where the format is lost or has no form."""
     try:
         return _STRUCTURES[kind](data, generator)
-    except (KeyError, ValueError, RecursionError, csv.Error, pa.ArrowException, OSError, OverflowError, MemoryError):
+    except (
+        KeyError,
+        ValueError,
+        RecursionError,
+        csv.Error,
+        pa.ArrowException,
+        OSError,
+        OverflowError,
+        MemoryError,
+        IndexError,
+        zipfile.BadZipFile,
+        NotImplementedError,
+    ):
         return mutated(data, kind, generator)
 
 
@@ -243,6 +265,88 @@ def _parquet(data: bytes, generator: random.Random) -> bytes:
     return parquet_bytes(table, use_dictionary=generator.random() < 0.5)
 
 
-_STRUCTURES = {"json": _document, "csv": _table, "text": _words, "parquet": _parquet}
+def _settings(data: bytes, generator: random.Random) -> bytes:
+    """Change the values of a TOML file; it is written with inline tables."""
+    changed = _changed_document(tomllib.loads(data.decode()), generator)
+    if not isinstance(changed, dict):
+        changed = {any_text(generator): changed}
+    lines = [f"{_quoted(str(key))} = {_toml(value)}" for key, value in changed.items() if value is not None]
+    return "\n".join([*lines, ""]).encode("utf-8", "replace")
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_quoted(str(k))} = {_toml(v)}" for k, v in value.items() if v is not None) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_toml(item) for item in value if item is not None) + "]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return (
+        _quoted(value) if isinstance(value, str) else str(value) if not isinstance(value, bool) else str(value).lower()
+    )
+
+
+def _lines(data: bytes, generator: random.Random) -> bytes:
+    """Change, drop, repeat and exchange lines that hold a checksum, a space and a JSON document each."""
+    lines = data.split(b"\n")
+    at = generator.randrange(len(lines))
+    choice = generator.randrange(6)
+    if choice == 0:
+        del lines[at]
+    elif choice == 1:
+        lines.insert(at, generator.choice(lines))
+    else:
+        mark, _, body = lines[at].partition(b" ")
+        lines[at] = mark + b" " + _document(body, generator)
+    return b"\n".join(lines)
+
+
+def _request(data: bytes, generator: random.Random) -> bytes:
+    """Change the document of a request, or the words of its head."""
+    head, _, body = data.partition(b"\n\n")
+    if body and generator.random() < 0.8:
+        return head + b"\n\n" + _document(body, generator)
+    return _words(head, generator) + b"\n\n" + body
+
+
+_NAMES = ("../x", "/x", "a/../../x", "run.json", "entry.json", "a\0b", "é", "x/" * 300, "C:/x", "CON", "a\\b", ".", "")
+
+
+def _zip(data: bytes, generator: random.Random) -> bytes:
+    """Drop, rename, repeat, link and change the members of a zip file."""
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        members = [(info.filename, packed.read(info), 0) for info in packed.infolist()]
+    for _ in range(generator.choice((1, 1, 2))):
+        at = generator.randrange(len(members))
+        name, content, mode = members[at]
+        choice = generator.randrange(6)
+        if choice == 0:
+            del members[at]
+        elif choice == 1:
+            members[at] = generator.choice((*_NAMES, any_text(generator))), content, mode
+        elif choice == 2:
+            members.append(members[at])
+        elif choice == 3:
+            members[at] = name, generator.choice((b"/etc/passwd", b"../x", b"run.json")), 0o120777 << 16
+        elif name.endswith(".json"):
+            members[at] = name, _document(content, generator), mode
+        else:
+            members[at] = name, mutated(content, "bytes", generator), mode
+    buffer = io.BytesIO()
+    with warnings.catch_warnings(), zipfile.ZipFile(buffer, "w") as packed:
+        warnings.simplefilter("ignore")  # a name that occurs twice is what is wanted
+        for name, content, mode in members:
+            info = zipfile.ZipInfo(name.encode("utf-8", "replace").decode())
+            info.external_attr = mode
+            packed.writestr(info, content)
+    return buffer.getvalue()
+
+
+_STRUCTURES = {"json": _document, "csv": _table, "text": _words, "parquet": _parquet, "toml": _settings,
+               "lines": _lines, "http": _request, "zip": _zip}  # fmt: skip
 STRUCTURED = frozenset(_STRUCTURES)
 """Kinds of reader whose files have a structure that can be changed."""

@@ -11,24 +11,20 @@ import hashlib
 import io
 import json
 import shutil
-import tarfile
 import tempfile
-import zipfile
-from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import checksums  # type: ignore[import-not-found]
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-from PIL import Image
+import readers_models  # type: ignore[import-not-found]
+import readers_stored  # type: ignore[import-not-found]
+import readers_study  # type: ignore[import-not-found]
+from base import Reader, archive, file, parquet, picture, text, unchecked  # type: ignore[import-not-found]
 
 from cuebench.analyses.families import read_families
 from cuebench.errors import UserError
-from cuebench.files import SEAL
 from cuebench.labels import LabelSpace, label_map, label_space
 from cuebench.observers.adapters import suite
 from cuebench.observers.adapters._zero_shot import read_templates
@@ -57,67 +53,9 @@ from cuebench.stimuli.refined_bias import sources
 from cuebench.stimuli.refined_bias.masks import coco_mask, open_image
 from cuebench.stimuli.refined_bias.verdicts import read_verdicts
 from cuebench.stimuli.render import check_recipe, decode
-from cuebench.study.analysis import analyse
-from cuebench.study.exclusions import TEMPLATE, parse_rules
 from cuebench.types import Failure, Stimulus, StimulusSet
 
 SPACE = LabelSpace("fuzz", ("cat", "dog"))
-
-
-class Reader(NamedTuple):
-    """A reader under attack: what it does with bytes, valid examples, the kind of text it reads, its checksums."""
-
-    read: Callable[[bytes, Path], object]
-    seeds: tuple[bytes, ...]
-    kind: str = "bytes"
-    seal: Callable[[bytes], bytes] | None = None
-    """Computes the checksums of changed bytes anew (``checksums.py``)."""
-
-
-def file(name: str, read: Callable[[Path], object]) -> Callable[[bytes, Path], object]:
-    """Return a reader of bytes that are written to a file of that name."""
-
-    def of_bytes(data: bytes, folder: Path) -> object:
-        path = folder / name
-        path.write_bytes(data)
-        return read(path)
-
-    return of_bytes
-
-
-def text(read: Callable[[str], object]) -> Callable[[bytes, Path], object]:
-    """Return a reader of bytes that are words of a command line."""
-    return lambda data, folder: read(data.decode("utf-8", "surrogateescape"))
-
-
-def picture(form: str, mode: str = "RGB", **options: Any) -> bytes:
-    """Return a small picture."""
-    pixels = np.random.default_rng(0).integers(0, 256, (6, 5, 3)).astype(np.uint8)
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).convert(mode).save(buffer, form, **options)
-    return buffer.getvalue()
-
-
-def archive(form: str) -> bytes:
-    """Return a small archive."""
-    buffer = io.BytesIO()
-    if form == "zip":
-        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
-            packed.writestr("cat/1.png", b"data" * 20)
-            packed.writestr("dog/", b"")
-    else:
-        with tarfile.open(fileobj=buffer, mode=f"w:{form}") as packed:
-            info = tarfile.TarInfo("cat/1.png")
-            info.size = 80
-            packed.addfile(info, io.BytesIO(b"data" * 20))
-    return buffer.getvalue()
-
-
-def parquet(**columns: list[Any]) -> bytes:
-    """Return a small Parquet file."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.table(columns), sink)
-    return bytes(sink.getvalue().to_pybytes())
 
 
 def rows_of(path: Path) -> list[list[str]] | None:
@@ -325,16 +263,6 @@ def read_shard(data: bytes, folder: Path) -> None:
     gather(shards, _SHOWN.stimuli, 32)
 
 
-def unchecked(data: bytes) -> bytes:
-    """Return the Parquet file without checksums of its pages and packing, which hide what decoders do with changes."""
-    table = pq.read_table(pa.BufferReader(data))
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="none", use_dictionary=False)
-    plain = bytes(sink.getvalue().to_pybytes())
-    footer = len(plain) - 8 - int.from_bytes(plain[-8:-4], "little")
-    return bytes(checksums.parquet(plain[:footer] + SEAL + bytes(32) + plain[footer:]))
-
-
 PNG = picture("PNG")
 _CSV = b'path,id,label,seed\r\n,one,cat,3\n,"t,wo",dog,4\n'
 _RAW = b"subj,session,trial,rt,object_response,category,condition,imagename\ns1,1,1,0.5,cat,cat,0,cat1-dog2.png\n"
@@ -361,14 +289,6 @@ _ANSWER_FILE = next(data for name, data in run_files().items() if name.startswit
 _ANSWERS = (_ANSWER_FILE, unchecked(_ANSWER_FILE))
 _SCORES = (run_files()["scores.parquet"], unchecked(run_files()["scores.parquet"]))
 _TRAINING = [{"epoch": 1, "values": {"a/b": 0.5}, "low": {"a/b": 0.4}, "high": {"a/b": 0.6}, "headline": {"p": "a/b"}}]
-_EXPORT = b"""participant,group,task,kind,stimulus,shape,texture,options,response,correct,finished,rt_ms,excluded
-p0001,A,shape,trial,cat1-dog2,cat,dog,cat|dog,cat,true,true,640,
-p0002,B,shape,trial,cat1-dog2,cat,dog,cat|dog,dog,false,true,512.5,
-p0001,A,category,trial,dog1-cat2,dog,cat,cat|dog,dog,,true,90,reaction time below 150 ms
-p0002,B,category,trial,dog1-cat2,dog,cat,cat|dog,,,true,,
-p0001,A,same_kind,trial,dax-a|dax-b|wug-a,dax,a,dax-b|wug-a,dax-b,,true,700,
-p0002,B,words,trial,photo,,dotted,dotted|woven,dotted|woven,,true,900,
-"""
 _STUDY = {
     "rows": [
         {"measure": "accuracy", "task": "shape", "part": part, "value": 0.8, "n": 9, "people": 3, "note": "group A",
@@ -470,8 +390,6 @@ READERS: dict[str, Reader] = {
     "training_json": Reader(
         file("t.json", lambda path: bias_over_training(path).svg()), (json.dumps(_TRAINING).encode(),), "json"
     ),
-    "study_export": Reader(file("a.csv", analyse), (_EXPORT,), "csv"),
-    "exclusion_rules": Reader(text(parse_rules), (TEMPLATE.encode(),), "text"),
     "study_json": Reader(file("a.json", share_rows), (json.dumps(_STUDY).encode(),), "json"),
     "input_log": Reader(file(LOG, lambda path: InputLog(path.parent)), (b'["a.png", "00"]\n',), "json"),
     "templates": Reader(
@@ -482,8 +400,11 @@ READERS: dict[str, Reader] = {
     ),
     "recipe": Reader(
         text(check_recipe),
-        (b"contrast?level=0.3;patch_shuffle?grid=4", b"blend?other=file:a.png@00ff&gamma_s=1"),
+        (b"contrast?level=0.3;patch_shuffle?grid=4", b"eed?snapshots=[1, 2]", b"blend?other=file:a.png@00ff&gamma_s=1"),
         "text",
     ),
     "setting": Reader(text(read_setting), (b"kind=person", b"level=0.5", b'x={"a": [1, 2]}', b"grids=1,2,3"), "text"),
+    **readers_study.READERS,
+    **readers_models.READERS,
+    **readers_stored.READERS,
 }

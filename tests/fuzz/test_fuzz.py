@@ -18,6 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 HERE = Path(__file__).parent
+REPACKED = ("archive", "run_json", "run_folder", "weights_torch")
+"""Readers whose seeds are packed anew, or are of a format without a checksum."""
 INPUTS = int(os.environ.get("FUZZ_INPUTS", "100"))
 """Inputs for each reader and way of making them."""
 
@@ -32,8 +34,9 @@ def _module(name: str) -> ModuleType:
     return module
 
 
-_module("checksums")
-mutate, readers = _module("mutate"), _module("readers")
+for _name in ("checksums", "base", "readers_study", "readers_models", "readers_stored"):
+    _module(_name)
+mutate, readers, inventory = _module("mutate"), _module("readers"), _module("inventory")
 attack = _module("attack")
 READERS: dict[str, Any] = readers.READERS
 CORPUS = sorted(path for path in (HERE / "corpus").rglob("*") if path.is_file())
@@ -41,7 +44,8 @@ CORPUS = sorted(path for path in (HERE / "corpus").rglob("*") if path.is_file())
 
 def inputs(name: str) -> int:
     """Return how many inputs a reader gets: scoring a whole run takes longer than reading a file."""
-    return max(1, INPUTS // 5) if name in ("run_folder", "answers") else INPUTS
+    slow = name in ("run_folder", "answers", "training_json", "board_archive") or name.startswith(("design", "study_"))
+    return max(1, INPUTS // (10 if slow else 1 if READERS[name].kind in ("csv", "json", "parquet") else 2))
 
 
 def check(name: str, data: bytes, folder: Path) -> None:
@@ -55,6 +59,45 @@ def check(name: str, data: bytes, folder: Path) -> None:
 def test_the_examples_are_read(name: str, tmp_path: Path) -> None:
     """The attack starts from files that a reader accepts: the first of them at least."""
     READERS[name].read(READERS[name].seeds[0], tmp_path)
+
+
+@pytest.fixture(scope="module")
+def reached(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """The functions of cuebench that are called when the examples of all readers are read."""
+    places: set[str] = set()
+    for name, reader in READERS.items():
+        with inventory.Reached() as called:
+            for data in reader.seeds:
+                attack.survives(reader, data, tmp_path_factory.mktemp(name))
+        places |= called.places
+    return places
+
+
+def test_every_reader_is_attacked(reached: set[str]) -> None:
+    """Whoever writes a new reader adds it to the readers under attack, or says why it needs no attack."""
+    found = inventory.found()
+    missing = sorted(found - reached - set(inventory.NOT_ATTACKED))
+    assert not missing, "neither attacked (readers*.py) nor excused (inventory.py)"
+    assert not sorted(set(inventory.NOT_ATTACKED) - found), "excused, but no longer there"
+
+
+def test_new_readers_are_found() -> None:
+    """The search sees the usual ways to read, in functions, methods and nested functions."""
+    source = """
+import json
+class A:
+    def method(self): return json.loads(self.text)
+def outer():
+    def inner(path): return path.read_text()
+    return Image.open(inner)
+def other(): return json.dumps({})
+"""
+    assert inventory.readers_in(source) == {"A.method", "outer.inner", "outer"}
+
+
+def test_the_page_says_what_is_not_attacked() -> None:
+    page = " ".join((HERE.parents[1] / "docs" / "trust.md").read_text("utf-8").split())
+    assert not [why for why in set(inventory.NOT_ATTACKED.values()) if why not in page]
 
 
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: f"{path.parent.name}/{path.name}")
@@ -95,6 +138,6 @@ def test_checksums_are_repaired(name: str, tmp_path: Path) -> None:
     reader = READERS[name]
     for seed in reader.seeds:
         sealed = reader.seal(seed)
-        if name not in ("archive", "run_json", "run_folder"):  # packed anew, or one of a format without a checksum
+        if name not in REPACKED:  # packed anew, or one of a format without a checksum
             assert sealed == seed
     reader.read(reader.seal(reader.seeds[0]), tmp_path)

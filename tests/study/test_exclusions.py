@@ -37,7 +37,7 @@ def test_all_mistakes_in_the_rules_are_reported_at_once():
     text = problem.value.message
     assert "4 problems" in text
     assert all(word in text for word in ("between 0 and 1", "true or false", "Did you mean 'rt_min_ms'", "'people'"))
-    with pytest.raises(UserError, match="is no TOML"):
+    with pytest.raises(UserError, match="is not valid TOML"):
         parse_rules("[trials")
     with pytest.raises(UserError, match="every answer would be excluded"):
         parse_rules("[trials]\nrt_min_ms = 500\nrt_max_ms = 400\n")

@@ -122,7 +122,7 @@ def test_a_lost_secret_is_not_made_anew(copy):
         ("participants = -1", "participants is below 0"),
         ('return_url = "javascript:alert(1)"', "no address of the web"),
         ("frame_ancestors = [\"x; script-src 'unsafe-inline'\"]", "frame_ancestors"),
-        ("seed =", "no TOML"),
+        ("seed =", "not valid TOML"),
     ],
 )
 def test_wrong_settings_are_refused(copy, change, message):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
@@ -16,7 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cuebench.calibration.planted import GRID, WEAK
+from cuebench.errors import UserError
 from cuebench.files import json_text, write_atomic
+from cuebench.reading import read_csv, read_json
 from cuebench.statistics import measured
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 SHIPPED = Path(__file__).parent
 RECOVERED, COVERAGE, SETTINGS = "recovered.csv", "coverage.csv", "settings.json"
+_AGAIN = "choose another folder, or delete the file: cuebench calibrate --out DIR writes it anew"
 CLASSES = (16, 1000)
 """Label spaces in which the expected value for a weak observer is given besides."""
 
@@ -161,8 +163,7 @@ def write_tables(results: Sequence[Result], settings: Mapping[str, Mapping[str, 
                                                                     r.weight, r.competence))  # fmt: skip
     _write(path, rows)
     write_coverage(coverage_rows(results), folder / COVERAGE)
-    known: dict[str, Any] = json.loads((folder / SETTINGS).read_text("utf-8")) if (folder / SETTINGS).is_file() else {}
-    known.update(settings)
+    known = {**read_settings(folder), **settings}
     write_atomic(folder / SETTINGS, json_text(dict(sorted(known.items()))).encode())
 
 
@@ -186,7 +187,9 @@ def read_coverage(folder: Path = SHIPPED) -> tuple[Coverage, ...]:
 def read_settings(folder: Path = SHIPPED) -> dict[str, dict[str, Any]]:
     """Read protocol → what its rows depend on: studies, seed, date, version of the protocol."""
     path = folder / SETTINGS
-    found: dict[str, dict[str, Any]] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    found = read_json(path, "settings of a calibration") if path.is_file() else {}
+    if not isinstance(found, dict) or not all(isinstance(settings, dict) for settings in found.values()):
+        raise UserError(f"{path} does not say what its protocols were simulated with", _AGAIN)
     return found
 
 
@@ -201,8 +204,14 @@ def _cached(path: Path, kind: type, written: int) -> tuple[Any, ...]:
 
 def _read(path: Path, kind: type) -> list[Any]:
     types = {f.name: {"str": str, "int": int, "float": float}[str(f.type)] for f in fields(kind)}
-    with path.open(newline="", encoding="utf-8") as file:
-        return [kind(**{name: of(row[name]) for name, of in types.items()}) for row in csv.DictReader(file)]
+    table = read_csv(path, "calibration", needed=types, hint=_AGAIN)
+    rows = []
+    for row, line in zip(table.rows, table.lines):
+        try:
+            rows.append(kind(**{name: of(row[name]) for name, of in types.items()}))
+        except ValueError as error:
+            raise UserError(f"calibration {path} line {line}: {error}", _AGAIN) from None
+    return rows
 
 
 def _write(path: Path, rows: Sequence[Any]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import make_dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from cuebench.cli._flags import Flag
 from cuebench.errors import UserError, all_problems, did_you_mean
 from cuebench.files import write_atomic
 from cuebench.options import check_types
+from cuebench.reading import read_toml
 
 PLURAL = {"observer": "observers", "protocol": "protocols"}
 """Flags that are lists → their key in a file."""
@@ -64,10 +64,7 @@ def _parsed(path: Path) -> dict[str, Any]:
         raise UserError(f"there is no file {path}", hint)
     if path.stat().st_size > LARGEST_FILE:
         raise UserError(f"{path} has more than {LARGEST_FILE >> 20} MiB: it is no file of settings")
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} is not TOML: {error}", "an example is in docs/cli.md") from None
+    return read_toml(path, hint="an example is in docs/cli.md")
 
 
 def _checked(content: Mapping[str, Any], flags: Sequence[Flag], what: str) -> Wanted:

@@ -120,11 +120,26 @@ def logit_batches(
     path: str | Path, *, column: str = "logits", rows: int = 4096, mapped: bool = False
 ) -> Iterator[Array]:
     """Yield a column of lists of a Parquet file as arrays rows × width, a few rows at a time."""
+    import pyarrow as pa
+
+    try:
+        yield from _batches(path, column, rows, mapped)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise UserError(f"{path} cannot be read: {reason}") from None
+
+
+def _batches(path: str | Path, column: str, rows: int, mapped: bool) -> Iterator[Array]:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path, memory_map=mapped, buffer_size=1 << 20, pre_buffer=False) as file:
         if column not in file.schema_arrow.names:
             raise UserError(f"{path} has no column {column!r}", f"it has: {', '.join(file.schema_arrow.names)}")
+        kind = file.schema_arrow.field(column).type
+        lists = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+        if not lists or not (pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)):
+            raise UserError(f"{path}: column {column!r} holds no lists of numbers but {kind}")
         width = 0
         for batch in file.iter_batches(batch_size=rows, columns=[column]):
             flat = batch.column(0).flatten().to_numpy(zero_copy_only=False)

@@ -57,6 +57,10 @@ class StudyRow:
         return self.part.partition("=")[2] or "all"
 
 
+LARGEST = 1e9
+"""Far beyond any share or its ends."""
+
+
 def share_rows(source: str | Path | Mapping[str, Any]) -> list[StudyRow]:
     """Return the shares of an analysis.
 
@@ -94,6 +98,8 @@ def _share(row: Mapping[str, Any], what: str) -> StudyRow:
             raise UserError(f"{what}: an interval lacks its ends", HINT)
         low, high = interval["low"], interval["high"]
         if isinstance(low, int | float) and isinstance(high, int | float):
+            if not -LARGEST <= low <= high <= LARGEST:
+                raise UserError(f"{what}: an interval from {low!r:.40} to {high!r:.40}", HINT)
             ends[str(interval["over"])] = (float(low), float(high))
     rest = (row.get("n", 0), row.get("people", 0), row.get("note", ""))
     return StudyRow(row["measure"], row["task"], row["part"], float(row["value"]), ends, *rest)

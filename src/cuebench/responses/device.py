@@ -7,6 +7,7 @@ each batch would cost more than the answers.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import sys
 from collections.abc import Callable, Sequence
@@ -62,7 +63,13 @@ def fitting_batch(observer: ObserverBase, ask: Callable[[int], object]) -> int:
 
 
 def give_memory_back() -> None:
-    """Return the memory of networks that nobody holds any more to the GPU."""
+    """Return memory that nobody holds any more: of networks to the GPU, of the last stage of a run to the system."""
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None:
+        arrow.default_memory_pool().release_unused()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:  # glibc's
+        trim(0)
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         gc.collect()  # a recording and its network may hold each other

@@ -176,7 +176,7 @@ class PixelCache:
                 raise DamagedPixels(f"{path}: of another length")
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             known = isinstance(error, DamagedPixels)
             raise error if known else DamagedPixels(f"{path}: {type(error).__name__}: {error}") from None
         with suppress(OSError):

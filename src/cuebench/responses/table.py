@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -77,6 +78,8 @@ class Responses:
         """Return a field of the manifest as numbers in the order of its texts: equal where the texts are equal."""
 
         def numbered() -> np.ndarray[Any, np.dtype[np.intp]]:
+            if all(getattr(a, name) < getattr(b, name) for a, b in pairwise(self.stimuli)):
+                return np.arange(len(self.stimuli))  # ids of a set are sorted: no need of another copy of them
             texts = np.array([getattr(s, name) for s in self.stimuli], dtype=np.str_)
             return np.unique(texts, return_inverse=True)[1].ravel()
 

@@ -191,8 +191,8 @@ def _run(
     if options.shard is not None:
         return _run_part(wanted, names, root, here, folder, options, tell, notice, notices)
     with locked(folder, notice):
-        # Decoding processes, pixels and networks are gone before scoring needs memory.
         record = _answered(wanted, names, root, here, folder, options, tell, notice)
+        give_memory_back()  # decoding processes, pixels and networks are gone before scoring needs memory
         rows = _score(folder, record, notices, tell)
     tell(Event("finished", f"{len(rows)} scores in {folder}", fields={"out": str(folder)}))
     return Scores(tuple(rows), folder, record)
@@ -235,7 +235,6 @@ def _answered(
                     break
                 waiting -= wave.size
                 plan = add_wave(plan, wave, record, before.jobs if before else (), folder, tell)
-                give_memory_back()  # of the networks before
                 _write_plan(plan, record, folder)
     return record
 
@@ -312,6 +311,7 @@ def _write_plan(plan: Plan, record: RunRecord, folder: Path) -> None:
     plan.write_manifests(folder / "stimuli")
     record.files |= {f"stimuli/{name}": hash_file(folder / "stimuli" / name).sha256 for name in plan.manifests}
     record.write(folder)
+    give_memory_back()  # of reading the stimuli, and of the networks before
 
 
 def _pieces(before: RunRecord | None, options: RunOptions) -> Pieces:

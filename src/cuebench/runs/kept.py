@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from PIL import Image
 
 from cuebench.arrays import Array
 from cuebench.errors import UserError
@@ -16,6 +14,7 @@ from cuebench.protocols.masks import PREDICTED
 from cuebench.responses.store import Shards, batches
 from cuebench.runs.measuring import Manifests
 from cuebench.runs.record import JobRecord, RunRecord
+from cuebench.stimuli.image_files import open_picture
 from cuebench.types import Stimulus, StimulusSet
 
 
@@ -63,5 +62,12 @@ def _of_job(folder: Path, record: RunRecord, job: JobRecord, manifest: StimulusS
     shards = Shards.of_key(record.options.responses_in(folder) / job.folder, job.key)
     for _, batch in batches(manifest.stimuli, record.options.shard_size):
         for position, content in sorted(shards.kept(batch, PREDICTED).items()):
-            with Image.open(io.BytesIO(content), formats=["PNG"]) as picture:
-                yield KeptMask(job.observer, batch[position], np.asarray(picture))
+            yield KeptMask(job.observer, batch[position], picture_of(content, f"mask of {batch[position].id}"))
+
+
+def picture_of(content: bytes, name: str) -> Array:
+    """Return the class numbers of a stored mask."""
+    mask = np.asarray(open_picture(content, name))
+    if mask.ndim != 2 or mask.dtype != np.uint8:
+        raise UserError(f"{name} is no picture of class numbers", "run it again: cuebench run … --fresh --keep masks")
+    return mask

@@ -117,6 +117,8 @@ def plan_run(
     plan = Plan(device=loaded.device, experiments=experiments, load_options=loaded.options)
     for experiment in experiments:
         _add_experiment(plan, experiment, loaded.observers, loaded, folder, options)
+        if experiment.protocol.people is None:
+            continue
         shown = frozenset(s.id for job in plan.jobs if job.protocol == experiment.protocol.name for s in job.stimuli)
         people = people_for(experiment.protocol, data_root, loaded, shown, plan.notices)
         _add_experiment(plan, replace(experiment, shown_to_others=shown), people, loaded, folder, options)

@@ -10,7 +10,6 @@ the records of the former parts are forgotten: what they said is said anew.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -19,6 +18,8 @@ from typing import Any
 
 from cuebench.errors import UserError
 from cuebench.files import disk_errors, write_json
+from cuebench.options import check_types
+from cuebench.reading import read_json
 from cuebench.responses.collect import Part
 from cuebench.responses.job import Job, JobRecord, Progress
 from cuebench.responses.store import batches
@@ -29,6 +30,8 @@ SHARED = "shared"
 """Status of a run whose parts are not all there yet."""
 PATIENCE = 600.0
 """Seconds that a process waits for the folder while another one scores."""
+_COMPLETED = ("protocol", "view", "observer", "notes", "asked_again", "batch_size")
+"""What a part says of each job."""
 _NAME = re.compile(r"([0-9]+)-of-([0-9]+)\.json")
 
 
@@ -74,9 +77,12 @@ class PartRecord:
     def read(cls, folder: Path, part: Part) -> PartRecord | None:
         """Return the record of a part; None where it is not finished, or its record is damaged."""
         try:
-            body = json.loads(_path(folder, part).read_text("utf-8"))
-            return cls(**{**body, "failures": [Failure(**f) for f in body["failures"]]})
-        except (OSError, ValueError, KeyError, TypeError):
+            body = check_types(read_json(_path(folder, part)), cls)
+            jobs = [check_types(row, JobRecord) for row in body["jobs"]]
+            if any(name not in row for row in jobs for name in _COMPLETED):
+                return None
+            return cls(**{**body, "jobs": jobs, "failures": [Failure(**f) for f in body["failures"]]})
+        except (UserError, KeyError, TypeError, AttributeError):
             return None
 
 

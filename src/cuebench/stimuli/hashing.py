@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,6 +27,8 @@ MANY = 2000
 """Files from which processes are asked, where there are some."""
 TASK = 64
 """Files that a process is given at once."""
+AHEAD = 256
+"""Tasks that wait for a process, or whose results wait: enough that no process is ever idle."""
 _processes: ContextVar[ProcessPool | None] = ContextVar("processes", default=None)
 
 
@@ -75,18 +78,40 @@ def hash_files(paths: Sequence[Path], workers: int = 0) -> list[FileFacts]:
 def for_each_file(do: Callable[[P], T], paths: Iterable[P], workers: int = 0) -> list[T]:
     """Apply a function of a module to files; keep the order and report all unreadable files at once."""
     paths = list(paths)
-    tasks = [(do, paths[start : start + TASK]) for start in range(0, len(paths), TASK)]
-    processes = _processes.get()
-    done: list[tuple[T | None, str]] = []
-    if processes is not None and len(paths) >= MANY:
-        begun = deque(processes.submit(_several, task) for task in tasks)
-        while begun:  # what a process has sent is forgotten as soon as it is here
-            done += begun.popleft().result()
+    return list(each_file(do, paths, len(paths), workers))
+
+
+def each_file(do: Callable[[P], T], paths: Iterable[P], count: int, workers: int = 0) -> Iterator[T]:
+    """Yield what a function of a module returns for each of ``count`` files, in their order.
+
+    A bounded number of paths and results is in memory at a time. All unreadable files are reported at once, in the end.
+    """
+    threads = None
+    submit: Callable[..., Future[list[tuple[T | None, str]]]]
+    if (processes := _processes.get()) is not None and count >= MANY:
+        submit = processes.submit
     else:
-        with ThreadPoolExecutor(workers or min(8, (os.cpu_count() or 1) + 2)) as pool:
-            for pairs in pool.map(_several, tasks):
-                done += pairs
-    problems = [why for _, why in done if why]
+        threads = ThreadPoolExecutor(workers or min(8, (os.cpu_count() or 1) + 2))
+        submit = threads.submit
+    begun: deque[Future[list[tuple[T | None, str]]]] = deque()
+    problems: list[str] = []
+
+    def results(waiting: int) -> Iterator[T]:
+        while len(begun) > waiting:
+            for value, why in begun.popleft().result():
+                if why:
+                    problems.append(why)
+                elif not problems:
+                    yield value  # type: ignore[misc]
+
+    try:
+        left = iter(paths)
+        while task := tuple(islice(left, TASK)):
+            begun.append(submit(_several, (do, task)))
+            yield from results(AHEAD)
+        yield from results(0)
+    finally:
+        if threads is not None:
+            threads.shutdown(cancel_futures=True)
     if problems:
         raise all_problems("files that cannot be read", problems, "check the paths and your permissions")
-    return [value for value, _ in done]  # type: ignore[misc]

@@ -8,26 +8,30 @@ same set gives the same bytes. The file carries its own checksum, which every re
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cuebench.errors import UserError, all_problems, printable
-from cuebench.files import DamagedFile, arrow_array, parquet_bytes, read_parquet, write_atomic
+from cuebench.files import DamagedFile, arrow_array, open_parquet, parquet_bytes, write_atomic
 from cuebench.options import check_types
 from cuebench.reading import decoded, parse_json, path_problem
 from cuebench.types import Stimulus, StimulusSet
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 KEY = b"cuebench.stimulus_set"
 SCHEMA_VERSION = 1
 COLUMNS = tuple(f.name for f in fields(Stimulus))
 _FACTS = ("name", "root", "expected", "partial", "targets", "notes")
+_UNIQUE = frozenset({"id", "path", "sha256", "mask", "mask_sha256"})
+"""Columns whose values hardly repeat."""
+_PIECE = 4096
 _INTEGERS = frozenset(f.name for f in fields(Stimulus) if isinstance(f.default, int))
 
 
@@ -74,10 +78,11 @@ def read_manifest(path: Path, root: Path | None = None) -> StimulusSet:
     UserError
         Where it is damaged, was not written by cuebench, repeats an id, or names a file outside of the set.
     """
-    table = _load(path)
+    file = _load(path)
+    schema = file.schema_arrow
     hint = "write it again with this version of cuebench"
-    facts = parse_json(decoded((table.schema.metadata or {}).get(KEY, b"{}"), f"manifest {path}"), f"manifest {path}")
-    problems = [f"missing column {c!r}" for c in COLUMNS if c not in table.column_names]
+    facts = parse_json(decoded((schema.metadata or {}).get(KEY, b"{}"), f"manifest {path}"), f"manifest {path}")
+    problems = [f"missing column {c!r}" for c in COLUMNS if c not in schema.names]
     problems += [] if facts else [f"no metadata {KEY.decode()!r}: not written by cuebench"]
     if isinstance(facts, dict) and isinstance(version := facts.get("version", 1), int) and version > SCHEMA_VERSION:
         problems.append(f"schema version {version} is newer than this cuebench reads ({SCHEMA_VERSION})")
@@ -88,7 +93,7 @@ def read_manifest(path: Path, root: Path | None = None) -> StimulusSet:
     checked = check_types(facts, StimulusSet, f"manifest {path}")
     stimuli = StimulusSet(
         name=checked["name"],
-        stimuli=_stimuli(table, path),
+        stimuli=_stimuli(file, path),
         root=checked["root"],
         expected=checked["expected"],
         partial=tuple(checked["partial"]),
@@ -98,21 +103,20 @@ def read_manifest(path: Path, root: Path | None = None) -> StimulusSet:
     return replace(stimuli, root=str(root)) if root is not None else stimuli
 
 
-def _stimuli(table: pa.Table, path: Path) -> tuple[Stimulus, ...]:
+def _stimuli(file: pq.ParquetFile, path: Path) -> tuple[Stimulus, ...]:
     """Return the rows; their ids are unique, and no path leads out of the set."""
     import pyarrow as pa
 
     problems = []
     for name in COLUMNS:
-        kind, column = table.schema.field(name).type, table.column(name)
-        fits = pa.types.is_integer(kind) if name in _INTEGERS else pa.types.is_string(kind)
-        if not fits or column.null_count:
-            problems.append(f"column {name!r} holds {kind}{' with gaps' * bool(column.null_count)}")
+        kind = file.schema_arrow.field(name).type
+        if not (pa.types.is_integer(kind) if name in _INTEGERS else pa.types.is_string(kind)):
+            problems.append(f"column {name!r} holds {kind}")
     if problems:
         raise all_problems(f"manifest {path}", problems, "it was not written by cuebench; write it again")
     try:
-        stimuli = tuple(Stimulus(**row) for row in table.select(list(COLUMNS)).to_pylist())
-    except ValueError as error:  # a text that is not UTF-8
+        stimuli = tuple(_rows(file))
+    except Exception as error:  # noqa: BLE001 - a damaged file can make Arrow raise anything
         raise UserError(f"manifest {path} cannot be read: {error}", "it may be damaged; write it again") from None
     problems = [f"duplicated id {printable(i)!r}" for i in duplicates([s.id for s in stimuli])]
     for stimulus in stimuli:
@@ -125,15 +129,31 @@ def _stimuli(table: pa.Table, path: Path) -> tuple[Stimulus, ...]:
     return stimuli
 
 
+def _rows(file: pq.ParquetFile) -> Iterator[Stimulus]:
+    """Yield the stimuli, some thousand rows at a time: a row of Arrow as Python's objects takes four times its room."""
+    known: list[dict[Any, Any]] = [{} for _ in COLUMNS]  # classes, sizes and conditions repeat: each is kept once
+    for batch in file.iter_batches(_PIECE, columns=list(COLUMNS), use_threads=False):
+        columns = []
+        for name, seen in zip(COLUMNS, known):
+            column = batch.column(name)
+            if column.null_count:
+                raise ValueError(f"column {name!r} has gaps")
+            values = column.to_pylist()
+            if name not in _UNIQUE:
+                values = [seen.setdefault(value, value) for value in values]
+            columns.append(values)
+        yield from map(Stimulus, *columns)
+
+
 def duplicates(ids: list[str]) -> list[str]:
     """Return each id that occurs more than once, sorted."""
     seen: set[str] = set()
     return sorted({i for i in ids if i in seen or seen.add(i)})  # type: ignore[func-returns-value]
 
 
-def _load(path: Path) -> pa.Table:
+def _load(path: Path) -> pq.ParquetFile:
     try:
-        return read_parquet(path.read_bytes())
+        return open_parquet(path.read_bytes()).file
     except FileNotFoundError:
         raise UserError(f"manifest {path} does not exist") from None
     except (DamagedFile, OSError) as error:

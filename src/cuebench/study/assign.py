@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from cuebench.study.types import StudyImage, Trial
 
 EDGE = 2
 """Trials at the beginning and at the end of a block that are never attention checks, where there are enough."""
+
+T = TypeVar("T")
 
 
 class Place(NamedTuple):
@@ -242,21 +244,28 @@ class _Session:
         kind = {"instructed": self._instructed, "aligned": self._aligned, "identical": self._identical}
         return [kind[self.design.check](shown, i) for i in range(self.block.attention)]
 
+    def _one(self, members: Sequence[T], what: str) -> T:
+        if not members:
+            raise UserError(
+                f"block {self.block.name!r}: there are no {what} for attention checks", "check the design's [attention]"
+            )
+        return members[int(self.rng.integers(len(members)))]
+
     def _instructed(self, shown: Sequence[StudyImage], number: int) -> Trial:
         masks = sorted(image.id for image in self.images if image.role == "mask")
         options = self._options(None)
-        asked = options[int(self.rng.integers(len(options)))]
-        return self._trial("attention", (masks[int(self.rng.integers(len(masks)))],), options, (asked,), asked)
+        asked = self._one(options, "options")
+        return self._trial("attention", (self._one(masks, "masks"),), options, (asked,), asked)
 
     def _aligned(self, shown: Sequence[StudyImage], number: int) -> Trial:
         aligned = sorted((i for i in self.images if i.role == "trial" and i.shape == i.texture), key=lambda i: i.id)
-        image = aligned[int(self.rng.integers(len(aligned)))]
+        image = self._one(aligned, "images with shape and texture of one class")
         return self._trial("attention", (image.id,), self._options(image), (image.shape,))
 
     def _identical(self, shown: Sequence[StudyImage], number: int) -> Trial:
-        anchor = shown[int(self.rng.integers(len(shown)))]
+        anchor = self._one(shown, "images")
         others = [i for i in shown if i.shape != anchor.shape and i.texture != anchor.texture]
-        other = others[int(self.rng.integers(len(others)))]
+        other = self._one(others, "images with another shape and texture")
         pair = (anchor.id, other.id) if self.rng.integers(2) else (other.id, anchor.id)
         return self._trial("attention", (anchor.id, *pair), pair, (anchor.id,))
 

@@ -11,14 +11,15 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError, all_problems, did_you_mean
-from cuebench.reading import read_json, read_text
+from cuebench.options import check_types
+from cuebench.reading import read_json, read_text, read_toml
+from cuebench.study._design_file import DesignFile, WordsFile, read_typed
 from cuebench.study.types import KINDS, TASKS
 from cuebench.study.vendor import plugins
 
@@ -35,6 +36,10 @@ DRAWS = ("study", "participant")
 ORDERS = ("fixed", "participant", "trial")
 CHECKS = ("instructed", "aligned", "identical")
 RELATIONS = ("any", "conflict")
+BALANCES = ("", "cue", "label", "shape", "texture", "shape_source", "texture_source", "condition")
+"""Columns of the images that a block can balance."""
+MOST = 4096
+"""Largest number of masks, of their pixels along a side, and of minutes."""
 WORDS_OFFERED = 4
 """Words that a trial of the task ``words`` offers unless the block says otherwise, as in the published check."""
 _HINT = "see the section “Write a design” of docs/studies.md"
@@ -231,7 +236,7 @@ def read_design(name: str | Path) -> Design:
         unknown = did_you_mean("design", str(name), design_names())
         raise UserError(unknown.message, f"{unknown.hint}; or a folder with a design.toml")
     problems: list[str] = []
-    facts = _toml(folder / "design.toml", problems)
+    facts = read_typed(folder / "design.toml", DesignFile, problems)
     timeline = _timeline(folder, problems)
     texts, wording = _texts(folder, problems)
     icons = {path.stem: read_text(path, "icon") for path in sorted((folder / "icons").glob("*.svg"))}
@@ -247,44 +252,36 @@ def read_design(name: str | Path) -> Design:
 
 # ---- design.toml -----------------------------------------------------------------------------------------------------
 
-_TOP = {"name", "version", "protocol", "minutes", "fullscreen", "stimuli", "masks", "times", "blocks", "groups",
-        "attention", "pay"}  # fmt: skip
-
-
-def _toml(path: Path, problems: list[str]) -> dict[str, Any]:
-    try:
-        return tomllib.loads(read_text(path, "design"))
-    except tomllib.TOMLDecodeError as error:
-        problems.append(f"{path.name} is not valid TOML: {error}")
-        return {}
-
 
 def _built(folder: Path, facts: Mapping[str, Any], problems: list[str]) -> Design | None:
-    problems += [f"design.toml: unknown key {key!r}" for key in facts if key not in _TOP]
+    problems += [f"design.toml: unknown key {key!r}" for key in facts if key not in DesignFile.__dataclass_fields__]
     blocks = tuple(b for entry in facts.get("blocks", []) if (b := _block(entry, problems)) is not None)
     names = [block.name for block in blocks]
     if not blocks:
         problems.append("design.toml: there are no [[blocks]]")
     problems += [f"block {name!r} occurs twice" for name in sorted({n for n in names if names.count(n) > 1})]
     groups = {group: tuple(order) for group, order in facts.get("groups", {"all": names}).items()}
+    problems += [] if groups else ["design.toml: [groups] names no group; leave it out for one group with all blocks"]
     for group, order in groups.items():
         problems += [f"group {group!r} names the unknown block {name!r}" for name in order if name not in names]
         problems += [f"group {group!r} has no blocks"] if not order else []
     stimuli, masks, times = facts.get("stimuli", {}), facts.get("masks", {}), facts.get("times", {})
     for key, value in times.items():
-        if not key.endswith("_ms") or not isinstance(value, int) or not 0 < value <= 600_000:
+        if not key.endswith("_ms") or type(value) is not int or not 0 < value <= 600_000:
             problems.append(f"times.{key} = {value!r}: names end in _ms, values are whole milliseconds up to 600,000")
     check = facts.get("attention", {}).get("kind", "instructed")
     problems += _choice("attention.kind", check, CHECKS)
     problems += _choice("stimuli.relation", stimuli.get("relation", "any"), RELATIONS)
     problems += [f"design.toml: {key} is missing" for key in ("name", "protocol") if not facts.get(key)]
+    sizes = {f"masks.{key}": masks.get(key, 0) for key in ("count", "pixels")} | {"minutes": facts.get("minutes", 0)}
+    problems += [f"{key} = {n}: 0 to {MOST:,} are possible" for key, n in sizes.items() if not 0 <= n <= MOST]
     if not _NAME.fullmatch(str(facts.get("name", "x"))):
         problems.append(f"name {facts['name']!r}: letters, digits, _ and -")
     if problems:
         return None
     return Design(
         name=facts["name"],
-        version=int(facts.get("version", 1)),
+        version=facts.get("version", 1),
         folder=folder,
         protocol=facts["protocol"],
         blocks=blocks,
@@ -297,10 +294,10 @@ def _built(folder: Path, facts: Mapping[str, Any], problems: list[str]) -> Desig
         relation=stimuli.get("relation", "any"),
         check=check,
         times=times,
-        masks=int(masks.get("count", 0)),
-        mask_pixels=int(masks.get("pixels", 256)),
-        minutes=int(facts.get("minutes", 10)),
-        fullscreen=bool(facts.get("fullscreen", True)),
+        masks=masks.get("count", 0),
+        mask_pixels=masks.get("pixels", 256),
+        minutes=facts.get("minutes", 10),
+        fullscreen=facts.get("fullscreen", True),
         pay=facts.get("pay", {}),
     )
 
@@ -311,11 +308,16 @@ def _block(entry: Mapping[str, Any], problems: list[str]) -> Block | None:
     mine = [f"block {name!r}: unknown key {key!r}" for key in entry if key not in known]
     mine += [f"block {name!r}: {key} is missing" for key in ("name", "task", "count") if key not in entry]
     mine += [] if _NAME.fullmatch(str(name)) else [f"block {name!r}: letters, digits, _ and -"]
-    for key, allowed in (("task", TASKS), ("draw", DRAWS), ("order", ORDERS), ("cue", ("", "shape", "texture"))):
+    choices = {"task": TASKS, "draw": DRAWS, "order": ORDERS, "cue": ("", "shape", "texture"), "balance": BALANCES}
+    for key, allowed in choices.items():
         mine += _choice(f"block {name!r}: {key}", entry[key], allowed) if key in entry else []
+    try:
+        check_types(entry, Block, f"block {name!r}")
+    except UserError as error:
+        mine += error.problems or (error.message,)
     for key in ("count", "familiarisation", "practice", "attention", "choices"):
         value = entry.get(key, 1)
-        if not isinstance(value, int) or not (1 if key == "count" else 0) <= value <= 5000:
+        if isinstance(value, int) and not (1 if key == "count" else 0) <= value <= 5000:
             mine.append(f"block {name!r}: {key} = {value!r} is no number of images")
     problems += mine
     return None if mine else Block(**entry)
@@ -347,7 +349,13 @@ def _timeline(folder: Path, problems: list[str]) -> Mapping[str, Any]:
         if "timeline" not in node and node.get("type") not in known:
             guess = did_you_mean("type", str(node.get("type")), known)
             problems.append(f"timeline.json: {place}: {guess.message}")
-        for key, allowed in (node.get("when") or {}).items():
+        when = node.get("when") or {}
+        if not isinstance(when, dict):
+            problems.append(f'timeline.json: {place}: "when" is an object, such as {{"kind": "trial"}}')
+            continue
+        if not isinstance(node.get("timeline", []), list):
+            problems.append(f'timeline.json: {place}: "timeline" is a list')
+        for key, allowed in when.items():
             values = allowed if isinstance(allowed, list) else [allowed]
             if key not in WHEN:
                 problems.append(f"timeline.json: {place}: when {key!r}; known: {', '.join(WHEN)}")
@@ -419,13 +427,10 @@ def _texts(folder: Path, problems: list[str]) -> tuple[dict[str, dict[str, str]]
 def _words(path: Path, language: str, problems: list[str]) -> dict[str, Any]:
     """Return the words of a design in one language: its own before the page's, English where there is no other."""
     common = WORDS / f"{language}.toml"
-    base = tomllib.loads((common if common.is_file() else WORDS / "en.toml").read_text("utf-8"))
+    base = read_toml(common if common.is_file() else WORDS / "en.toml")
     own: dict[str, Any] = {}
     if path.is_file():
-        try:
-            own = tomllib.loads(read_text(path, "words"))
-        except tomllib.TOMLDecodeError as error:
-            problems.append(f"texts/{language}/words.toml is not valid TOML: {error}")
+        own = read_typed(path, WordsFile, problems)
     if not own.get("title"):
         problems.append(f"texts/{language}/words.toml has no title")
     problems += [f"texts/{language}/words.toml: unknown key {k!r}" for k in own if k not in (*base, "title", "blocks")]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -17,8 +16,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cuebench.errors import UserError, all_problems, did_you_mean
-from cuebench.reading import read_text
+from cuebench.errors import all_problems, did_you_mean
+from cuebench.reading import parse_toml, read_text
 
 FILE = "exclusions.toml"
 BY_HAND = "experimenter: "
@@ -100,6 +99,7 @@ _SECTIONS = {
     "participants": ("finished", "attention", "missing", "focus_losses", "excluded_trials"),
     "trials": ("rt_min_ms", "rt_max_ms", "shown_off_ms"),
 }
+LARGEST = 10**9
 _SHARES = {"attention", "missing", "excluded_trials"}
 
 
@@ -122,10 +122,7 @@ def parse_rules(text: str, name: str = FILE) -> Rules:
     >>> parse_rules("[trials]\\nrt_min_ms = 150").sentences()
     {'rt_min_ms': 'reaction time below 150 ms'}
     """
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{name} is no TOML: {error}", "compare it with the template in docs/studies.md") from None
+    content = parse_toml(text, name, hint="compare it with the template in docs/studies.md")
     problems, values = list[str](), dict[str, Any]()
     for section, rules in content.items():
         if section not in _SECTIONS or not isinstance(rules, dict):
@@ -147,8 +144,8 @@ def _problem(section: str, rule: str, value: Any) -> str:
         return did_you_mean("rule", rule, _SECTIONS[section]).message
     if rule == "finished":
         return "" if isinstance(value, bool) else f"finished = {value!r}: write true or false"
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
-        return f"{rule} = {value!r}: write a number, 0 or more"
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST:
+        return f"{rule} = {value!r}: write a number from 0 to {LARGEST:,}"
     return f"{rule} = {value!r}: write a share between 0 and 1" if rule in _SHARES and value > 1 else ""
 
 

@@ -16,7 +16,6 @@ import json
 import re
 import secrets as random
 import shutil
-import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
@@ -27,14 +26,14 @@ from cuebench._version import __version__
 from cuebench.errors import UserError, all_problems, did_you_mean
 from cuebench.files import disk_errors, hash_file, make_folder, parquet_bytes, write_atomic
 from cuebench.options import check_types
-from cuebench.reading import file_kind_problem, parse_parquet, path_problem, read_bytes, read_text
+from cuebench.reading import file_kind_problem, parse_parquet, path_problem, read_bytes, read_toml
 from cuebench.study import exclusions
 from cuebench.study.assign import assign, place_of
 from cuebench.study.database import Facts, now, sqlite_url
 from cuebench.study.design import Design, read_design
 from cuebench.study.secrets import Secrets, make_secrets, read_secrets
 from cuebench.study.stimuli import Chosen, pink_noise, select
-from cuebench.study.types import StudyImage, Trial
+from cuebench.study.types import ROLES, StudyImage, Trial
 
 SETTINGS, DESIGN, STIMULI, IMAGES, SQLITE = "study.toml", "design", "stimuli.parquet", "images", "study.sqlite"
 BROWSER_KINDS = (".png", ".jpg", ".jpeg", ".webp", ".gif")
@@ -316,10 +315,7 @@ def open_study(folder: Path) -> Study:
 
 def read_settings(path: Path) -> Settings:
     """Read ``study.toml``; unknown names and wrong types are reported at once."""
-    try:
-        values = tomllib.loads(read_text(path, "settings"))
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{path} is no TOML: {error}", "correct the line that it names") from None
+    values = read_toml(path, "settings", hint="correct the line that it names")
     known = [f.name for f in fields(Settings)]
     problems = [did_you_mean("name", name, known).message for name in values if name not in known]
     problems += [f"{name} is missing" for name in ("name", "identity", "design") if name not in values]
@@ -346,7 +342,15 @@ def _read_images(folder: Path) -> list[StudyImage]:
     names = [f.name for f in fields(StudyImage)]
     if missing := [name for name in names if name not in table.column_names]:
         raise UserError(f"images {path}: no column {', '.join(missing)}", hint)
-    images = [StudyImage(**row) for row in table.select(names).to_pylist()]
+    try:
+        images = [StudyImage(**check_types(row, StudyImage)) for row in table.select(names).to_pylist()]
+    except UserError as error:
+        raise UserError(f"images {path}: {error.message}", hint) from None
+    ids = {image.id for image in images}
+    if len(ids) < len(images):
+        raise UserError(f"images {path}: {len(images) - len(ids)} ids occur twice", hint)
+    if unknown := {image.role for image in images} - set(ROLES):
+        raise UserError(f"images {path}: unknown role {min(unknown)!r}; one of {', '.join(ROLES)}", hint)
     if outside := [image.file for image in images if path_problem(image.file) or "/" in image.file]:
         raise UserError(f"images {path} names files outside of {IMAGES}/: {outside[0]!r}", hint)
     return images

@@ -11,12 +11,11 @@ import hashlib
 import hmac
 import os
 import secrets
-import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
 from cuebench.errors import UserError
-from cuebench.reading import read_text
+from cuebench.reading import read_toml
 
 FILE = "secret"
 _CODE_LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
@@ -81,9 +80,9 @@ def read_secrets(folder: Path) -> Secrets:
     if path.exists() and not os.access(path, os.R_OK):
         hint = f"it belongs to another user: run as that user, or sudo chown -R USER {folder}"
     try:
-        values = tomllib.loads(read_text(path, "secrets", hint=hint))
+        values = read_toml(path, "secrets", hint=hint)
         found = Secrets(**{name: str(values[name]) for name in Secrets._fields})
-    except (tomllib.TOMLDecodeError, KeyError) as error:
+    except KeyError as error:
         raise UserError(f"secrets {path} cannot be read: {error}", hint) from None
     if min(map(len, found)) < 16:
         raise UserError(f"secrets {path}: a key or a token has fewer than 16 characters", hint)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from cuebench.observers.control_files import CONTROLS, weights_file, weights_fol
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch.observer import TorchObserver
 from cuebench.observers.torch.segmentation import torch_masks
-from cuebench.options import Option
+from cuebench.options import Option, check_types
 from cuebench.reading import read_json
 
 OPTIONS = {
@@ -28,6 +29,22 @@ OPTIONS = {
     "folder": Option("", "where its weights lie or are put; default: controls/ in the folder of weights"),
     **NAME,
 }
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """Types of the classes in the record of a control."""
+
+    names: list[str]
+    ids: list[str]
+
+
+@dataclass(frozen=True)
+class _Record:
+    """Types of what is used of the record of a control."""
+
+    labels: _Labels
+    accuracy: float
 
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
@@ -55,12 +72,18 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
 
 
 def _network(architecture: str, classes: int, path: Path) -> Any:
+    from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     from cuebench.observers.torch.models.small import ARCHITECTURES
 
     network = ARCHITECTURES[architecture](classes)
-    network.load_state_dict(load_file(path))
+    try:
+        network.load_state_dict(load_file(path))
+    except (SafetensorError, OSError, ValueError, KeyError, RuntimeError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        again = f"remove it and {path.with_suffix('.json').name}: it is then trained again"
+        raise UserError(f"{path} does not hold the weights of this control: {reason}", again) from None
     return network.eval()
 
 
@@ -87,8 +110,12 @@ def _record(path: Path) -> dict[str, Any]:
     record = read_json(
         file, "record of a control", hint=f"remove {path.name} and {file.name}: it is then trained again"
     )
-    if not isinstance(record, dict) or not isinstance(record.get("labels"), dict):
-        raise UserError(f"{file} is no record of a control", f"remove it and {path.name}: it is then trained again")
+    try:
+        known = check_types(record, _Record) if isinstance(record, dict) else {}
+        if not {"labels", "accuracy"} <= {*known} or not {"names", "ids"} <= {*known["labels"]}:
+            raise UserError(f"{file} is no record of a control")
+    except UserError as error:
+        raise UserError(error.message, f"remove it and {path.name}: it is then trained again") from None
     return record
 
 

@@ -321,7 +321,7 @@ class Endpoint:
             usage = reply.get("usage") or {}
             counts = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
             return Answer(self._clean(text), str(choice.get("finish_reason") or ""), *counts)
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError):
             shown = self._clean(data[:120].decode("utf-8", "replace"))
             raise _Again(f"an answer that is no chat completion: {shown!r}", cost=float("inf")) from None
 
@@ -391,7 +391,7 @@ def _message(data: bytes) -> str:
         reply = json.loads(data)
         error = reply.get("error", reply) if isinstance(reply, dict) else reply
         text = str(error.get("message") or error.get("detail") or error) if isinstance(error, dict) else str(error)
-    except ValueError:
+    except (ValueError, RecursionError):
         pass
     return printable(" ".join(text.split()))[:300]
 

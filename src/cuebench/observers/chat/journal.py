@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from weakref import WeakValueDictionary
 
 from cuebench.errors import UserError
 from cuebench.files import disk_errors
+from cuebench.options import check_types
 
 SYNC_AFTER = 16
 """Answers after which the file is synced: what a loss of power can cost. A kill of the process costs none of them."""
@@ -43,6 +45,17 @@ class Answer:
 
 
 _FIELDS = frozenset(Answer.__dataclass_fields__)
+
+
+@dataclass(frozen=True)
+class _Line(Answer):
+    """Types of what a line may hold."""
+
+    question: dict[str, Any] = field(default_factory=dict)
+    asked: str = ""
+    answer: str = ""
+    failed: str = ""
+    why: str = ""
 
 
 @dataclass
@@ -196,8 +209,15 @@ def _checked(line: bytes) -> dict[str, Any] | None:
     digest, _, data = line.partition(b" ")
     if not data or hashlib.sha256(data).hexdigest()[:8].encode() != digest:
         return None
-    record: dict[str, Any] = json.loads(data)
-    return record
+    try:
+        record: Any = json.loads(data)
+        found = check_types(record, _Line) if isinstance(record, dict) else {}
+        needed = {"answer": ("text", "cost"), "asked": ("cost",), "failed": ("cost",), "question": ()}
+        kind = next((kind for kind in needed if kind in found), None)
+        known = kind is not None and all(name in found for name in needed[kind])
+        return found if known and math.isfinite(found.get("cost", 0)) else None
+    except (ValueError, RecursionError, UserError):  # a checksum is no signature
+        return None
 
 
 def _lock(descriptor: int, file: Path) -> None:

@@ -66,7 +66,7 @@ def _read_safetensors(path: Path) -> dict[str, Any]:
 
     try:
         return load_file(path)
-    except SafetensorError as error:
+    except (SafetensorError, OSError, ValueError, KeyError, RuntimeError) as error:
         raise UserError(f"{path} is not a whole safetensors file: {error}", "download or save it again") from None
 
 
@@ -87,8 +87,11 @@ def _read_torch(path: Path) -> Any:
             "only if you trust the file, because this runs the code in it, keep its tensors: "
             f"{_conversion(path)}; then load {_converted(path)}",
         ) from None
-    except (RuntimeError, EOFError) as error:
-        raise UserError(f"{path} cannot be read as a torch checkpoint: {_first_reason(str(error))}") from None
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - of a damaged file torch's reader raises anything
+        reason = _first_reason(str(error)) if str(error) else type(error).__name__
+        raise UserError(f"{path} cannot be read as a torch checkpoint: {reason}") from None
 
 
 def _plain_classes() -> list[Any]:

@@ -14,6 +14,7 @@ from cuebench._version import __version__
 from cuebench.errors import UserError, printable
 from cuebench.files import hash_file
 from cuebench.observers.baselines import RANDOM
+from cuebench.options import check_types
 from cuebench.protocols.base import PARTIAL
 from cuebench.protocols.headline import measured, one_row_each
 from cuebench.registry import SCHEME, protocols
@@ -80,10 +81,10 @@ class Model:
     def parse(cls, data: dict[str, Any]) -> Model:
         """Rebuild a model from JSON, where what is undefined is None."""
         numbers = ("value", "ci_low", "ci_high")
-        rows = ({**row, **{n: math.nan for n in numbers if row[n] is None}} for row in data["rows"])
+        rows = [{**row, **{n: math.nan for n in numbers if row[n] is None}} for row in data["rows"]]
         return cls(
             **{
-                **data,
+                **check_types({**data, "rows": rows}, cls),
                 "about": About(**data["about"]),
                 "shown": tuple(Shown(**s) for s in data["shown"]),
                 "rows": tuple(Score(**row) for row in rows),
@@ -110,6 +111,7 @@ class Checked:
     def parse(cls, data: dict[str, Any]) -> Checked:
         """Rebuild it from JSON."""
         texts = {name: tuple(data[name]) for name in ("problems", "remarks")}
+        check_types({**data, "models": []}, cls)
         return cls(data["entry"], data["sha256"], **texts, models=tuple(Model.parse(m) for m in data["models"]))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from cuebench._version import __version__
 from cuebench.errors import UserError
 from cuebench.files import disk_errors, json_bytes
+from cuebench.reading import is_regular, path_problem
 from cuebench.registry import protocols
 from cuebench.reports.board.check import Checked
 
@@ -52,16 +53,19 @@ class SiteFolder:
     def finish(self) -> None:
         """Delete the pages that an earlier build wrote and this one did not; files of others are not touched."""
         listing = self._own / "written.json"
-        earlier = json.loads(listing.read_text("utf-8")) if listing.is_file() else []
-        for name in set(earlier) - self._written:
-            with disk_errors(self.out):
-                (self.out / name).unlink(missing_ok=True)
+        for name in _names(listing) - self._written:
+            if is_regular(self.out / name):
+                with disk_errors(self.out):
+                    (self.out / name).unlink(missing_ok=True)
         _replace(listing, json_bytes(sorted(self._written)))
 
     def checked(self, sha256: str) -> Checked | None:
         """Return the result of an earlier check of the same files by the same cuebench; None where there is none."""
         found = self.remembered("check", [sha256])
-        return Checked.parse(found) if found is not None else None
+        try:
+            return Checked.parse(found) if found is not None else None
+        except (KeyError, TypeError, ValueError, AttributeError, UserError):  # damaged: it is checked again
+            return None
 
     def remember_check(self, checked: Checked) -> None:
         """Keep a check for the next build."""
@@ -72,7 +76,7 @@ class SiteFolder:
         try:
             data = json.loads(self._place(what, key).read_bytes())
             return data["value"] if data["key"] == [self._made_with, *key] else None
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
 
     def remember(self, what: str, key: list[Any], value: Any) -> None:
@@ -82,6 +86,16 @@ class SiteFolder:
     def _place(self, what: str, key: list[Any]) -> Path:
         digest = hashlib.sha256(json.dumps([self._made_with, *key]).encode()).hexdigest()[:32]
         return self._own / what / f"{digest}.json"
+
+
+def _names(listing: Path) -> set[str]:
+    """Return the names in a list of files; one that leads out of the site is none of ours, whoever wrote it."""
+    try:
+        names = json.loads(listing.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return set()
+    listed = names if isinstance(names, list) else []
+    return {name for name in listed if isinstance(name, str) and not path_problem(name)}
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from cuebench.errors import UserError
 from cuebench.files import disk_errors, make_folder
+from cuebench.reading import read_bytes
 
 COLUMNS = ("time", "judge", "cue", "verdict", "reason")
 KEEP, REJECT, UNDO = "keep", "reject", "undo"
@@ -79,7 +80,7 @@ class VerdictLog:
     def _rows(self) -> Iterator[dict[str, str]]:
         if not self.path.is_file():
             return
-        whole = self.path.read_bytes()
+        whole = read_bytes(self.path, "log of verdicts")
         # Line by line: an open quote of a line that was cut short must not swallow the lines after it.
         for line in whole[: whole.rfind(b"\n") + 1].decode(errors="replace").split("\n")[1:]:
             try:
@@ -116,7 +117,7 @@ def read_logs(folder: Path) -> dict[str, dict[str, Verdict]]:
     """
     logs = {}
     for path in sorted(folder.glob("*.csv")):
-        header = path.open(encoding="utf-8").readline().strip()
+        header = read_bytes(path, "log of verdicts").partition(b"\n")[0].decode(errors="replace").strip()
         if header != ",".join(COLUMNS):
             raise UserError(
                 f"{path} is no log of verdicts: its columns are {header!r}", f"expected {','.join(COLUMNS)}"

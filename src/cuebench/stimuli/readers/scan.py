@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import deque
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +12,7 @@ from typing import NamedTuple
 from cuebench.errors import UserError, all_problems, is_printable
 from cuebench.files import hash_file
 from cuebench.reading import file_kind_problem, path_problem
-from cuebench.stimuli.hashing import for_each_file, in_a_process
+from cuebench.stimuli.hashing import each_file, for_each_file, in_a_process
 from cuebench.stimuli.manifest import duplicates
 from cuebench.types import Stimulus, StimulusSet
 
@@ -111,12 +112,15 @@ def nothing_found(place: Path, layout: str) -> UserError:
 def with_facts(stimuli: Sequence[Stimulus], root: Path) -> tuple[Stimulus, ...]:
     """Fill in hash and pixel size of every stimulus that has a file, sorted by id."""
     ordered = sorted(stimuli, key=lambda s: s.id)
-    facts = iter(for_each_file(image_facts, [os.path.join(root, s.path) for s in ordered if s.path]))
+    del stimuli  # each is replaced below: nobody needs two of them
+    paths = (os.path.join(root, s.path) for s in ordered if s.path)
+    facts = each_file(image_facts, paths, sum(bool(s.path) for s in ordered))
     sizes: dict[int, int] = {}  # most files of a set have one of a few sizes
     for place, s in enumerate(ordered):
         if s.path:
             sha256, width, height = next(facts)
             ordered[place] = s.of_file(sha256, sizes.setdefault(width, width), sizes.setdefault(height, height))
+    deque(facts, maxlen=0)  # to its end, where it says which files could not be read
     return tuple(ordered)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -20,7 +19,10 @@ from typing import Any
 import numpy as np
 
 from cuebench.arrays import Pixels
+from cuebench.errors import UserError
 from cuebench.files import write_atomic, write_json
+from cuebench.options import check_types
+from cuebench.reading import path_problem, read_json
 from cuebench.stimuli.image_files import read_picture
 from cuebench.stimuli.made import MADE, claim
 from cuebench.stimuli.png import png_bytes
@@ -62,7 +64,19 @@ class Folder:
 
     def read(self, sources: Iterable[Source]) -> list[Made]:
         """Return what was made of the sources, without the pictures."""
-        return [Made(**row) for s in sources for row in json.loads(self._note(s).read_text("utf-8"))]
+        return [made for source in sources for made in self._noted(source)]
+
+    def _noted(self, source: Source) -> list[Made]:
+        path = self._note(source)
+        hint = f"delete {path}: the cues of this source are then made again"
+        try:
+            noted = [Made(**check_types(row, Made)) for row in read_json(path, "note of a source", hint=hint)]
+        except (TypeError, AttributeError, UserError) as error:
+            why = error.message if isinstance(error, UserError) else f"{path} is no note of a source"
+            raise UserError(why, hint) from None
+        if outside := [made.path for made in noted if made.cue not in CUES or path_problem(made.path)]:
+            raise UserError(f"{path} names a file outside of its folder: {outside[0]!r}", hint)
+        return noted
 
     def picture(self, made: Made) -> Pixels | None:
         """Return a made cue; None where there is none."""

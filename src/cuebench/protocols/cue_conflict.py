@@ -45,7 +45,7 @@ from cuebench.statistics.intervals import KINDS, Clusters
 from cuebench.stimuli.readers import cue_conflict as folder_reader
 from cuebench.types import Axis, Citation, Estimate, Headline, IntervalKind, Reference, Stimulus, StimulusSet
 
-NAME, VERSION = "cue_conflict", 2
+NAME, VERSION = "cue_conflict", 3
 EXPECTED = 1280
 TARGETS = "in16"
 FULL = 1000

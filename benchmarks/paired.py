@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import argparse
 import csv
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,12 +24,13 @@ import numpy as np
 
 from cuebench.metrics.triplet_shape_bias import shared_terms
 from cuebench.metrics.triplet_shape_bias import terms as triplet_terms
-from cuebench.metrics.triplets import Tally, count, decide, enumerate_triplets, gram
+from cuebench.metrics.triplets import count, decide, enumerate_triplets, gram
 from cuebench.protocols.cue_conflict import stimuli_from_recordings
 from cuebench.statistics.clustered import Sums, ratio_intervals
 from cuebench.statistics.intervals import Clusters
 from cuebench.statistics.paired import paired
-from cuebench.statistics.ratios import Terms, total
+from cuebench.statistics.ratios import Terms
+from cuebench.types import IntervalKind
 
 Array = np.ndarray
 
@@ -111,33 +114,41 @@ TRIPLETS = ((16, 16, (0.5, 0.5)), (16, 16, (0.55, 0.5)), (8, 8, (0.5, 0.5)), (8,
 """Shapes, textures, and the weight of shape in the features of both observers."""
 
 
-def simulate_triplets(
-    shapes: int, textures: int, weight: tuple[float, float], studies: int, rng: np.random.Generator
-) -> dict[str, float]:
-    """Return how often `two_way` holds the difference, by all sources and by those of anchors alone, and p ≤ .05."""
+def two_networks(
+    shapes: int, textures: int, weight: tuple[float, float]
+) -> Callable[[np.random.Generator], tuple[Sums, Sums]]:
+    """Return what draws the triplets of two networks: half of the features of each source are the same for both."""
     shape, texture = (a.ravel() for a in np.meshgrid(np.arange(shapes), np.arange(textures), indexing="ij"))
     found = enumerate_triplets([str(i) for i in shape], [str(i) for i in texture])
-    sources = {"shape_sources": shape, "texture_sources": texture}
+    sources: dict[IntervalKind, Array] = {"shape_sources": shape, "texture_sources": texture}
 
-    def tallies() -> list[Tally]:
+    def draw(rng: np.random.Generator) -> tuple[Sums, Sums]:
         shared = rng.normal(size=(shapes, 15)), rng.normal(size=(textures, 15))
         both = []
         for w in weight:
             s, t = (np.hstack([v, rng.normal(size=v.shape)])[of] for v, of in zip(shared, (shape, texture)))
             features = w * s + (1 - w) * t + 0.5 * rng.normal(size=(len(shape), 30))
-            both.append(count(decide(gram(features, found)), found))
-        return both
+            tally = count(decide(gram(features, found)), found)
+            both.append(Sums.of_ratio(triplet_terms(tally), np.arange(len(shape)), sources, shared_terms(tally)))
+        return both[0], both[1]
 
-    def difference(both: list[Tally]) -> float:
-        first, second = (total(triplet_terms(tally)).value for tally in both)
-        return first - second
+    return draw
 
-    truth = 0.0 if weight[0] == weight[1] else float(np.mean([difference(tallies()) for _ in range(1000)]))
+
+def simulate_triplets(
+    shapes: int, textures: int, weight: tuple[float, float], studies: int, rng: np.random.Generator
+) -> dict[str, float]:
+    """Return how often `two_way` holds the difference, by all sources and by those of anchors alone, and p ≤ .05."""
+    draw = two_networks(shapes, textures, weight)
+
+    def value(first: Sums, second: Sums) -> float:
+        return first.value - second.value
+
+    truth = 0.0 if weight[0] == weight[1] else float(np.mean([value(*draw(rng)) for _ in range(1000)]))
     hits: dict[str, float] = {}
     for _ in range(studies):
-        both = tallies()
-        for name, more in (("all sources", shared_terms), ("anchors alone", lambda tally: None)):
-            sums = [Sums.of_ratio(triplet_terms(t), np.arange(len(shape)), sources, more(t)) for t in both]  # type: ignore[arg-type, no-untyped-call]
+        both = draw(rng)
+        for name, sums in (("all sources", both), ("anchors alone", tuple(replace(s, shared={}) for s in both))):
             d = paired(*sums, flips=199)
             held = d.interval is not None and d.interval.low <= truth <= d.interval.high
             for what, hit in ((name, held), (f"p ≤ .05, {name}", d.p <= 0.05)):

@@ -48,7 +48,7 @@ def calibration(
         Protocols; default: all that can be simulated.
     studies : int
         In the two main settings of the intervals; a quarter of it in the two others, and one of 25 at each point of the
-        grid, at least 12.
+        grid, at least 8.
     quick : bool
         48 studies in each main setting, whatever ``studies`` says.
     seed, workers : int

@@ -175,7 +175,7 @@ def freedom(apart: Array) -> float:
     Examples
     --------
     >>> freedom(np.array([-1.0, 1.0, -1.0, 1.0, -1.0, 1.0])), round(freedom(np.array([-1.0] * 9 + [9.0])), 1)
-    (5, 1.7)
+    (5, 1.6)
     """
     n, squares = len(apart), float(apart @ apart)
     if n < 4 or squares < 1e-300:

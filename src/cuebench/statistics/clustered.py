@@ -145,6 +145,12 @@ class Variances(NamedTuple):
         return max(self.by_kind, key=lambda kind: self.by_kind[kind], default="images")
 
 
+def variance_of(sums: Floats, strata: int = 1) -> float:
+    """Return the variance of a number from the sums of its influence over each cluster; NaN where there is one only."""
+    g = len(sums)
+    return float(g / (g - strata) * (sums @ sums)) if g > strata else math.nan
+
+
 class _Groups(NamedTuple):
     """The cluster of each row as a number, and how many there are."""
 
@@ -162,8 +168,9 @@ class _Groups(NamedTuple):
     def variance(self, psi: Floats, strata: int = 1, *, twice: bool = False) -> float:
         """Return the variance; ``twice``: every row is in two clusters of a kind, one of which it is given with."""
         sums, g = np.bincount(self.code, psi, self.number), self.number
-        scale = g * (g - 1) / (g - 2) ** 2 if twice and g > 2 else g / (g - strata)
-        return float(scale * (sums @ sums))
+        if twice and g > 2:
+            return float(g * (g - 1) / (g - 2) ** 2 * (sums @ sums))
+        return variance_of(sums, strata)
 
 
 class Clustering:

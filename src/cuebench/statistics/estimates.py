@@ -148,10 +148,8 @@ def jackknife_interval(
             return undefined(kind, "undefined without some of them", level)
         g = len(defined)
         lost, number = lost + len(values) - g, number + len(values)
-        mean = float(defined.mean())
-        apart = defined - mean
-        part = float((g - 1) / g * (apart @ apart))
-        variance, doubt = variance + part, doubt + part**2 / freedom(apart)
+        mean, part = float(defined.mean()), jackknife_variance(defined)
+        variance, doubt = variance + part, doubt + part**2 / freedom(defined - mean)
         bias += (g - 1) * (mean - value)
     note = f"undefined without {lost:,} of {number:,}" if lost else ""
     low, high = bounds or (-math.inf, math.inf)
@@ -164,6 +162,13 @@ def jackknife_interval(
     found = bounded_interval(centre, variance, variance**2 / doubt, kind, (low, high), level)
     ends = min(max(found.low, low), value), max(min(found.high, high), value)
     return replace(found, low=ends[0], high=ends[1], note=note)
+
+
+def jackknife_variance(without: Array) -> float:
+    """Return the variance of a number from its values without each cluster; NaN where there is one only."""
+    g = len(without)
+    apart = without - without.mean() if g else without
+    return float((g - 1) / g * (apart @ apart)) if g > 1 else math.nan
 
 
 def freedom(apart: Array) -> float:

@@ -395,9 +395,9 @@ def settings() -> Iterator[Setting]:
         )
         words += f"{logits[1]:g}; decided {decided[0]:g} and {decided[1]:g}"
         yield Setting("compare", "shape_bias", words, differences(size, logits, decided), 0.5)
-    for shapes, textures, weight in TRIPLETS:
-        words = f"difference, {shapes} shapes × {textures} textures; weights of shape {weight[0]:g} and {weight[1]:g}"
-        yield Setting("compare", "triplet_shape_bias", words, triplet_differences(shapes, textures, weight), 0.25)
+    for *size, pair in TRIPLETS:
+        words = f"difference, {size[0]} shapes × {size[1]} textures; weights of shape {pair[0]:g} and {pair[1]:g}"
+        yield Setting("compare", "triplet_shape_bias", words, triplet_differences(*size, pair), 0.25)
     for people, spread in ((10, (0.7, 0.7, 0.7)), (10, (0.7, 0.7, 0.0)), (4, (0.7, 0.7, 0.7)), (30, (0.0, 0.0, 1.0))):
         words = f"{people} people, 300 images of 40 shapes and 16 textures; spreads {spread}"
         yield Setting("cue_conflict", "shape_bias of people", words, pooled_people(people, spread), 0.5)
@@ -490,7 +490,7 @@ def _write(rows: list[dict[str, object]]) -> None:
         return tuple(str(row[name]) for name in COLUMNS[:4])
 
     with TABLE.open(newline="") as file:
-        table: dict[tuple[str, ...], dict[str, object]] = {key(row): row for row in csv.DictReader(file)}  # type: ignore[arg-type, misc]
+        table: dict[tuple[str, ...], dict[str, object]] = {key(row): row for row in csv.DictReader(file)}
     table |= {key(row): row for row in rows}
     ordered = sorted(table.values(), key=lambda row: ORDER.index(str(row["protocol"])))
     with TABLE.open("w", newline="") as file:

@@ -173,7 +173,8 @@ class Trust:
     def _intervals(self) -> str:
         if not self.coverage:
             return ""
-        claimed, others = [], []
+        claimed: list[str] = []
+        others: list[str] = []
         for kind, by in self.coverage.items():
             held = " / ".join(f"{by[s]:.0%}" for s in (ALIKE, VARY) if s in by)
             words = f"{kind.removesuffix(f', {MISREAD}').replace('_', ' ')} {held}"

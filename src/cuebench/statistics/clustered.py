@@ -145,7 +145,7 @@ class Variances(NamedTuple):
         return max(self.by_kind, key=lambda kind: self.by_kind[kind], default="images")
 
 
-def variance_of(sums: Floats, strata: int = 1) -> float:
+def variance_of(sums: Array, strata: int = 1) -> float:
     """Return the variance of a number from the sums of its influence over each cluster; NaN where there is one only."""
     g = len(sums)
     return float(g / (g - strata) * (sums @ sums)) if g > strata else math.nan

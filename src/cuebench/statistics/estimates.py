@@ -132,8 +132,8 @@ def jackknife_interval(
     Returns
     -------
     Interval
-        NaN with a reason where the number is the same without any cluster, unless it is a share of 0 or 1, whose
-        interval is exact: what does not vary says nothing about others.
+        Where the number is the same without any cluster, itself, with a note that this is no 95 % interval: what does
+        not vary says nothing about others. The interval of a share of 0 or 1 is exact.
 
     References
     ----------
@@ -153,11 +153,14 @@ def jackknife_interval(
         bias += (g - 1) * (mean - value)
     note = f"undefined without {lost:,} of {number:,}" if lost else ""
     low, high = bounds or (-math.inf, math.inf)
-    if not np.isfinite(value) or variance < 1e-20:
+    if not np.isfinite(value):
+        return Interval(value, value, kind, level, note)
+    if variance < 1e-20:
         if (low, high) == (0.0, 1.0) and value in (low, high):
             fewest = min(len(values) for values in parts.values())
             return all_alike(value, fewest, "images" if kind == "images" else kind, kind, level)
-        return undefined(kind, f"the same without any of the {number:,} {kind.replace('_', ' ')}: no interval", level)
+        same = f"the same without any of the {number:,} {kind.replace('_', ' ')}: no 95 % interval"
+        return Interval(value, value, kind, level, "; ".join(filter(None, (same, note))))
     centre = value - bias if low < value - bias < high else value
     found = bounded_interval(centre, variance, variance**2 / doubt, kind, (low, high), level)
     ends = min(max(found.low, low), value), max(min(found.high, high), value)

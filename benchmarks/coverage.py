@@ -2,7 +2,6 @@
 
     python -m benchmarks coverage                          100 studies for each setting
     python -m benchmarks.coverage --studies 1000 --write   the table of the package, statistics/interval_coverage.csv
-    python -m benchmarks.coverage --only compare --match triplets --studies 4000 --write
 
 A study is drawn anew with its shapes, textures, people, images and classes; its interval holds the truth or not. The
 truth is an integral over new sources, or the mean over many more images. Settings go where intervals break: few
@@ -293,11 +292,9 @@ def qualities(images: int, lean: tuple[float, ...], function: Callable, of: tupl
             lambda sums: quotient(sums[:, : len(lean)], sums[:, len(lean) :]),
             [images] * len(lean),
         )
-        arguments = [found[i] for i in of]
+        estimate = derived(function, *(found[i] for i in of), bounds=bounds)
         if function is shape_reliance:
-            estimate = part_of(function, lambda s, t: 1 - s, lambda s, t: 2 - s - t, *arguments)
-        else:
-            estimate = derived(function, *arguments, bounds=bounds)
+            estimate = part_of(function, lambda s, t: 1 - s, lambda s, t: 2 - s - t, *(found[i] for i in of))
         yield Held("images", estimate.value, *_ends(estimate.intervals[0]), truth)
 
     return study
@@ -390,10 +387,8 @@ def settings() -> Iterator[Setting]:
         ((16, 16, 128), (-1.2, -0.7), (0.65, 0.65)),
         ((8, 8, 64), (-1.2, -0.7), (0.9, 0.9)),
     ):
-        words = (
-            f"difference, {size[2]:,} images of {size[0]} shapes and {size[1]} textures; log odds {logits[0]:g} and "
-        )
-        words += f"{logits[1]:g}; decided {decided[0]:g} and {decided[1]:g}"
+        words = f"difference, {size[2]:,} images of {size[0]} shapes and {size[1]} textures; "
+        words += f"log odds {logits[0]:g} and {logits[1]:g}; decided {decided[0]:g} and {decided[1]:g}"
         yield Setting("compare", "shape_bias", words, differences(size, logits, decided), 0.5)
     for *size, pair in TRIPLETS:
         words = f"difference, {size[0]} shapes × {size[1]} textures; weights of shape {pair[0]:g} and {pair[1]:g}"

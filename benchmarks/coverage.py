@@ -1,7 +1,7 @@
 """How often each kind of interval holds the truth, simulated: the table behind ``cuebench explain two_way``.
 
     python -m benchmarks coverage                          100 studies for each setting
-    python -m benchmarks.coverage --studies 2000 --write   the table of the package, statistics/coverage.csv
+    python -m benchmarks.coverage --studies 1000 --write   the table of the package, statistics/interval_coverage.csv
 
 A study is drawn anew with its shapes, textures, people, images and classes; its interval holds the truth or not. The
 truth is an integral over new sources, or the mean over many more images. Settings go where intervals break: few
@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from benchmarks.paired import TRIPLETS, two_networks
 from cuebench.metrics.cue_decomposition import robustness_cd, shape_bias_cd
 from cuebench.metrics.error_consistency import error_consistency, mean_over_pairs
 from cuebench.metrics.mean_iou import mean_iou_of_areas
@@ -34,7 +35,7 @@ from cuebench.metrics.triplets import Tally, count, decide, enumerate_triplets, 
 from cuebench.protocols.triplets.scores import _gain
 from cuebench.statistics.clustered import Sums, ratio_intervals
 from cuebench.statistics.correlations import correlate
-from cuebench.statistics.estimates import derived, mean_of_subjects
+from cuebench.statistics.estimates import derived, mean_of_subjects, part_of
 from cuebench.statistics.intervals import Clusters, weights
 from cuebench.statistics.means import mean_estimates
 from cuebench.statistics.paired import paired
@@ -43,7 +44,7 @@ from cuebench.statistics.sums import estimates_of_sums
 
 Array = np.ndarray
 Random = np.random.Generator
-TABLE = Path(__file__).resolve().parents[1] / "src" / "cuebench" / "statistics" / "coverage.csv"
+TABLE = Path(__file__).resolve().parents[1] / "src" / "cuebench" / "statistics" / "interval_coverage.csv"
 ORDER = (
     *("cue_conflict", "compare", "triplets", "refined_bias", "cue_decomposition", "feature_suppression"),
     *("corruption_robustness", "cue_decomposition_segmentation", "correlate"),
@@ -225,6 +226,20 @@ def triplets(shapes: int, textures: int, weight: float, truth: float) -> Callabl
     return study
 
 
+def triplet_differences(shapes: int, textures: int, weight: tuple[float, float]) -> Callable:
+    """Return a study of two networks on the same drawn objects, with its truth, the mean over many studies."""
+    draw = two_networks(shapes, textures, weight)
+    rng = np.random.default_rng(14)
+    truth = 0.0 if weight[0] == weight[1] else float(np.mean([paired(*draw(rng)).value for _ in range(600)]))
+
+    def study(rng: Random) -> Iterator[Held]:
+        found = paired(*draw(rng))
+        if found.interval is not None:
+            yield Held("two_way", found.value, *_ends(found.interval), truth)
+
+    return study
+
+
 def _ends(interval: object) -> tuple[float, float]:
     return interval.low, interval.high  # type: ignore[attr-defined]
 
@@ -266,7 +281,7 @@ def refined(classes: int, images: int, start: float, spread: float) -> Callable:
 
 
 def qualities(images: int, lean: tuple[float, ...], function: Callable, of: tuple[int, ...], bounds: tuple) -> Callable:
-    """Return a study of a function of accuracies on several versions of the same images."""
+    """Return a study of a function of accuracies on several versions of the same images; of losses, by Fieller."""
     p = [float(over_new(start, 1.0)) for start in lean]
     truth = float(function(*(p[i] for i in of)))
 
@@ -278,6 +293,8 @@ def qualities(images: int, lean: tuple[float, ...], function: Callable, of: tupl
             [images] * len(lean),
         )
         estimate = derived(function, *(found[i] for i in of), bounds=bounds)
+        if function is shape_reliance:
+            estimate = part_of(function, lambda s, t: 1 - s, lambda s, t: 2 - s - t, *(found[i] for i in of))
         yield Held("images", estimate.value, *_ends(estimate.intervals[0]), truth)
 
     return study
@@ -370,11 +387,12 @@ def settings() -> Iterator[Setting]:
         ((16, 16, 128), (-1.2, -0.7), (0.65, 0.65)),
         ((8, 8, 64), (-1.2, -0.7), (0.9, 0.9)),
     ):
-        words = (
-            f"difference, {size[2]:,} images of {size[0]} shapes and {size[1]} textures; log odds {logits[0]:g} and "
-        )
-        words += f"{logits[1]:g}; decided {decided[0]:g} and {decided[1]:g}"
+        words = f"difference, {size[2]:,} images of {size[0]} shapes and {size[1]} textures; "
+        words += f"log odds {logits[0]:g} and {logits[1]:g}; decided {decided[0]:g} and {decided[1]:g}"
         yield Setting("compare", "shape_bias", words, differences(size, logits, decided), 0.5)
+    for *size, pair in TRIPLETS:
+        words = f"difference, {size[0]} shapes × {size[1]} textures; weights of shape {pair[0]:g} and {pair[1]:g}"
+        yield Setting("compare", "triplet_shape_bias", words, triplet_differences(*size, pair), 0.25)
     for people, spread in ((10, (0.7, 0.7, 0.7)), (10, (0.7, 0.7, 0.0)), (4, (0.7, 0.7, 0.7)), (30, (0.0, 0.0, 1.0))):
         words = f"{people} people, 300 images of 40 shapes and 16 textures; spreads {spread}"
         yield Setting("cue_conflict", "shape_bias of people", words, pooled_people(people, spread), 0.5)
@@ -390,7 +408,7 @@ def settings() -> Iterator[Setting]:
         study = refined(classes, images, start, spread)
         yield Setting("refined_bias", "shape_sensitivity", words, study, 0.5)
     for images in (100, 1000):
-        for lean in ((1.5, -0.5, 0.3), (1.5, -3.0, -2.0), (-1.0, -3.0, -3.0)):
+        for lean in ((1.5, -0.5, 0.3), (1.5, -3.0, -2.0), (-1.0, -3.0, -3.0), (2.0, -2.0, 4.0)):
             words = f"{images:,} images; log odds of original, shape and texture {lean}"
             bias = qualities(images, lean, lambda s, t: shape_bias_cd(s, t, 0.4, 0.5), (1, 2), (0.0, 1.0))
             yield Setting("cue_decomposition", "shape_bias_cd", words, bias, 0.5)
@@ -446,25 +464,34 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--studies", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", help="settings of this protocol; rows of others are kept")
-    parser.add_argument("--write", action="store_true", help="replace the table of the package")
+    parser.add_argument("--only", default="", help="settings of this protocol; other rows are kept")
+    parser.add_argument("--match", default="", help="settings with this in their metric or words; other rows are kept")
+    parser.add_argument("--write", action="store_true", help="write into the table of the package")
     given = parser.parse_args(arguments or [])
     rows = []
     for setting in settings():
-        if given.only in ("", setting.protocol):
+        if given.only in ("", setting.protocol) and given.match in f"{setting.metric}; {setting.words}":
             for row in rows_of(setting, given.studies, given.seed):
                 rows.append(row)
                 print(" · ".join(str(value) for value in row.values()), flush=True)
     if given.write:
-        if given.only:
-            with TABLE.open(newline="") as file:
-                others = [row for row in csv.DictReader(file) if row["protocol"] != given.only]
-            rows += others
-        rows.sort(key=lambda row: ORDER.index(str(row["protocol"])))
-        with TABLE.open("w", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+        _write(rows)
+
+
+def _write(rows: list[dict[str, object]]) -> None:
+    """Write rows into the table: those of the same protocol, metric, kind and setting are replaced, others are kept."""
+
+    def key(row: dict[str, object]) -> tuple[str, ...]:
+        return tuple(str(row[name]) for name in COLUMNS[:4])
+
+    with TABLE.open(newline="") as file:
+        table: dict[tuple[str, ...], dict[str, object]] = {key(row): row for row in csv.DictReader(file)}
+    table |= {key(row): row for row in rows}
+    ordered = sorted(table.values(), key=lambda row: ORDER.index(str(row["protocol"])))
+    with TABLE.open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(ordered)
 
 
 if __name__ == "__main__":

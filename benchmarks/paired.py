@@ -6,22 +6,31 @@
 Shapes and textures have random effects on the log odds of a shape decision: shared ones, and each observer's own. The
 truth is the difference of the mean rates over new sources. The design is 1,200 random pairs of 160 shapes and 48
 textures, or the conflict pairs that the CSV files of the public raw data name.
+
+Triplets: the features of both observers are vectors of shapes and textures that they share, vectors of their own, and
+noise of each image. Sources count with all trials in which they appear or, to compare, with those of their anchors.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from cuebench.metrics.triplet_shape_bias import shared_terms
+from cuebench.metrics.triplet_shape_bias import terms as triplet_terms
+from cuebench.metrics.triplets import count, decide, enumerate_triplets, gram
 from cuebench.protocols.cue_conflict import stimuli_from_recordings
 from cuebench.statistics.clustered import Sums, ratio_intervals
 from cuebench.statistics.intervals import Clusters
 from cuebench.statistics.paired import paired
 from cuebench.statistics.ratios import Terms
+from cuebench.types import IntervalKind
 
 Array = np.ndarray
 
@@ -101,6 +110,52 @@ def simulate(
     return {"difference": truth, **hits}
 
 
+TRIPLETS = ((16, 16, (0.5, 0.5)), (16, 16, (0.55, 0.5)), (8, 8, (0.5, 0.5)), (8, 8, (0.6, 0.5)))
+"""Shapes, textures, and the weight of shape in the features of both observers."""
+
+
+def two_networks(
+    shapes: int, textures: int, weight: tuple[float, float]
+) -> Callable[[np.random.Generator], tuple[Sums, Sums]]:
+    """Return what draws the triplets of two networks: half of the features of each source are the same for both."""
+    shape, texture = (a.ravel() for a in np.meshgrid(np.arange(shapes), np.arange(textures), indexing="ij"))
+    found = enumerate_triplets([str(i) for i in shape], [str(i) for i in texture])
+    sources: dict[IntervalKind, Array] = {"shape_sources": shape, "texture_sources": texture}
+
+    def draw(rng: np.random.Generator) -> tuple[Sums, Sums]:
+        shared = rng.normal(size=(shapes, 15)), rng.normal(size=(textures, 15))
+        both = []
+        for w in weight:
+            s, t = (np.hstack([v, rng.normal(size=v.shape)])[of] for v, of in zip(shared, (shape, texture)))
+            features = w * s + (1 - w) * t + 0.5 * rng.normal(size=(len(shape), 30))
+            tally = count(decide(gram(features, found)), found)
+            both.append(Sums.of_ratio(triplet_terms(tally), np.arange(len(shape)), sources, shared_terms(tally)))
+        return both[0], both[1]
+
+    return draw
+
+
+def simulate_triplets(
+    shapes: int, textures: int, weight: tuple[float, float], studies: int, rng: np.random.Generator
+) -> dict[str, float]:
+    """Return how often `two_way` holds the difference, by all sources and by those of anchors alone, and p ≤ .05."""
+    draw = two_networks(shapes, textures, weight)
+
+    def value(first: Sums, second: Sums) -> float:
+        return first.value - second.value
+
+    truth = 0.0 if weight[0] == weight[1] else float(np.mean([value(*draw(rng)) for _ in range(1000)]))
+    hits: dict[str, float] = {}
+    for _ in range(studies):
+        both = draw(rng)
+        for name, sums in (("all sources", both), ("anchors alone", tuple(replace(s, shared={}) for s in both))):
+            d = paired(*sums, flips=199)
+            held = d.interval is not None and d.interval.low <= truth <= d.interval.high
+            for what, hit in ((name, held), (f"p ≤ .05, {name}", d.p <= 0.05)):
+                hits[what] = hits.get(what, 0) + hit / studies
+    return {"difference": truth, **hits}
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Print a line for each setting."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -109,6 +164,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(arguments or [])
     rng = np.random.default_rng(given.seed)
+    for shapes, textures, weight in TRIPLETS:
+        found = simulate_triplets(shapes, textures, weight, given.studies, rng)
+        print(f"triplets, {shapes} shapes × {textures} textures, weights {weight}:",
+              " · ".join(f"{name} {value:.3f}" for name, value in found.items()), flush=True)  # fmt: skip
     shape, texture = design(given.responses, rng)
     print(f"{len(shape):,} images of {len(np.unique(shape))} shapes and {len(np.unique(texture))} textures")
     for setting in SETTINGS:

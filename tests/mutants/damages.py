@@ -152,8 +152,8 @@ DAMAGES: list[Damage] = [
         ),
         (
             "reliance from exchanged kinds",
-            'by_kind["shape"], by_kind["texture"])',
-            'by_kind["texture"], by_kind["shape"])',
+            'losses = by_kind["shape"], by_kind["texture"]',
+            'losses = by_kind["texture"], by_kind["shape"]',
         ),
     ),
     *_of(
@@ -324,7 +324,7 @@ DAMAGES: list[Damage] = [
             "sums, g = np.bincount(np.arange(len(psi)), psi), len(psi)",
         ),
         ("normal distribution instead of Student's", "stdtrit(max(df, 1),", "stdtrit(max(df, 1e9),"),
-        ("logit scale without its slope", "reach / (value * (1 - value))", "reach"),
+        ("logit scale without its slope", "reach / span / (share * (1 - share))", "reach / span"),
         ("influence without the ratio", "(top - ratio.value * bottom) / ratio.denominator", "top / ratio.denominator"),
         (
             "gradient twice as large",
@@ -345,11 +345,11 @@ DAMAGES: list[Damage] = [
     *_of(
         "statistics/estimates.py",
         "tests/statistics/test_estimates.py; calibration cue_decomposition_segmentation",
-        ("jackknife without its factor", "part = float((g - 1) / g *", "part = float(1 / g *"),
+        ("jackknife without its factor", "return float((g - 1) / g *", "return float(1 / g *"),
         (
             "bias added instead of taken away",
-            "bias += (g - 1) * (float(defined.mean()) - value)",
-            "bias -= (g - 1) * (float(defined.mean()) - value)",
+            "bias += (g - 1) * (mean - value)",
+            "bias -= (g - 1) * (mean - value)",
         ),
         ("variance of single values instead of the mean", "float(values.var(ddof=1)) / n", "float(values.var(ddof=1))"),
     ),

@@ -22,7 +22,7 @@ from cuebench.protocols.cue_conflict import PROTOCOL
 from cuebench.protocols.headline import headline_column
 from cuebench.registry import metrics, protocols
 from cuebench.responses.table import Responses
-from cuebench.types import StimulusSet
+from cuebench.types import Score, StimulusSet
 
 IN16 = label_map("in16").names
 QUICK = ScoreOptions(resamples=400)
@@ -100,7 +100,7 @@ def test_rows_of_one_observer(stimuli):
     by_class = [s for s in scores if "class=" in s.condition]
     assert [(s.metric, s.condition) for s in by_class] == [(m, f"16-way/class={c}") for m in NUMBERS[:3] for c in IN16]
     assert {s.ci_kind for s in by_class} == {"images"}
-    assert all(s.protocol == "cue_conflict" and s.protocol_version == 2 for s in scores)
+    assert all(s.protocol == "cue_conflict" and s.protocol_version == 3 for s in scores)
     assert all(s.ci_low <= s.value <= s.ci_high for s in plain)
 
 
@@ -446,6 +446,17 @@ def test_every_declared_metric_is_emitted_and_no_other(stimuli):
         m.metric for m in PROTOCOL.score([decided(stimuli, planted(stimuli)[0]), *persons, pool], QUICK).measurements
     }
     assert emitted == set(PROTOCOL.metrics)
+
+
+def test_the_headline_is_among_the_classes_of_the_stimuli_whatever_the_observers_know():
+    """On a set of eight classes, the 16 classes of one observer are its whole label space, as another's 1,000 are."""
+    values = {("a", "8-way"): 0.3, ("a", "1000-way"): 0.4, ("b", "16-way"): 0.6, ("b", "8-way"): 0.5}
+    rows = [
+        Score("cue_conflict", 3, o, c, "shape_bias", value, 0.1, 0.9, "two_way") for (o, c), value in values.items()
+    ]
+    column = headline_column(rows, "cue_conflict")
+    assert column.condition == "8-way"
+    assert {o: row.value for o, row in column.rows.items()} == {"a": 0.3, "b": 0.5}
 
 
 def test_the_headline_is_the_pooled_shape_bias_with_its_widest_interval(stimuli):

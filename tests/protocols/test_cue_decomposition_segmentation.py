@@ -182,7 +182,8 @@ def test_any_batch_size_gives_the_same_scores(run, data_root, tmp_path):
     again = evaluate([painter()], "cue_decomposition_segmentation", data_root=data_root, out=tmp_path, workers=0,
                      resamples=200, shard_size=32)  # fmt: skip
     kept = [r for r in again.rows if "H=" not in r.condition]
-    assert kept == [r for r in run.rows if r.observer == "painter" and "H=" not in r.condition]
+    # As text: an interval that is not defined is not equal to itself.
+    assert str(kept) == str([r for r in run.rows if r.observer == "painter" and "H=" not in r.condition])
 
 
 def test_corruptions_of_masks_keep_colour_and_decode_once(data_root, tmp_path):

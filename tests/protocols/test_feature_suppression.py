@@ -220,7 +220,7 @@ def test_every_row_says_in_which_mode(data, tmp_path):
         for mode in ("faithful", "corrected")
     }  # fmt: skip
     for mode, rows in both.items():
-        assert all(f"{mode} suppressions" in r.note and r.protocol_version == 3 for r in rows)
+        assert all(f"{mode} suppressions" in r.note and r.protocol_version == 4 for r in rows)
 
 
 # --------------------------------------------------------------------------------------- as the authors' code does it

@@ -15,7 +15,7 @@ from cuebench.statistics.intervals import weights
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 
 
-def table(seed=0, models=24, columns=3, ties=False):
+def table(seed=0, models=31, columns=3, ties=False):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(columns, models)) + rng.normal(size=models)
     return {str(i): np.round(row, 0) if ties else row for i, row in enumerate(x)}
@@ -38,8 +38,8 @@ def test_intervals_equal_a_plain_loop_over_repeated_models(method, ties):
     found = correlation_matrix(columns, method, seed=3, resamples=200)
     a, b = columns.values()
     plain = []
-    for counts in weights("models", 24, 3, 200):
-        rows = np.repeat(np.arange(24), counts)
+    for counts in weights("models", 31, 3, 200):
+        rows = np.repeat(np.arange(31), counts)
         plain.append(SCIPY[method](a[rows], b[rows]).statistic)
     assert found.low[0, 1] == pytest.approx(np.nanquantile(plain, 0.025), abs=1e-12)
     assert found.high[0, 1] == pytest.approx(np.nanquantile(plain, 0.975), abs=1e-12)

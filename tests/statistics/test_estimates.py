@@ -12,11 +12,13 @@ from cuebench.statistics.clustered import ratio_intervals
 from cuebench.statistics.estimates import (
     derived,
     difference_of_means,
+    freedom,
     jackknife_interval,
     jackknifed,
     mean,
     mean_of_shares,
     missing,
+    part_of,
     ratio_estimates,
     share,
 )
@@ -92,7 +94,7 @@ def without(values):
 
 
 def test_the_jackknife_of_a_mean_is_students_interval():
-    values = np.random.default_rng(1).normal(3, 2, 30)
+    values = np.random.default_rng(1).uniform(1, 5, 30)
     expected = stats.ttest_1samp(values, 0).confidence_interval()
     found = jackknifed(values.mean(), 30, {"images": {"a": without(values)}})
     assert ends(found) == pytest.approx((expected.low, expected.high))
@@ -100,7 +102,7 @@ def test_the_jackknife_of_a_mean_is_students_interval():
 
 def test_the_jackknife_of_two_parts_is_welchs_interval():
     rng = np.random.default_rng(2)
-    first, second = rng.normal(3, 2, 12), rng.normal(1, 5, 40)
+    first, second = rng.uniform(1, 5, 12), rng.uniform(-4, 6, 40)
     a, b = (jackknifed(v.mean(), len(v), {"images": {part: without(v)}}) for v, part in ((first, "a"), (second, "b")))
     expected = stats.ttest_ind(first, second, equal_var=False).confidence_interval()
     assert ends(derived(np.subtract, a, b)) == pytest.approx((expected.low, expected.high))
@@ -115,6 +117,60 @@ def test_the_jackknife_takes_the_bias_out_of_the_interval_and_holds_the_value():
     assert (interval.low + interval.high) / 2 == pytest.approx(values.var(ddof=1))
     far = jackknife_interval(0.5, {"": 0.5 + np.array([0.01, 0.010001, 0.0100005])}, "images")
     assert far.low < far.high == 0.5
+
+
+def test_few_clusters_that_make_the_variance_leave_few_degrees_of_freedom():
+    even = np.tile([-1.0, 1.0], 50)
+    assert freedom(even) == 99
+    rare = np.zeros(100)
+    rare[:4] = 1
+    assert 3 < freedom(rare - rare.mean()) < 9
+    # The variance of normal numbers has about n − 1: the formula is that of its sampling variance.
+    rng = np.random.default_rng(5)
+    samples = rng.standard_t(9, (4000, 40))
+    spread = samples.var(axis=1, ddof=1)
+    found = np.mean([1 / freedom(x - x.mean()) for x in samples])
+    assert found == pytest.approx(spread.var() / spread.mean() ** 2 / 2, rel=0.35)
+
+
+def test_above_a_single_bound_intervals_are_symmetric_on_the_logarithmic_scale():
+    values = np.random.default_rng(6).uniform(0, 0.2, 40)
+    found = jackknifed(values.mean(), 40, {"images": {"": without(values)}}, bounds=(0.0, math.inf))
+    low, high = ends(found)
+    reach = stats.t.ppf(0.975, 39) * values.std(ddof=1) / math.sqrt(40) / values.mean()
+    assert (math.log(low), math.log(high)) == pytest.approx(tuple(math.log(values.mean()) + s * reach for s in (-1, 1)))
+
+
+def test_what_never_varies_says_that_its_interval_is_none():
+    found = jackknifed(1.3, 20, {"images": {"": np.full(20, 1.3)}}, bounds=(0.0, math.inf))
+    assert ends(found) == (1.3, 1.3)
+    assert found.intervals[0].note == "the same without any of the 20 images: no 95 % interval"
+
+
+def share_lost(s, t):
+    """Return the share of the first loss in both, where losses below 0 count as none."""
+    lost = np.maximum(0, 1 - s), np.maximum(0, 1 - t)
+    return lost[0] / (lost[0] + lost[1])
+
+
+def test_a_share_of_two_losses_holds_the_truth_near_its_end():
+    rng, held = np.random.default_rng(7), []
+    for _ in range(400):
+        # Relative to an accuracy of .5 that is as uncertain: the second loss is often below 0.
+        hits = rng.random((200, 3)) < (0.1, 0.47, 0.5)
+        s, t, original = (jackknifed(h.mean(), 200, {"images": {"": without(h)}}) for h in hits.T)
+        left = derived(np.divide, s, original), derived(np.divide, t, original)
+        found = part_of(share_lost, lambda s, t: 1 - s, lambda s, t: 2 - s - t, *left)
+        held.append(ends(found)[0] <= 0.8 / 0.86 <= ends(found)[1])
+    assert 0.925 <= np.mean(held) <= 0.975
+
+
+def test_a_share_of_nothing_can_be_anything():
+    values = np.array([1.0, 1.2, 0.8, 1.1, 0.9, 1.05])
+    e = jackknifed(values.mean(), 6, {"images": {"": without(values)}})
+    half = jackknifed(0.999, 6, {"images": {"": 0.999 + 0 * values}})
+    found = part_of(share_lost, lambda s, t: 1 - s, lambda s, t: 2 - s - t, e, half)
+    assert ends(found) == (0.0, 1.0)
 
 
 def test_bounds_are_kept():
@@ -154,6 +210,7 @@ def test_what_two_estimates_share_cancels_in_their_difference():
     left = {"images": {"": np.random.default_rng(0).normal(0.7, 0.1, 20)}}
     found = derived(np.subtract, jackknifed(0.7, 5, left), jackknifed(0.7, 5, left))
     assert ends(found) == (0, 0)
+    assert "the same without any of the 20 images" in found.intervals[0].note
 
 
 def test_an_estimate_without_clusters_is_a_constant():

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
+from cuebench.metrics.triplet_shape_bias import shared_terms, terms
+from cuebench.metrics.triplets import count, decide, enumerate_triplets, gram
 from cuebench.statistics.clustered import Sums, variances
 from cuebench.statistics.paired import paired, sign_flip_p
 from cuebench.statistics.ratios import Terms
@@ -167,3 +170,28 @@ def test_more_images_do_not_help_where_the_sources_differ():
     d = paired(first, second)
     assert d.needed().images == math.inf
     assert 1 < d.needed().times < math.inf
+
+
+def test_sources_of_triplets_count_with_all_trials_in_which_they_appear():
+    """Two networks with features of the same size: the interval holds 0, and p is small where it does not."""
+    shape, texture = (a.ravel() for a in np.meshgrid(np.arange(8), np.arange(8), indexing="ij"))
+    found = enumerate_triplets(shape, texture)
+    rng, sources = np.random.default_rng(0), {"shape_sources": shape, "texture_sources": texture}
+
+    def network():
+        features = rng.normal(size=(8, 30))[shape] + rng.normal(size=(8, 30))[texture] + rng.normal(size=(64, 30))
+        tally = count(decide(gram(features, found)), found)
+        return Sums.of_ratio(terms(tally), np.arange(64), sources, shared_terms(tally))
+
+    pairs = [(network(), network()) for _ in range(150)]
+    by_all = [paired(*pair) for pair in pairs]
+    by_anchors = [paired(*(replace(sums, shared={}) for sums in pair), flips=99) for pair in pairs]
+    assert 0.91 <= np.mean([d.interval.low <= 0 <= d.interval.high for d in by_all]) <= 0.985
+    assert np.mean([a.interval.width > b.interval.width for a, b in zip(by_all, by_anchors)]) > 0.95
+    for d in by_all:
+        assert (d.p > 0.05) == (d.interval.low <= 0 <= d.interval.high)
+        assert d.by == "two_way"
+    # Images that only one of them saw leave the comparison with all that they take part in.
+    first, second = pairs[0]
+    fewer = paired(first, second.only(np.arange(40)))
+    assert (fewer.n, fewer.value) == (40, first.only(np.arange(40)).value - second.only(np.arange(40)).value)

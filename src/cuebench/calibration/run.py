@@ -15,7 +15,7 @@ from cuebench.calibration.tables import write_tables
 from cuebench.calibration.trust import Trust, read_trust
 from cuebench.registry import protocols
 
-QUICK = (60, 12)
+QUICK = (48, 8)
 """Studies for each setting of the intervals, and at each point of the grid, of a quick calibration."""
 ON_GRID = 25
 """So many times fewer studies are done on the grid: means need fewer than coverages."""
@@ -48,9 +48,9 @@ def calibration(
         Protocols; default: all that can be simulated.
     studies : int
         In the two main settings of the intervals; a quarter of it in the two others, and one of 25 at each point of the
-        grid, at least 12.
+        grid, at least 8.
     quick : bool
-        60 studies in each main setting, whatever ``studies`` says.
+        48 studies in each main setting, whatever ``studies`` says.
     seed, workers : int
         Of the simulation; number of processes (default: one for each core).
     progress : callable, optional

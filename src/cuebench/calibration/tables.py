@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 SHIPPED = Path(__file__).parent
 RECOVERED, COVERAGE, SETTINGS = "recovered.csv", "coverage.csv", "settings.json"
 _AGAIN = "choose another folder, or delete the file: cuebench calibrate --out DIR writes it anew"
+MISREAD = "taken for other sources"
+"""Said of a kind that draws only some of what a study draws anew: its row shows what happens when it is misread."""
 CLASSES = (16, 1000)
 """Label spaces in which the expected value for a weak observer is given besides."""
 
@@ -81,6 +83,16 @@ class Coverage(measured.Coverage):
     """
 
     @property
+    def claims(self) -> bool:
+        """Whether the interval claims to hold what it was compared with; others are rows that say `MISREAD`."""
+        return not self.kind.endswith(MISREAD)
+
+    @property
+    def over(self) -> str:
+        """What is drawn anew in the interval: its kind."""
+        return self.kind.removesuffix(f", {MISREAD}")
+
+    @property
     def key(self) -> tuple[str, str, str, str]:
         """What one row of the table is about."""
         return self.protocol, self.metric, self.kind, self.setting
@@ -130,14 +142,24 @@ def coverage_rows(results: Sequence[Result]) -> list[Coverage]:
     """Return a row for each kind of interval of each number, in every setting that is meant for intervals."""
     return [
         Coverage(
-            r.protocol, metric, kind, f"{condition}; {r.setting}", made, tally.held[kind] / made,
-            tally.width[kind] / made, tally.bias,
+            r.protocol, metric, kind if kind in claims_of(tally.made) else f"{kind}, {MISREAD}",
+            f"{condition}; {r.setting}", made, tally.held[kind] / made, tally.width[kind] / made, tally.bias,
         )
         for r in results
         if r.setting != GRID
         for (condition, metric), tally in r.tallies.items()
         for kind, made in tally.made.items()
     ]  # fmt: skip
+
+
+def claims_of(kinds: Iterable[str]) -> set[str]:
+    """Return which of the kinds of interval of a number claim to hold where every source is drawn anew.
+
+    >>> sorted(claims_of(["images", "shape_sources", "texture_sources", "two_way"])), sorted(claims_of(["images"]))
+    (['two_way'], ['images'])
+    """
+    known = set(kinds)
+    return next(({widest} for widest in ("three_way", "two_way", "classes") if widest in known), known)
 
 
 # -------------------------------------------------------------------------------------------------------- files

@@ -10,6 +10,7 @@ from pathlib import Path
 from cuebench.calibration.planted import BY_SHAPE, GRID, SETTINGS, STRONG, WEAK
 from cuebench.calibration.tables import (
     CLASSES,
+    MISREAD,
     SHIPPED,
     Coverage,
     Recovered,
@@ -70,7 +71,8 @@ class Trust:
     excluded : float
         Share of the answers of the weak observer that are outside the denominator.
     coverage : mapping of str to mapping of str to float
-        Kind of interval → setting → how often it holds the value for new sources.
+        Kind of interval → setting → how often it holds the value for new sources. Kinds that do not claim to end in
+        `tables.MISREAD`.
     studies : int
         Behind each coverage.
     weight : str
@@ -101,8 +103,8 @@ class Trust:
 
     @property
     def best_kind(self) -> str:
-        """The kind of interval that comes nearest to 95 % where sources vary."""
-        found = {kind: by[VARY] for kind, by in self.coverage.items() if VARY in by}
+        """Of the kinds that claim to hold for new sources, the one that comes nearest to 95 % where these vary."""
+        found = {kind: by[VARY] for kind, by in self.coverage.items() if VARY in by and not kind.endswith(MISREAD)}
         return min(found, key=lambda kind: abs(found[kind] - 0.95), default="")
 
     @property
@@ -169,13 +171,16 @@ class Trust:
         return f"with a quarter of the images it is off by {_digits(self.few, sign=True)} on average"
 
     def _intervals(self) -> str:
-        parts = []
+        if not self.coverage:
+            return ""
+        claimed: list[str] = []
+        others: list[str] = []
         for kind, by in self.coverage.items():
-            held = [by[s] for s in (ALIKE, VARY) if s in by]
-            parts.append(f"{kind.replace('_', ' ')} {' / '.join(f'{h:.0%}' for h in held)}")
-        return (
-            f"95 % intervals hold the value for new sources (alike / varying) in: {', '.join(parts)}" if parts else ""
-        )
+            held = " / ".join(f"{by[s]:.0%}" for s in (ALIKE, VARY) if s in by)
+            words = f"{kind.removesuffix(f', {MISREAD}').replace('_', ' ')} {held}"
+            (others if kind.endswith(MISREAD) else claimed).append(words)
+        misread = f"; {MISREAD}: {', '.join(others)}" if others else ""
+        return f"95 % intervals hold the value for new sources (alike / varying) in: {', '.join(claimed)}{misread}"
 
 
 def _digits(value: float, *, sign: bool = False) -> str:

@@ -45,7 +45,8 @@ METRIC = Metric(
     caveats=(
         "Needed to put feature suppression beside preferences in one table; the REFINED-BIAS paper, which does so in "
         "its Table A, does not say how it made one number of the relative accuracies.",
-        "A relative accuracy above 1 counts as no loss.",
+        "A relative accuracy above 1 counts as no loss. A model that recognises little gains and loses by chance: its "
+        "number is pulled from 0 and 1 towards .5 (by up to .075, simulated); the interval is made without this limit.",
         "It compares the chosen levels: strong shape suppressions against mild texture ones raise it.",
     ),
     bounds=(0.0, 1.0),

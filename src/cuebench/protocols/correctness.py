@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cuebench.arrays import Array, Bools
+from cuebench.arrays import Array, Bools, Positions
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, coverage_problems, label_map
 from cuebench.labels.decisions import named, partial_space
@@ -24,7 +24,7 @@ from cuebench.metrics.mean_iou import mean_iou_of_areas
 from cuebench.protocols import imagenet_accuracy
 from cuebench.protocols.base import Result, ScoreOptions
 from cuebench.protocols.trials import TrialRows, class_names, cue_outcomes
-from cuebench.responses.table import Reduce, Responses
+from cuebench.responses.table import Reduce, Responses, once
 from cuebench.statistics.clustered import Sums
 from cuebench.statistics.sums import estimates_of_sums
 from cuebench.types import REMOVED, Estimate, Stimulus, StimulusSet
@@ -66,7 +66,8 @@ class Qualities:
 
     @cached_property
     def _asked(self) -> Counter[str]:
-        return Counter(s.condition for s in self.responses.stimuli)
+        stimuli = self.responses.stimuli
+        return once(stimuli, "number by condition", lambda: Counter(s.condition for s in stimuli))
 
     @cached_property
     def _unreadable(self) -> Counter[str]:
@@ -203,21 +204,28 @@ def table(responses: Responses, values: Array, conditions: Sequence[str]) -> Tab
     The images are those of the manifest, answered or not, so that all observers of a set have the same rows and are
     left out together.
     """
-    stimuli = responses.stimuli.stimuli
-    column = {name: i for i, name in enumerate(conditions)}
-    images = sorted({s.image for s in stimuli if s.condition in column})
-    row = {name: i for i, name in enumerate(images)}
+    images, row, column = once(
+        responses.stimuli, f"images of {tuple(conditions)}", lambda: _cells(responses.stimuli.stimuli, conditions)
+    )
     answers = np.zeros((len(images), len(conditions)), np.int64)
     cells = np.zeros((len(images), len(conditions), *values.shape[1:]), np.result_type(values.dtype, np.int64))
-    for value, position in zip(values, responses.stimulus):
-        stimulus = stimuli[position]
-        if stimulus.condition in column:
-            cell = row[stimulus.image], column[stimulus.condition]
-            answers[cell] += 1
-            cells[cell] += value
+    counted = column[responses.stimulus] >= 0
+    here = responses.stimulus[counted]
+    np.add.at(answers, (row[here], column[here]), 1)
+    np.add.at(cells, (row[here], column[here]), values[counted])
     if answers.max(initial=0) > 1:  # pooled people: each picture counts once, by the share of correct answers
         cells = cells / np.maximum(answers, 1).reshape(*answers.shape, *[1] * (values.ndim - 1))
     return Table(images, list(conditions), answers > 0, cells)
+
+
+def _cells(stimuli: Sequence[Stimulus], conditions: Sequence[str]) -> tuple[list[str], Positions, Positions]:
+    """Return the images shown in some conditions, and row and column of each stimulus; column −1: none of them."""
+    number = {name: i for i, name in enumerate(conditions)}
+    column = np.array([number.get(s.condition, -1) for s in stimuli], np.intp)
+    names = [s.image for s in stimuli]
+    images = sorted({name for name, at in zip(names, column) if at >= 0})
+    place = {name: i for i, name in enumerate(images)}
+    return images, np.array([place.get(name, -1) for name in names], np.intp), column
 
 
 def accuracies(correct: Table) -> dict[str, Estimate]:

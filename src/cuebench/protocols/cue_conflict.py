@@ -45,7 +45,7 @@ from cuebench.statistics.intervals import KINDS, Clusters
 from cuebench.stimuli.readers import cue_conflict as folder_reader
 from cuebench.types import Axis, Citation, Estimate, Headline, IntervalKind, Reference, Stimulus, StimulusSet
 
-NAME, VERSION = "cue_conflict", 2
+NAME, VERSION = "cue_conflict", 3
 EXPECTED = 1280
 TARGETS = "in16"
 FULL = 1000
@@ -462,12 +462,12 @@ PROTOCOL = Protocol(
     metrics=(*(m.name for m in RATIOS), "error_consistency"),
     headline=Headline(
         metric="shape_bias",
-        conditions=("16-way", "*-way"),
+        conditions=("*-way",),
         direction="shape",
         beside=("decided_fraction",),
         human=0.95869,
         human_source="ten people of Geirhos et al. 2019, pooled",
-        plane=(Axis("shape_accuracy", ("16-way", "*-way")), Axis("texture_accuracy", ("16-way", "*-way"))),
+        plane=(Axis("shape_accuracy", ("*-way",)), Axis("texture_accuracy", ("*-way",))),
     ),
     reference=(
         Reference("people", "shape_bias", "16-way", 0.95869, _CSV),

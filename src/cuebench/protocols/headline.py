@@ -67,8 +67,25 @@ def headline_column(scores: Iterable[Score], protocol: str, axis: Axis | None = 
 
 
 def chosen_condition(axis: Axis, present: Sequence[str]) -> str | None:
-    """Return the first present condition that fits the declared ones, which are ordered best first."""
-    return next((c for pattern in axis.conditions for c in present if fnmatchcase(c, pattern)), None)
+    """Return the first present condition that fits the declared ones, which are ordered best first.
+
+    Of several that are named by a number of classes, the one with the fewest: these are the classes of the stimuli,
+    among which everybody decides; the others are the whole label spaces of single observers.
+
+    >>> chosen_condition(Axis("shape_bias", ("*-way",)), ["16-way", "8-way", "1000-way"])
+    '8-way'
+    """
+    for pattern in axis.conditions:
+        fitting = [c for c in present if fnmatchcase(c, pattern)]
+        if fitting:
+            return min(fitting, key=_classes) if pattern.endswith("*-way") else fitting[0]
+    return None
+
+
+def _classes(condition: str) -> float:
+    """Return the number of classes that a condition is named by: ``silhouettes/16-way``; infinite where it is not."""
+    number = condition.rpartition("/")[2].removesuffix("-way")
+    return int(number) if number.isdecimal() else math.inf
 
 
 def widest(rows: Sequence[Score]) -> Score:

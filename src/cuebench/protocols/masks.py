@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -27,6 +28,7 @@ from cuebench.protocols.correctness import Table
 from cuebench.protocols.trials import TrialRows
 from cuebench.responses.store import KEPT
 from cuebench.responses.table import Reduce, Responses
+from cuebench.statistics.intervals import undefined
 from cuebench.statistics.sums import estimates_of_sums
 from cuebench.stimuli.cue_files import read_labels
 from cuebench.stimuli.decomposition.classes import IGNORE
@@ -61,8 +63,15 @@ def mean_ious(areas: Table) -> dict[str, Estimate]:
 
 
 def class_ious(areas: Table, condition: str) -> list[Estimate]:
-    """Return the IoU of each class in a condition, NaN where the class is absent."""
-    return _estimates(areas, areas.conditions.index(condition), iou_of_areas)
+    """Return the IoU of each class in a condition, NaN where the class is absent.
+
+    A class that is answered but is in no mask has an IoU of 0 whatever the model can do: it has no interval.
+    """
+    column = areas.conditions.index(condition)
+    in_masks = areas.values[:, column, 1].sum(axis=0) > 0
+    nowhere = (undefined("images", "in no mask: every answer of it is wrong"),)
+    found = _estimates(areas, column, iou_of_areas)
+    return [e if known or math.isnan(e.value) else replace(e, intervals=nowhere) for e, known in zip(found, in_masks)]
 
 
 def _estimates(areas: Table, column: int, statistic: Callable[[Array], Array]) -> list[Estimate]:

@@ -30,7 +30,7 @@ from cuebench.stimuli.made import read_made
 from cuebench.stimuli.readers import image_folder
 from cuebench.types import REMOVED, Estimate, Headline, IntervalKind, Stimulus, StimulusSet
 
-NAME, VERSION = "pure_shape", 2
+NAME, VERSION = "pure_shape", 3
 SETS: Mapping[str, tuple[str, ...]] = {
     "silhouettes": ("cue_conflict/silhouettes", "model_vs_human/stimuli/silhouette"),
     "edges": ("cue_conflict/edges", "model_vs_human/stimuli/edge"),

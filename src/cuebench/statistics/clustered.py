@@ -27,6 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,6 +58,9 @@ class Sums:
         What rows share besides the image: ``shape_sources``, ``texture_sources``, ``classes``.
     strata : int
         Number of parts of the set that are averaged each for itself (shape cues and texture cues: 2).
+    shared : mapping of kind to float array rows × k
+        For trials of several images, such as triplets: what all trials add in which a row has a part that counts for
+        this kind; see `Clustering.variances`.
     """
 
     images: Array
@@ -64,12 +68,23 @@ class Sums:
     statistic: Callable[[Floats], Any]
     sources: Mapping[IntervalKind, Array] = field(default_factory=dict)
     strata: int = 1
+    shared: Mapping[IntervalKind, Floats] = field(default_factory=dict)
 
     @classmethod
-    def of_ratio(cls, terms: Terms, images: Array, sources: Mapping[IntervalKind, Array] | None = None) -> Sums:
+    def of_ratio(
+        cls,
+        terms: Terms,
+        images: Array,
+        sources: Mapping[IntervalKind, Array] | None = None,
+        shared: Mapping[IntervalKind, Terms] | None = None,
+    ) -> Sums:
         """Return the sums of a ratio."""
-        values = np.column_stack([np.asarray(t, np.float64) for t in terms])
-        return cls(images, values, lambda sums: quotient(sums[:, 0], sums[:, 1]), sources or {})
+
+        def columns(of: Terms) -> Floats:
+            return np.column_stack([np.asarray(t, np.float64) for t in of])
+
+        others = {kind: columns(of) for kind, of in (shared or {}).items()}
+        return cls(images, columns(terms), lambda sums: quotient(sums[:, 0], sums[:, 1]), sources or {}, shared=others)
 
     @property
     def value(self) -> float:
@@ -82,10 +97,20 @@ class Sums:
         if keep.all():
             return self
         sources = {kind: values[keep] for kind, values in self.sources.items()}
-        return Sums(self.images[keep], self.values[keep], self.statistic, sources, self.strata)
+        shared = {kind: values[keep] for kind, values in self.shared.items()}
+        return Sums(self.images[keep], self.values[keep], self.statistic, sources, self.strata, shared)
 
     def influence(self) -> Floats:
         """Return by how much each row moves the number; together they add up to 0."""
+        psi: Floats = self.values @ self._gradient
+        return psi - psi.mean() if len(psi) else psi
+
+    def shared_influence(self) -> dict[IntervalKind, Floats]:
+        """Return kind → by how much all trials move the number in which a row has a part that counts for the kind."""
+        return {kind: values @ self._gradient for kind, values in self.shared.items()}
+
+    @cached_property
+    def _gradient(self) -> Floats:
         sums = self.values.sum(axis=0)
         used = np.flatnonzero((self.values != 0).any(axis=0))
         gradient = np.zeros(len(sums))
@@ -98,8 +123,7 @@ class Sums:
             moved[len(part) + np.arange(len(part)), part] -= step
             found = np.asarray(self.statistic(moved), np.float64)
             gradient[part] = (found[: len(part)] - found[len(part) :]) / (2 * step)
-        psi: Floats = self.values @ gradient
-        return psi - psi.mean() if len(psi) else psi
+        return gradient
 
 
 # ------------------------------------------------------------------------------------------------------ variances
@@ -121,6 +145,12 @@ class Variances(NamedTuple):
         return max(self.by_kind, key=lambda kind: self.by_kind[kind], default="images")
 
 
+def variance_of(sums: Array, strata: int = 1) -> float:
+    """Return the variance of a number from the sums of its influence over each cluster; NaN where there is one only."""
+    g = len(sums)
+    return float(g / (g - strata) * (sums @ sums)) if g > strata else math.nan
+
+
 class _Groups(NamedTuple):
     """The cluster of each row as a number, and how many there are."""
 
@@ -138,8 +168,9 @@ class _Groups(NamedTuple):
     def variance(self, psi: Floats, strata: int = 1, *, twice: bool = False) -> float:
         """Return the variance; ``twice``: every row is in two clusters of a kind, one of which it is given with."""
         sums, g = np.bincount(self.code, psi, self.number), self.number
-        scale = g * (g - 1) / (g - 2) ** 2 if twice and g > 2 else g / (g - strata)
-        return float(scale * (sums @ sums))
+        if twice and g > 2:
+            return float(g * (g - 1) / (g - 2) ** 2 * (sums @ sums))
+        return variance_of(sums, strata)
 
 
 class Clustering:
@@ -225,7 +256,12 @@ class Clustering:
 _WAYS: tuple[IntervalKind, ...] = ("shape_sources", "texture_sources", "subjects")
 
 
-def variances(psi: Floats, sources: Mapping[IntervalKind, Array], strata: int = 1) -> Variances:
+def variances(
+    psi: Floats,
+    sources: Mapping[IntervalKind, Array],
+    strata: int = 1,
+    shared: Mapping[IntervalKind, Floats] | None = None,
+) -> Variances:
     """Return the variance of a number from the influence of each image, for images and for each kind of source.
 
     Parameters
@@ -234,8 +270,10 @@ def variances(psi: Floats, sources: Mapping[IntervalKind, Array], strata: int = 
         Influence of each image.
     sources, strata
         As in `Clustering`.
+    shared
+        As in `Clustering.variances`.
     """
-    return Clustering(len(psi), sources, strata).variances(psi)
+    return Clustering(len(psi), sources, strata).variances(psi, shared)
 
 
 # ------------------------------------------------------------------------------------------------------ intervals
@@ -306,17 +344,31 @@ def influence_of(terms: Terms, ratio: Ratio) -> Floats:
     return np.asarray((top - ratio.value * bottom) / ratio.denominator)
 
 
-def share_interval(
-    value: float, variance: float, df: float, kind: IntervalKind, level: float = 0.95, *, logit_scale: bool = True
+def share_interval(value: float, variance: float, df: float, kind: IntervalKind, level: float = 0.95) -> Interval:
+    """Return the interval of a number between 0 and 1, symmetric on the logit scale."""
+    return bounded_interval(value, variance, df, kind, (0.0, 1.0), level)
+
+
+def bounded_interval(
+    value: float, variance: float, df: float, kind: IntervalKind, bounds: tuple[float, float], level: float = 0.95
 ) -> Interval:
-    """Return the interval of a number between 0 and 1, symmetric on the logit scale; of any other number, symmetric."""
+    """Return Student's interval: on the logit scale between two bounds, on that of the logarithm above one.
+
+    Symmetric as it is where there is no bound, or the number lies on one.
+    """
+    low, high = bounds
+    reach = t_quantile(df, level) * math.sqrt(variance)
+    if not low < value < high or math.isinf(low):
+        return Interval(value - reach, value + reach, kind, level)
+    if math.isinf(high):
+        times = math.exp(min(reach / (value - low), 600.0))
+        return Interval(low + (value - low) / times, low + (value - low) * times, kind, level)
     from scipy.special import expit, logit
 
-    reach = t_quantile(df, level) * math.sqrt(variance)
-    if not logit_scale or not 0 < value < 1:
-        return Interval(value - reach, value + reach, kind, level)
-    centre, reach = float(logit(value)), reach / (value * (1 - value))
-    return Interval(float(expit(centre - reach)), float(expit(centre + reach)), kind, level)
+    span = high - low
+    share = (value - low) / span
+    centre, reach = float(logit(share)), reach / span / (share * (1 - share))
+    return Interval(low + span * float(expit(centre - reach)), low + span * float(expit(centre + reach)), kind, level)
 
 
 def all_alike(value: float, number: int, way: IntervalKind, kind: IntervalKind, level: float) -> Interval:

@@ -36,8 +36,9 @@ _CHUNK = 2_000_000  # float64 numbers in memory at once: 16 MB
 _EXACT = 8
 """Most models for which all orders are tried (8! = 40,320). The t distribution that is used above this says p = 0 of
 five models in perfect order; 2 of their 120 orders are."""
-_FEW = 20
-"""Up to this many models the interval of a rank correlation is an inverted test, that of Pearson's is Fisher's."""
+_FEW: Mapping[Method, int] = {"pearson": 20, "spearman": 20, "kendall": 30}
+"""Up to this many models the interval of a rank correlation is an inverted test, that of Pearson's is Fisher's. Of 21
+models Fisher's holds a τ of .8 in 92.7 % of studies."""
 _ROUGH = 5
 """Models below which it is too wide or too narrow by some percent: there are too few different orders."""
 _SAMPLES = 10_000
@@ -70,7 +71,7 @@ def correlate(
     y: Sequence[float] | Floats,
     method: Method = "spearman",
     *,
-    how: How = "bootstrap",
+    how: How = "fisher",
     seed: int = 0,
     resamples: int = 10_000,
     level: float = 0.95,
@@ -83,9 +84,10 @@ def correlate(
         One value for each model. Pairs with a missing value (NaN) are left out, and the note says how many.
     method : ``pearson``, ``spearman`` or ``kendall``
         Kendall is τ_b.
-    how : ``bootstrap`` or ``fisher``
-        Of more than twenty models: percentiles over resampled models, or atanh(r) ± z·se with se² = 1/(n−3) for
-        Pearson, (1 + r²/2)/(n−3) for Spearman and .437/(n−4) for Kendall. Of fewer: an inverted test, see above.
+    how : ``fisher`` or ``bootstrap``
+        Of more than twenty models (Kendall: thirty): atanh(r) ± z·se with se² = 1/(n−3) for Pearson, (1 + r²/2)/(n−3)
+        for Spearman and .437/(n−4) for Kendall; or percentiles over resampled models, which held Pearson's correlation
+        of 40 models in 92 to 94 % of simulated studies. Of fewer models: an inverted test, see above.
     seed, resamples, level
         The same three give the same bytes.
 
@@ -109,7 +111,7 @@ def correlate(
         reason = "undefined: a column is constant"
         return Correlation(np.nan, np.nan, np.nan, np.nan, len(a), "; ".join(filter(None, (reason, note))))
     value, p = _scipy(a, b, method)
-    if len(a) <= _FEW:
+    if len(a) <= _FEW[method]:
         low, high = few_interval(value, len(a), method, level)
     elif how == "fisher":
         low, high = fisher_interval(value, len(a), method, level)
@@ -143,6 +145,11 @@ def few_interval(value: float, n: int, method: Method = "spearman", level: float
     """
     if method == "pearson" or not np.isfinite(value):
         return fisher_interval(value, n, method, level)
+    return _inverted(float(value), n, method, level)
+
+
+@lru_cache(maxsize=4096)  # few models have few different correlations
+def _inverted(value: float, n: int, method: Method, level: float) -> tuple[float, float]:
     true, samples = _copula(n, method)
     below, upto = (
         np.array([np.searchsorted(row, value + step) for row in samples]) / _SAMPLES for step in (-1e-9, 1e-9)
@@ -195,7 +202,7 @@ def correlation_matrix(
     _check(method, "bootstrap")
     table = _table(columns)
     value = _draws(table, np.ones((1, table.shape[1])), method)[0]
-    if table.shape[1] <= _FEW:
+    if table.shape[1] <= _FEW[method]:
         ends = [[few_interval(v, table.shape[1], method, level) for v in row] for row in value]
         low, high = np.moveaxis(np.array(ends), -1, 0)
         return Matrix(tuple(columns), value, low, high, table.shape[1])
@@ -259,18 +266,19 @@ def _normalised(products: Floats) -> Floats:
 def _scipy(a: Floats, b: Floats, method: Method) -> tuple[float, float]:
     from scipy import stats
 
+    if method == "spearman" and len(a) <= _EXACT:
+        return _exact(a, b)
     test = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[method](a, b)
-    exact = method == "spearman" and len(a) <= _EXACT
-    return float(test.statistic), _exact_p(a, b) if exact else float(test.pvalue)
+    return float(test.statistic), float(test.pvalue)
 
 
-def _exact_p(a: Floats, b: Floats) -> float:
-    """Return the share of all n! orders whose |Spearman correlation| is at least the one seen."""
-    from scipy.stats import rankdata
-
-    x, y = (rankdata(v) - (len(v) + 1) / 2 for v in (a, b))
+def _exact(a: Floats, b: Floats) -> tuple[float, float]:
+    """Return Spearman's correlation, and the share of all n! orders whose correlation is at least as far from 0."""
+    once = np.ones((1, len(a)))
+    x, y = (ranks(v, once)[0] - (len(v) + 1) / 2 for v in (a, b))
     products = y[_orders(len(y))] @ x
-    return float((np.abs(products) >= abs(x @ y) - 1e-9).mean())
+    value = float(x @ y / np.sqrt((x @ x) * (y @ y)))
+    return min(1.0, max(-1.0, value)), float((np.abs(products) >= abs(x @ y) - 1e-9).mean())
 
 
 @lru_cache(maxsize=_EXACT)

@@ -21,7 +21,8 @@ import numpy as np
 
 from cuebench.arrays import Array, Floats
 from cuebench.statistics.agreement import _fleiss, _kappa
-from cuebench.statistics.clustered import all_alike, share_interval, t_quantile
+from cuebench.statistics.clustered import all_alike, influence_of, share_interval, t_quantile, variance_of
+from cuebench.statistics.estimates import jackknife_variance
 from cuebench.statistics.ratios import Terms, total
 
 LEVEL = 0.95
@@ -92,21 +93,16 @@ def share(terms: Terms, people: Array, images: Array) -> Crossed:
     if not n:
         nothing = Range(math.nan, math.nan, "nothing to count")
         return Crossed(math.nan, nothing, nothing, 0, 0, 0)
-    top, bottom = (np.asarray(t, np.float64)[counted] for t in terms)
-    psi = (top - ratio.value * bottom) / ratio.denominator
+    psi = influence_of(terms, ratio)[counted]
     spread = _Spread(
-        _variance(np.asarray(np.bincount(person.ravel(), psi), np.float64)),
-        _variance(np.asarray(np.bincount(image.ravel(), psi), np.float64)),
-        _variance(psi),
+        variance_of(np.bincount(person.ravel(), psi)),
+        variance_of(np.bincount(image.ravel(), psi)),
+        variance_of(psi),
         len(who),
         len(what),
     )
     over_people, over_both = (_share_range(ratio.value, spread, over) for over in ("people", "both"))
     return Crossed(ratio.value, over_people, over_both, n, len(who), len(what))
-
-
-def _variance(sums: Floats) -> float:
-    return float(len(sums) / (len(sums) - 1) * (sums**2).sum()) if len(sums) > 1 else math.nan
 
 
 def _share_range(value: float, spread: _Spread, over: str) -> Range:
@@ -170,9 +166,9 @@ def kappa(answers: Array, people: Array, images: Array) -> Crossed:
         for rows in (np.flatnonzero(person.ravel() == i) for i in range(len(who)))
     ]
     spread = _Spread(
-        _jackknife(np.array(without_people)),
-        _jackknife(_without_images(table)),
-        _jackknife(_without_answers(table, item.ravel(), code.ravel())),
+        jackknife_variance(np.array(without_people)),
+        jackknife_variance(_without_images(table)),
+        jackknife_variance(_without_answers(table, item.ravel(), code.ravel())),
         len(who),
         len(what),
     )
@@ -227,8 +223,3 @@ def _without_answers(table: Floats, item: Array, code: Array) -> Floats:
     shares[stays, code[stays]] -= 1
     expected = ((shares / np.maximum(shares.sum(axis=1, keepdims=True), 1)) ** 2).sum(axis=1)
     return _kappa(observed, expected)
-
-
-def _jackknife(values: Floats) -> float:
-    n = len(values)
-    return float((n - 1) / n * ((values - values.mean()) ** 2).sum()) if n > 1 else math.nan

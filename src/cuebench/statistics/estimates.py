@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cuebench.arrays import Array
-from cuebench.statistics.clustered import all_alike, ratio_intervals, share_interval
+from cuebench.statistics.clustered import all_alike, bounded_interval, ratio_intervals, t_quantile
 from cuebench.statistics.intervals import Clusters, undefined
 from cuebench.statistics.ratios import Terms, total
 from cuebench.types import Estimate, Interval, IntervalKind, LeftOut
@@ -95,7 +95,7 @@ def jackknifed(
     reasons : mapping of kind to str, optional
         Why a kind has no interval; default where nothing could be left out: too few images.
     bounds : pair of float, optional
-        Smallest and largest possible value: the interval is symmetric on the logit scale between them.
+        Smallest and largest possible value; see `jackknife_interval`.
     """
     intervals = []
     for kind, parts in left_out.items():
@@ -116,7 +116,8 @@ def jackknife_interval(
     """Return Tukey's interval of a number from its values without each cluster.
 
     Its centre is the number without the bias that leaving out shows (Quenouille): a mean IoU of few images is too small
-    where classes are rare. Student's t has Satterthwaite's degrees of freedom over the parts.
+    where classes are rare. Student's t has Satterthwaite's degrees of freedom over the parts, fewer where a few
+    clusters make most of the variance.
 
     Parameters
     ----------
@@ -125,11 +126,19 @@ def jackknife_interval(
     parts : mapping of str to array
         The number without each cluster, for each part of the set.
     kind, bounds, level
-        As in `jackknifed`.
+        As in `jackknifed`. Between two bounds the interval is symmetric on the logit scale, above a single one on that
+        of the logarithm.
+
+    Returns
+    -------
+    Interval
+        Where the number is the same without any cluster, itself, with a note that this is no 95 % interval: what does
+        not vary says nothing about others. The interval of a share of 0 or 1 is exact.
 
     References
     ----------
-    Quenouille 1956, Biometrika 43; Tukey 1958, Ann. Math. Stat. 29; Efron & Tibshirani 1993, chapter 11.
+    Quenouille 1956, Biometrika 43; Tukey 1958, Ann. Math. Stat. 29; Efron & Tibshirani 1993, chapter 11; O'Neill 2014,
+    Am. Stat. 68(4) (degrees of freedom of a variance, by the kurtosis).
     """
     variance = bias = doubt = 0.0
     lost, number = 0, 0
@@ -139,26 +148,49 @@ def jackknife_interval(
             return undefined(kind, "undefined without some of them", level)
         g = len(defined)
         lost, number = lost + len(values) - g, number + len(values)
-        part = float((g - 1) / g * ((defined - defined.mean()) ** 2).sum())
-        variance, doubt = variance + part, doubt + part**2 / (g - 1)
-        bias += (g - 1) * (float(defined.mean()) - value)
+        mean, part = float(defined.mean()), jackknife_variance(defined)
+        variance, doubt = variance + part, doubt + part**2 / freedom(defined - mean)
+        bias += (g - 1) * (mean - value)
     note = f"undefined without {lost:,} of {number:,}" if lost else ""
-    if not np.isfinite(value) or variance < 1e-20:
-        fewest = min(len(values) for values in parts.values())
-        if bounds == (0.0, 1.0) and value in bounds:
-            return all_alike(value, fewest, "images" if kind == "images" else kind, kind, level)
-        return Interval(value, value, kind, level, note)
-    df = variance**2 / doubt
     low, high = bounds or (-math.inf, math.inf)
+    if not np.isfinite(value):
+        return Interval(value, value, kind, level, note)
+    if variance < 1e-20:
+        if (low, high) == (0.0, 1.0) and value in (low, high):
+            fewest = min(len(values) for values in parts.values())
+            return all_alike(value, fewest, "images" if kind == "images" else kind, kind, level)
+        same = f"the same without any of the {number:,} {kind.replace('_', ' ')}: no 95 % interval"
+        return Interval(value, value, kind, level, "; ".join(filter(None, (same, note))))
     centre = value - bias if low < value - bias < high else value
-    if math.isfinite(high - low) and low < centre < high:
-        span = high - low
-        found = share_interval((centre - low) / span, variance / span**2, df, kind, level)
-        found = replace(found, low=low + span * found.low, high=low + span * found.high)
-    else:
-        found = share_interval(centre, variance, df, kind, level, logit_scale=False)
+    found = bounded_interval(centre, variance, variance**2 / doubt, kind, (low, high), level)
     ends = min(max(found.low, low), value), max(min(found.high, high), value)
     return replace(found, low=ends[0], high=ends[1], note=note)
+
+
+def jackknife_variance(without: Array) -> float:
+    """Return the variance of a number from its values without each cluster; NaN where there is one only."""
+    g = len(without)
+    apart = without - without.mean() if g else without
+    return float((g - 1) / g * (apart @ apart)) if g > 1 else math.nan
+
+
+def freedom(apart: Array) -> float:
+    """Return the degrees of freedom of the variance of so many numbers, from how much each is apart from their mean.
+
+    n − 1 for normal ones; fewer where the kurtosis says that a few of them make most of the variance, because another
+    sample could be without these.
+
+    Examples
+    --------
+    >>> freedom(np.array([-1.0, 1.0, -1.0, 1.0, -1.0, 1.0])), round(freedom(np.array([-1.0] * 9 + [9.0])), 1)
+    (5, 1.6)
+    """
+    n, squares = len(apart), float(apart @ apart)
+    if n < 4 or squares < 1e-300:
+        return n - 1
+    excess = n * float((apart**2) @ (apart**2)) / squares**2 - 3
+    excess = max(0.0, (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * excess + 6))
+    return n - 1 if not excess else 2 / (2 / (n - 1) + excess / n)
 
 
 def derived(
@@ -201,6 +233,64 @@ def derived(
     return jackknifed(value, total_n, left_out, reasons, bounds or getattr(function, "bounds", None))
 
 
+def part_of(
+    function: Callable[..., Any], part: Callable[..., Any], whole: Callable[..., Any], *estimates: Estimate
+) -> Estimate:
+    """Return a share, part / whole, of functions of estimates that can both be near 0, with Fieller's intervals.
+
+    The interval holds every share ρ with which part − ρ·whole is not clearly apart from 0: near 0 and 1, and where
+    little is left to be shared, it stays as wide as it should be, and is [0, 1] where the whole could be 0.
+
+    Parameters
+    ----------
+    function : callable
+        The share itself, between 0 and 1, as in `derived`.
+    part, whole : callable
+        What it is the share of, without limits: they may be below 0 by chance.
+    estimates : Estimate
+        Arguments of all three.
+
+    References
+    ----------
+    Fieller 1954, Some problems in interval estimation, J. R. Stat. Soc. B 16(2).
+    """
+    found = derived(function, *estimates, bounds=(0.0, 1.0))
+    top, bottom = (derived(of, *estimates) for of in (part, whole))
+    intervals = []
+    for kind, wholes in bottom.left_out.items():
+        pairs = [np.stack([top.left_out[kind][name], values]) for name, values in wholes.items()]
+        pairs = [pair[:, ~np.isnan(pair).any(axis=0)] for pair in pairs]
+        if math.isnan(found.value) or min(pair.shape[1] for pair in pairs) < 2:
+            own = (i for i in found.intervals if i.kind == kind)
+            intervals.append(undefined(kind, next(own).note or "nothing to be shared"))
+            continue
+        low, high = _fieller(top.value, bottom.value, pairs)
+        intervals.append(Interval(min(max(low, 0.0), found.value), max(min(high, 1.0), found.value), kind))
+    return replace(found, intervals=tuple(intervals))
+
+
+def _fieller(top: float, bottom: float, pairs: Sequence[Array], level: float = 0.95) -> tuple[float, float]:
+    """Return the ends for top / bottom from both without each cluster, 2 × clusters for each part of the set."""
+    if bottom <= 0:
+        return -math.inf, math.inf
+    moments, doubt, ratio = np.zeros((2, 2)), 0.0, top / bottom
+    for values in pairs:
+        g = values.shape[1]
+        apart = values - values.mean(axis=1, keepdims=True)
+        moments += (g - 1) / g * (apart @ apart.T)
+        along = apart[0] - ratio * apart[1]
+        doubt += ((g - 1) / g * float(along @ along)) ** 2 / freedom(along)
+    (aa, ab), (_, bb) = moments.tolist()
+    along_all = aa - 2 * ratio * ab + ratio**2 * bb
+    t = t_quantile(along_all**2 / doubt if doubt else 1.0, level)
+    g2 = t * t * bb / bottom**2
+    if g2 >= 1:
+        return -math.inf, math.inf
+    half = t / bottom * math.sqrt(max(0.0, along_all - g2 * (aa - (ab * ab / bb if bb else 0.0))))
+    centre = ratio - (g2 * ab / bb if bb else 0.0)
+    return (centre - half) / (1 - g2), (centre + half) / (1 - g2)
+
+
 def missing(reason: str, kind: IntervalKind = "", excluded: Mapping[str, int] | None = None) -> Estimate:
     """Return the estimate of a number that cannot be had, with the reason as its note."""
     return Estimate(math.nan, 0, (undefined(kind, reason),)).excluding(excluded or {})
@@ -226,9 +316,7 @@ def mean(values: Array, kind: IntervalKind = "images") -> Estimate:
 
 def mean_of_sums(value: float, variance: float, n: int, freedom: float, kind: IntervalKind = "images") -> Estimate:
     """Return an estimate with Student's interval from the variance of the mean and its degrees of freedom."""
-    from scipy.special import stdtrit
-
-    half = float(stdtrit(freedom, 0.975)) * math.sqrt(variance)
+    half = t_quantile(freedom, 0.95) * math.sqrt(variance)
     return Estimate(value, n, (Interval(value - half, value + half, kind),))
 
 

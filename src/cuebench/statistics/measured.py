@@ -1,7 +1,9 @@
 """What simulated studies say of each kind of interval: how often it held the truth.
 
-The table ``coverage.csv`` beside this file is made by ``python -m benchmarks.coverage --write``. A setting is a number
-of images and sources, a true rate and what the sources differ by; the settings go where intervals break.
+The table ``interval_coverage.csv`` beside this file is made by ``python -m benchmarks.coverage --write``: each interval
+against the truth that it claims to hold (``calibration/coverage.csv`` measures protocols, for planted observers).
+A setting is a number of images and sources, a true rate and what the sources differ by; settings go where intervals
+break.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-COVERAGE = Path(__file__).parent / "coverage.csv"
+COVERAGE = Path(__file__).parent / "interval_coverage.csv"
 LEAST, MOST = 0.93, 0.97
 """How often a 95 % interval should hold the truth."""
 

@@ -2,7 +2,8 @@
 
 The difference of two numbers that are functions of sums over images (`clustered.Sums`) is linearised by ψ_A − ψ_B, in
 which what makes an image easy for both cancels. Its intervals are the closed form of `clustered`; its p comes from
-exchanging the two observers within whole sources.
+exchanging the two observers within whole sources. A triplet has two shapes and two textures, so that no exchange keeps
+its trials apart: there p is that of Student's t, with the variance of the interval.
 
 References
 ----------
@@ -62,9 +63,9 @@ class Difference:
     intervals : tuple of Interval
         By images, by each kind of source, and ``two_way``.
     p : float
-        Two-sided; see `sign_flip_p`.
+        Two-sided; see `sign_flip_p`. Of triplets: by Student's t, where the interval of the same level just holds 0.
     by : str
-        Whose signs were exchanged: the kind of source with the fewest.
+        Whose signs were exchanged: the kind of source with the fewest. Of triplets: the kind of the interval.
     variances : Variances
         Of the difference.
     note : str
@@ -144,25 +145,41 @@ def paired(first: Sums, second: Sums, *, seed: int = 0, flips: int = FLIPS, leve
         return Difference(nan, nan, nan, len(common), (), nan, "images", nothing, f"{len(common)} images in common")
     a, b = first.only(common), second.only(common)
     difference = by_image(a, common) - by_image(b, common)
+    mine, theirs = a.shared_influence(), b.shared_influence()
+    shared = {k: by_image(a, common, psi) - by_image(b, common, theirs[k]) for k, psi in mine.items() if k in theirs}
     place = np.searchsorted(a.images[order := np.argsort(a.images, kind="stable")], common)
     sources = {kind: names[order][place] for kind, names in a.sources.items() if kind in b.sources}
     value = a.value - b.value
     if not math.isfinite(value):
         return Difference(a.value, b.value, value, len(common), (), math.nan, "images", nothing, "undefined")
-    found = variances(difference, sources, a.strata)
-    by: IntervalKind = min(found.clusters, key=lambda kind: found.clusters[kind], default="images")
+    found = variances(difference, sources, a.strata, shared)
+    by: IntervalKind = (
+        found.main if shared else min(found.clusters, key=lambda kind: found.clusters[kind], default="images")
+    )
     if not difference.any() and not value:
         return Difference(a.value, b.value, 0.0, len(common), (), 1.0, by, found, "the same answers")
-    p = sign_flip_p(difference, value, sources, by, strata=a.strata, seed=seed, flips=flips)
+    if shared:
+        p = student_p(value, found)
+    else:
+        p = sign_flip_p(difference, value, sources, by, strata=a.strata, seed=seed, flips=flips)
     return Difference(
         a.value, b.value, value, len(common), difference_intervals(value, found, level=level), p, by, found
     )
 
 
-def by_image(sums: Sums, images: Array) -> Floats:
-    """Return by how much each of some images, sorted, moves a number."""
+def by_image(sums: Sums, images: Array, influence: Floats | None = None) -> Floats:
+    """Return by how much each of some images, sorted, moves a number; ``influence``: of each row, if not its own."""
     place = np.searchsorted(images, sums.images)
-    return np.asarray(np.bincount(place, sums.influence(), len(images)), np.float64)
+    weights = sums.influence() if influence is None else influence
+    return np.asarray(np.bincount(place, weights, len(images)), np.float64)
+
+
+def student_p(value: float, found: Variances) -> float:
+    """Return the two-sided p of a difference by Student's t, with the variance of the interval to quote."""
+    from scipy.special import stdtr
+
+    variance = found.by_kind.get(found.main, 0.0)
+    return float(2 * stdtr(max(found.df[found.main], 1), -abs(value) / math.sqrt(variance))) if variance else math.nan
 
 
 def sign_flip_p(

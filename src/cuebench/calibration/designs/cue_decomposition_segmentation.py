@@ -11,8 +11,9 @@ from cuebench.calibration.design import OBSERVER, Design, Number, responses
 from cuebench.calibration.designs.cue_conflict import CLASSES
 from cuebench.calibration.designs.cue_decomposition import OTHERS, VERSIONS, decomposition, known_rates
 from cuebench.calibration.planted import Planted, rates
+from cuebench.protocols.base import Result
 from cuebench.protocols.cue_conflict import TARGETS
-from cuebench.protocols.cue_decomposition_segmentation import NAME
+from cuebench.protocols.cue_decomposition_segmentation import NAME, Measured, qualities
 from cuebench.responses.table import Responses
 from cuebench.types import Stimulus, StimulusSet
 
@@ -104,4 +105,5 @@ DESIGN = Design(
     ".5, .8 and the planted one",
     weight="share of the pixels, of those known in the original, that are known by shape",
     sources="images",
+    of_others=lambda responses: Measured(qualities(responses), Result()),
 )

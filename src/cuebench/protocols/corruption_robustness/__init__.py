@@ -17,7 +17,7 @@ import numpy as np
 from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
-from cuebench.metrics.relative_robustness import relative_robustness
+from cuebench.metrics.relative_robustness import METRIC, relative_robustness
 from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option
 from cuebench.protocols import correctness, imagenet_accuracy, masks
@@ -33,7 +33,7 @@ from cuebench.stimuli.decomposition.cue_list import ORIGINAL
 from cuebench.stimuli.decomposition.folder import CLASSIFICATION, MANIFEST, SEGMENTATION, read_set
 from cuebench.types import Citation, Estimate, Headline, Reference, StimulusSet
 
-NAME, VERSION = "corruption_robustness", 2
+NAME, VERSION = "corruption_robustness", 3
 DEFAULT = "geirhos2018"
 OPTIONS: Mapping[str, Option] = {
     "levels": Option(
@@ -173,7 +173,7 @@ def _add_observer(result: Result, observer: Qualities) -> None:
     by_type = {kind: _relative(observer, conditions) for kind, conditions in levels.items()}
     for name, kinds in MEANS.items():
         if set(kinds) <= set(by_type):
-            mean = mean_estimate([by_type[kind] for kind in kinds])
+            mean = mean_estimate([by_type[kind] for kind in kinds], METRIC.bounds)
             observer.add(result, name, "relative_robustness", mean, [c for kind in kinds for c in levels[kind]])
     for kind, estimate in by_type.items():
         observer.add(result, kind, "relative_robustness", estimate, levels[kind])
@@ -192,6 +192,7 @@ def _relative(observer: Qualities, conditions: Sequence[str]) -> Estimate:
         observer.by_condition[CLEAN],
         *levels,
         n=sum(level.n for level in levels),
+        bounds=METRIC.bounds,
     )
 
 

@@ -37,7 +37,7 @@ from cuebench.stimuli.decomposition.conflicts import PREFIX
 from cuebench.stimuli.decomposition.folder import CLASSIFICATION, read_set
 from cuebench.types import Citation, Reference, StimulusSet
 
-NAME, VERSION = CLASSIFICATION, 2
+NAME, VERSION = CLASSIFICATION, 3
 DATASET = "imagenet"
 """Which of the published populations S_cd is compared with."""
 CONFLICT_METRICS = (shape_bias, texture_accuracy)

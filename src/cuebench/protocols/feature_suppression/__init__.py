@@ -24,7 +24,7 @@ from cuebench.protocols.trials import TrialTable
 from cuebench.responses.table import Responses
 from cuebench.types import Axis, Citation, Headline, StimulusSet
 
-NAME, VERSION = "feature_suppression", 3
+NAME, VERSION = "feature_suppression", 4
 OPTIONS: Mapping[str, Option] = {
     "mode": Option(
         FAITHFUL, "suppressions as the authors' code makes them, or with what we think is right", choices=MODES

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from cuebench.arrays import Array
-from cuebench.metrics.relative_accuracy import relative_accuracy
+from cuebench.metrics.relative_accuracy import METRIC, relative_accuracy
 from cuebench.metrics.shape_reliance import shape_reliance
 from cuebench.protocols import correctness
 from cuebench.protocols.base import Result, ScoreOptions
@@ -16,7 +16,7 @@ from cuebench.protocols.feature_suppression.suppressions import LEVELS, ORIGINAL
 from cuebench.protocols.trials import Asked
 from cuebench.responses.table import Responses
 from cuebench.statistics.clustered import Sums
-from cuebench.statistics.estimates import derived, missing
+from cuebench.statistics.estimates import derived, missing, part_of
 from cuebench.statistics.sums import mean_estimate
 from cuebench.types import Estimate
 
@@ -39,11 +39,15 @@ def add_scores(result: Result, responses: Responses, options: ScoreOptions) -> N
     levels = _levels(suppressed)
     by_name = {name: _relative(accuracies, conditions) for name, conditions in levels.items()}
     members = {kind: [name for name in names if name in by_name] for kind, names in LEVELS.items()}
-    by_kind = {kind: mean_estimate([by_name[n] for n in names]) for kind, names in members.items() if names}
+    by_kind = {
+        kind: mean_estimate([by_name[n] for n in names], METRIC.bounds) for kind, names in members.items() if names
+    }
     pictures = {kind: [c for name in names for c in levels[name]] for kind, names in members.items()}
 
     if {"shape", "texture"} <= set(by_kind):
-        reliance = derived(shape_reliance, by_kind["shape"], by_kind["texture"])
+        # Losses near 0 have a sign by chance: the share of one in both is no smooth function of them.
+        losses = by_kind["shape"], by_kind["texture"]
+        reliance = part_of(shape_reliance, lambda s, t: 1 - s, lambda s, t: 2 - s - t, *losses)
         observer.add(result, "all", "shape_reliance", reliance, pictures["shape"] + pictures["texture"])
     else:
         absent = missing("needs the unchanged photographs and suppressions of shape and of texture", "images")
@@ -112,4 +116,5 @@ def _relative(accuracies: Mapping[str, Estimate], conditions: Sequence[str]) -> 
         accuracies[ORIGINAL],
         *levels,
         n=sum(level.n for level in levels),
+        bounds=METRIC.bounds,
     )

@@ -28,7 +28,7 @@ from cuebench.stimuli.readers import refined_bias as folder_reader
 from cuebench.stimuli.refined_bias.check import defects, summary
 from cuebench.types import Axis, Citation, Headline, Reference, StimulusSet
 
-NAME, VERSION = "refined_bias", 2
+NAME, VERSION = "refined_bias", 3
 EXPECTED = folder_reader.EXPECTED
 
 

@@ -175,7 +175,7 @@ class Scorer:
         return preferences
 
     def _add_distorted(self, part: Part, trials: Trials) -> None:
-        estimate = self._means(trials, part, ["distorted"], ("images",))["distorted"]
+        estimate = self._means(trials, part, ["distorted"], KINDS)["distorted"]
         note = f"{int(trials.values['distorted'].sum()):,} images"
         self.result.add(self.responses, part.condition, distorted_prediction.name, estimate.noting(note))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cuebench.arrays import Array
-from cuebench.metrics.triplet_shape_bias import terms
+from cuebench.metrics.triplet_shape_bias import shared_terms, terms
 from cuebench.metrics.triplets import SIMILARITIES
 from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option, parse
@@ -101,7 +101,7 @@ def contributions(responses: Responses, asked: Asked) -> Sums | None:
         "shape_sources": images.clusters.shape_sources,
         "texture_sources": images.clusters.texture_sources,
     }
-    return Sums.of_ratio(terms(measured.tally), images.clusters.images, sources)
+    return Sums.of_ratio(terms(measured.tally), images.clusters.images, sources, shared_terms(measured.tally))
 
 
 def measure(responses: Responses, options: ScoreOptions) -> Measured:

@@ -159,6 +159,12 @@ class Trials:
 
     def measured(self, column: str, similarities: Sequence[Similarity]) -> Iterator[tuple[str, Similarity, Measured]]:
         """Yield condition, similarity and decisions; pictures that two conditions share are compared once."""
+        if (column, *similarities) == (COLUMN, DEFAULT):
+            yield from ((condition, DEFAULT, measured) for condition, measured in self.default.items())
+        else:
+            yield from self._measured(column, similarities)
+
+    def _measured(self, column: str, similarities: Sequence[Similarity]) -> Iterator[tuple[str, Similarity, Measured]]:
         products: dict[int, Gram] = {}
         for condition, images in self.conditions.items():
             if id(images) not in products:
@@ -176,4 +182,4 @@ class Trials:
     @cached_property
     def default(self) -> dict[str, Measured]:
         """Condition → decisions of the penultimate layer by cosine similarity."""
-        return {condition: measured for condition, _, measured in self.measured(COLUMN, [DEFAULT])}
+        return {condition: measured for condition, _, measured in self._measured(COLUMN, [DEFAULT])}

@@ -8,7 +8,7 @@ from typing import Any
 
 from cuebench.calibration.designs import DESIGNS
 from cuebench.calibration.planted import COMPETENCES, GRID
-from cuebench.calibration.tables import SHIPPED, Recovered, read_coverage, read_recovered
+from cuebench.calibration.tables import MISREAD, SHIPPED, Recovered, read_coverage, read_recovered
 from cuebench.calibration.trust import VARY, of_protocol
 from cuebench.errors import UserError, did_you_mean
 from cuebench.options import Option
@@ -22,6 +22,7 @@ from cuebench.statistics.measured import LEAST, MOST
 
 _ROW = 11.0
 RECOVERED, COVERAGE = "recovered", "coverage"
+CLAIMED = "claims to hold for new sources"
 OPTIONS = {
     "show": Option(
         RECOVERED, "what comes back of a planted weight, or how often intervals hold", choices=(RECOVERED, COVERAGE)
@@ -163,7 +164,8 @@ def _coverage(numbers: Sequence[tuple[str, str, str]], place: Path) -> Picture:
     records = [
         {
             "number": f"{c.protocol}: {c.metric}" + (f", {c.condition}" if len({n[0] for n in numbers}) == 1 else ""),
-            "kind": c.kind.replace("_", " "),
+            "kind": c.over.replace("_", " "),
+            "claim": CLAIMED if c.claims else MISREAD,
             "situation": c.situation,
             "coverage": c.coverage,
             "width": c.mean_width,
@@ -179,7 +181,7 @@ def _coverage(numbers: Sequence[tuple[str, str, str]], place: Path) -> Picture:
         lambda room: _dots(records, room),
         records,
         f"Share of at least {studies:,} simulated studies in which each kind of interval holds the value for new "
-        f"sources, which differ; grey: {LEAST:.0%} to {MOST:.0%}",
+        f"sources, which differ; open: kinds that do not claim to, {MISREAD}; grey: {LEAST:.0%} to {MOST:.0%}",
         f"Coverage of {len(records)} intervals of {len(numbers)} numbers.",
     )
 
@@ -191,19 +193,19 @@ def _dots(records: Sequence[dict[str, Any]], room: float) -> Any:
     least = int(10 * min(0.8, *(r["coverage"] for r in records))) / 10
     scale = alt.Scale(domain=[least, 1], nice=False, zero=False)
     colours = (*CONDITIONS, NEUTRAL)
+    palette = alt.Scale(domain=kinds, range=[colours[k % len(colours)] for k in range(len(kinds))])
+    legend = alt.Legend(title="interval over", orient="bottom", columns=4)  # the same for all three: they are one
     band = alt.Chart(table([{"from": LEAST, "to": MOST}])).mark_rect(color=FAINT)
     points = alt.Chart(table(records)).encode(
         x=alt.X("coverage:Q", axis=axis, scale=scale),
         y=alt.Y(
             "number:N", sort=names, axis=alt.Axis(title=None, ticks=False, domain=False, labelLimit=300, grid=True)
         ),
-        color=alt.Color(
-            "kind:N",
-            scale=alt.Scale(domain=kinds, range=[colours[k % len(colours)] for k in range(len(kinds))]),
-            legend=alt.Legend(title="interval over", orient="bottom", columns=4),
-        ),
-        shape=alt.Shape("kind:N", scale=alt.Scale(domain=kinds), legend=None),
-        tooltip=tooltip("number", "kind", "situation", coverage=".3f", width=".3f", studies=","),
+        stroke=alt.Stroke("kind:N", scale=palette, legend=legend),
+        fill=alt.Fill("kind:N", scale=palette, legend=legend),
+        shape=alt.Shape("kind:N", scale=alt.Scale(domain=kinds), legend=legend),
+        fillOpacity=alt.FillOpacity("claim:N", scale=alt.Scale(domain=[CLAIMED, MISREAD], range=[1, 0]), legend=None),
+        tooltip=tooltip("number", "kind", "claim", "situation", coverage=".3f", width=".3f", studies=","),
     )
     layers = alt.layer(
         band.encode(x=alt.X("from:Q", axis=axis, scale=scale), x2="to:Q"), points.mark_point(size=32, opacity=0.9)

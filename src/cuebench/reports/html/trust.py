@@ -120,8 +120,8 @@ def _known(headlines: list[tuple[str, str]]) -> Table | None:
     helps = {
         "8 %/2 %": "mean for an observer that answers 8 % by shape and 2 % by texture; 80 % and 20 %: see at 0.8",
         **{f"at {w:g}": f"mean over studies for a planted weight of {w:g}, all pictures recognised" for w in weights},
-        "interval": "share of simulated studies whose 95 % interval holds the value for new shapes and "
-        "textures; of the kind that comes nearest to 95 %",
+        "interval": "share of simulated studies whose 95 % interval holds the value for new shapes, textures, classes; "
+        "of the kind that claims to, and comes nearest to 95 %",
         "beware": "what the number mixes in, and whether its best interval is too narrow or too wide",
     }
     return Table("trust-known", "What comes back of a planted weight, in simulated studies", columns, rows, helps)

@@ -239,7 +239,7 @@ DAMAGES: list[Damage] = [
         ("tied ranks not shared", "np.asarray(below + (equal + 1) / 2)", "np.asarray(below + 1)"),
     ),
     *_of(
-        "protocols/human_alignment/draws.py",
+        "protocols/human_alignment/numbers.py",
         "tests/protocols/test_human_alignment.py",
         (
             "control conditions in the means",

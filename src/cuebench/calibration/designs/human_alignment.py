@@ -23,7 +23,7 @@ PLACES = tuple(d.name + (f"/{d.conditions[1]}" if d.conditions else "") for d in
 """One condition of each data set that is in the means."""
 PEOPLE = 4
 RIVAL = 0.6
-"""Two further models agree with people by chance only, and are right so many times as often as the observer."""
+"""Another model agrees with people by chance only, and is right so many times as often as the observer."""
 
 
 @lru_cache(maxsize=4)
@@ -42,7 +42,7 @@ def _decided(stimuli: StimulusSet, correct: Bools) -> dict[str, Array]:
 
 
 def answers(planted: Planted, rng: np.random.Generator) -> list[Responses]:
-    """Return the observer, two models that agree with nobody, and people.
+    """Return the observer, a model that agrees with nobody, and people.
 
     Where sources vary, data sets and images differ in how hard they are, and people in how often they do as the
     observer does and in how much they know otherwise. Nobody but those who do as the observer does is right or wrong on
@@ -54,16 +54,17 @@ def answers(planted: Planted, rng: np.random.Generator) -> list[Responses]:
     level = intercept(planted.competence, spread * 2**0.5) + spread * rng.standard_normal(len(PLACES))
     own = rng.random(number) < expit(level[place] + spread * rng.standard_normal(number))
     everyone = [responses(stimuli, _decided(stimuli, own))]
-    for k in range(2):
-        rival = rng.random(number) < RIVAL * planted.competence
-        everyone.append(responses(stimuli, _decided(stimuli, rival), name=f"rival-{k}"))
+    rival = rng.random(number) < RIVAL * planted.competence
+    everyone.append(responses(stimuli, _decided(stimuli, rival), name="rival"))
     usual = logit(_rate_of_data_set(level, spread))
-    for k in range(PEOPLE):
+    people = []
+    for _ in range(PEOPLE):
         copies = rates(planted.weight, spread, rng, np.arange(len(PLACES)))
         knows = expit(usual + spread * rng.standard_normal(len(PLACES)))
         copied, alone = rng.random(number) < copies[place], rng.random(number) < knows[place]
-        correct = np.where(copied, own, alone)
-        everyone.append(responses(stimuli, _decided(stimuli, correct), name=f"person-{k}", kind="person"))
+        people.append(_decided(stimuli, np.where(copied, own, alone))[DECISION])
+    columns = {DECISION: np.concatenate(people), "subject": np.repeat([f"person-{k}" for k in range(PEOPLE)], number)}
+    everyone.append(Responses("people", "people", stimuli, np.tile(np.arange(number), PEOPLE), columns))
     return everyone
 
 
@@ -130,7 +131,7 @@ DESIGN = Design(
     NAME,
     answers,
     truths,
-    f"{IMAGES} images of each of {len(PLACES)} data sets, four people and two further models",
+    f"{IMAGES} images of each of {len(PLACES)} data sets, four people and another model",
     weight="share of the trials in which a person does as the observer does",
     sources="images, people and data sets",
 )

@@ -77,11 +77,13 @@ def _interval(metric: str, centre: float, variance: float, df: float, kind: Inte
 
 
 def _of_squares(centre: float, variance: float, df: float, kind: IntervalKind) -> Interval:
-    """Return the interval of a mean of squares, which is skewed to the right and may be 0.
+    """Return the interval of a mean of squares, which may be 0, where a logit scale has no end.
 
-    The lower end is symmetric, so that it reaches 0; the upper end is that of a log scale, at no less than the reach of
-    the interval. Symmetric ends missed the truth in 9 to 29 % of simulated studies of 17 data sets, always above.
+    Over few data sets it is skewed to the right as well: symmetric ends missed the truth in 9 to 29 % of simulated
+    studies of 17 data sets, always above. Their upper end is that of a log scale, at no less than the reach of the
+    interval.
     """
     reach = t_quantile(df, LEVEL) * math.sqrt(variance)
-    scale = max(centre, reach)
-    return Interval(max(centre - reach, 0.0), min(scale * math.exp(reach / scale), 1.0), kind, LEVEL)
+    centre, scale = max(centre, 0.0), max(centre, reach)
+    high = scale * math.exp(reach / scale) if kind == "data_sets" else centre + reach
+    return Interval(max(centre - reach, 0.0), min(high, 1.0), kind, LEVEL)

@@ -246,6 +246,8 @@ DAMAGES: list[Damage] = [
             "kept = [place for place in places if place not in left_out]",
             "kept = list(places)",
         ),
+        ("bias added instead of taken out", "return Spread(values - bias,", "return Spread(values + bias,"),
+        ("variance of a pool of people as of independent pairs", "(number - 1) ** 2 / number *", "1 / number *"),
     ),
     *_of(
         "metrics/recognition.py",

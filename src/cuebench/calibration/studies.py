@@ -237,6 +237,13 @@ def _simulated(planned: Sequence[Task], workers: int) -> Iterator[dict[Number, T
             yield future.result()
 
 
+def claims_record(design: Design) -> dict[str, object]:
+    """Return which metrics have intervals that are not about the truth, and what they claim; empty: none."""
+    if design.claims is None:
+        return {}
+    return {"claims": {metric: design.claim for _, metric in design.claims(Planted())}}
+
+
 def settings_record(studies: int, on_grid: int, seed: int) -> dict[str, object]:
     """Return what a result depends on, to be kept with it."""
     return {

@@ -150,6 +150,7 @@ DESIGN = Design(
     weight="share of the texture pictures that are guessed; the rest get the class of their texture",
     sources="textures",
     claims=claims,
+    claim="what as many other pictures give",
     resamples=200,
     absent={"texture_dominance": _SHUFFLED, "texture_agreement": _SHUFFLED},
 )

@@ -419,7 +419,8 @@ def settings() -> Iterator[Setting]:
         words = f"{images:,} images; with {people} people"
         yield Setting("cue_conflict", "error_consistency", words, consistencies(images, people), 0.25)
     for metric, words, world in worlds():
-        yield Setting("human_alignment", metric, words, with_people(world, metric), 0.5)
+        part = 0.5 if metric == "error_consistency" else 0.1
+        yield Setting("human_alignment", metric, words, with_people(world, metric), part)
     for method in ("spearman", "kendall", "pearson"):
         for models in (5, 6, 8, 12, 20, 40):
             for rho in (0.0, 0.5, 0.8, 0.95):

@@ -105,15 +105,15 @@ class Scorer:
         self._add(part, "accuracy", share(int(photos.correct.sum()), n).excluding(excluded))
         without = int((photos.texture < 0).sum())
         note = f"{without:,} images share no class with any texture" if without else ""
-        others = self.measured.with_other_pictures
-        estimate = texturedness_estimate(photos.similarity, others.get(part))
+        estimate = texturedness_estimate(photos.similarity, self.measured.with_other_pictures[part])
         self._add(part, "texturedness", estimate.excluding(excluded).noting(note))
         shuffled = photos.shuffled_similarity.mean(0) if n else np.zeros(0)
         self._add(f"{part}/shuffled", "texturedness", _null(shuffled, n).excluding(excluded))
         if part == ADVERSARIAL and CLEAN in self.measured.photographs:
-            clean, drawn = self.measured.photographs[CLEAN].similarity, [others.get(p) for p in (ADVERSARIAL, CLEAN)]
-            both = None if any(d is None or not len(d) for d in drawn) else np.subtract(*drawn)
-            difference = texturedness_difference(photos.similarity, clean, both)
+            clean, others = self.measured.photographs[CLEAN].similarity, self.measured.with_other_pictures
+            both = others[ADVERSARIAL], others[CLEAN]
+            drawn = both[0] - both[1] if len(both[0]) == len(both[1]) else None  # a part of one photograph has none
+            difference = texturedness_difference(photos.similarity, clean, drawn)
             note = "adversarial minus clean"
             self._add("adversarial-clean", "texturedness", difference.excluding(excluded).noting(note))
 

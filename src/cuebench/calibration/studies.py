@@ -51,7 +51,7 @@ class Tally:
     """
 
     truth: float
-    claim: float = math.nan
+    claim: float | None = None
     studies: int = 0
     undefined: int = 0
     total: float = 0.0
@@ -74,7 +74,7 @@ class Tally:
         self.squares += error * error
         self.n += estimate.n
         self.excluded += sum(estimate.excluded.values())
-        claim = self.truth if math.isnan(self.claim) else self.claim
+        claim = self.truth if self.claim is None else self.claim
         for interval in estimate.intervals:
             if interval.width < 0:
                 continue
@@ -112,9 +112,7 @@ def simulate(task: Task) -> dict[Number, Tally]:
     design = DESIGNS[task.protocol]
     truths = design.truths(task.planted)
     claims = design.claims(task.planted) if design.claims else {}
-    tallies = {
-        number: Tally(truth, claims.get(number, math.nan)) for number, truth in truths.items() if math.isfinite(truth)
-    }
+    tallies = {number: Tally(truth, claims.get(number)) for number, truth in truths.items() if math.isfinite(truth)}
     for study in range(task.first, task.first + task.number):
         rng = child_generator(task.seed, f"calibration|{task.protocol}|{task.setting}|{task.planted}|{study}")
         for m in measured(design, task.planted, rng):

@@ -60,7 +60,7 @@ def intervals(numbers: Numbers, metric: str, k: int, *, pooled: bool) -> tuple[I
             found.append(
                 all_alike(value, n, kind, kind, LEVEL)
                 if exact
-                else undefined(kind, "all alike: nothing says how far it would vary")
+                else Interval(value, value, kind, LEVEL, "all alike: nothing says how far it would vary")
             )
         else:
             found.append(_interval(metric, centre, variance, df, kind))

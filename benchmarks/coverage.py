@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from benchmarks.coverage_people import CLAIMED, World, worlds
 from benchmarks.paired import TRIPLETS, two_networks
 from cuebench.metrics.cue_decomposition import robustness_cd, shape_bias_cd
 from cuebench.metrics.error_consistency import error_consistency, mean_over_pairs
@@ -47,7 +48,7 @@ Random = np.random.Generator
 TABLE = Path(__file__).resolve().parents[1] / "src" / "cuebench" / "statistics" / "interval_coverage.csv"
 ORDER = (
     *("cue_conflict", "compare", "triplets", "refined_bias", "cue_decomposition", "feature_suppression"),
-    *("corruption_robustness", "cue_decomposition_segmentation", "correlate"),
+    *("corruption_robustness", "cue_decomposition_segmentation", "human_alignment", "correlate"),
 )
 COLUMNS = ("protocol", "metric", "kind", "setting", "studies", "coverage", "mean_width", "bias")
 
@@ -349,6 +350,16 @@ def consistencies(images: int, people: int) -> Callable:
     return study
 
 
+def with_people(world: World, metric: str) -> Callable:
+    """Return a study of `human_alignment`: other images for the same people, then other people for the same images."""
+
+    def study(rng: Random) -> Iterator[Held]:
+        for kind in CLAIMED[metric]:
+            yield Held(kind, *world.study(rng, kind))
+
+    return study
+
+
 def correlations(models: int, rho: float, method: str) -> Callable:
     """Return a study of a correlation of models."""
     truth = {
@@ -425,6 +436,9 @@ def settings() -> Iterator[Setting]:
     for images, people in ((160, 10), (1200, 10), (160, 1)):
         words = f"{images:,} images; with {people} people"
         yield Setting("cue_conflict", "error_consistency", words, consistencies(images, people), 0.25)
+    for metric, words, world in worlds():
+        part = 0.5 if metric == "error_consistency" else 0.1
+        yield Setting("human_alignment", metric, words, with_people(world, metric), part)
     for method in ("spearman", "kendall", "pearson"):
         for models in (5, 6, 8, 12, 20, 40):
             for rho in (0.0, 0.5, 0.8, 0.95):

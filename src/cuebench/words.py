@@ -164,14 +164,14 @@ _INTERVALS = {
     "two_way": "95 % interval over shape sources and texture sources together: other objects and other textures. In "
     "closed form (V = V_shapes + V_textures − V_pairs, on the logit scale); with fewer than 16 sources of a kind, or "
     "few decisions against the majority, it is conservative: it holds at least 95 %",
-    "subjects": "95 % interval over people: other people, the same images (in human_alignment a bootstrap of few "
-    "people, narrower than 95 %)",
+    "subjects": "95 % interval over people: other people, the same images",
     "three_way": "95 % interval over shape sources, texture sources and people together: other objects, other textures "
     "and other people",
-    "data_sets": "interval over data sets, a bootstrap of at most 17 and narrower than the 95 % that it is made for: "
-    "other data sets of this kind, the same people and images",
-    "classes": "95 % interval over classes: other classes of the same kind. Where one class in ten would have nearly "
-    "all of the value it is none: it held the truth in 84 % of simulated studies",
+    "data_sets": "95 % interval over data sets: other data sets of this kind, with their own images and people; "
+    "Student's t over the data sets at hand",
+    "classes": "95 % interval over classes: other classes of the same kind (in texture_association other textures). "
+    "Where one class in ten would have nearly all of the value it is none: it held the truth in 84 % of simulated "
+    "studies",
     "seeds": "95 % interval over random initialisations of the same architecture",
     "shuffles": "range over repetitions in which the classes were permuted: what arises without any association",
 }

@@ -103,6 +103,22 @@ def test_a_tally_counts_what_holds():
     assert other == tally
 
 
+def test_intervals_are_held_to_what_they_claim_and_values_to_the_truth():
+    tally = Tally(0.5, claim=0.7)
+    for low, high in ((0.4, 0.6), (0.6, 0.8)):
+        tally.add(_measurement(Estimate(0.7, 10, (Interval(low, high, "images"),))))
+    assert tally.bias == pytest.approx(0.2)
+    assert (tally.held["images"], tally.made["images"]) == (1, 2)
+
+
+def test_a_withdrawn_kind_of_interval_leaves_the_table(tmp_path):
+    old = [Coverage(NAME, "accuracy", kind, f"top1; {s}", 9, 0.9, 0.1, 0.0) for kind in ("a", "b") for s in ("x", "y")]
+    write_coverage(old, tmp_path / COVERAGE)
+    new = Coverage(NAME, "accuracy", "a", "top1; x", 99, 0.95, 0.1, 0.0)
+    write_coverage([new], tmp_path / COVERAGE)
+    assert set(read_coverage(tmp_path)) == {new, *(row for row in old if row.situation == "y")}
+
+
 def _measurement(estimate):
     from cuebench.protocols.base import Measurement
 

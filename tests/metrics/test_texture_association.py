@@ -19,6 +19,11 @@ from cuebench.metrics.texture_association import (
     top_pairs,
 )
 from cuebench.metrics.texture_confidence import ConfidenceHistogram, texture_confidence, top1
+from cuebench.metrics.texturedness import (
+    similarity_with_other_pictures,
+    texturedness_difference,
+    texturedness_estimate,
+)
 from cuebench.protocols.texture_association.measure import TextureAnswers
 
 CLASSES = ("zebra", "tiger", "window_screen", "crossword", "maze", "bib", "ladybug", "envelope", "never")
@@ -257,17 +262,50 @@ def test_resamples_keep_the_pictures_of_each_texture_and_follow_the_seed():
     assert 0.2 < np.median(first[:, 0, 0]) < 0.6
 
 
-@pytest.mark.parametrize(("pictures", "least"), [(20, 0.89), (100, 0.91)])
-def test_intervals_cover_the_value_of_endless_pictures(pictures, least):
-    """Even of the strongest pairs, which are chosen because they came out high, and even with few pictures."""
+@pytest.mark.parametrize("pictures", [20, 100])
+def test_intervals_cover_what_as_many_other_pictures_give(pictures):
+    """Of pairs that are named beforehand; half of the textures are answered with few classes, half with all."""
     rng = np.random.default_rng(6)
-    shares = np.stack([rng.dirichlet(np.full(60, 0.06)) for _ in range(16)])
-    truth = texture_association(shares * 1e9)
+    shares = np.stack([rng.dirichlet(np.full(60, 0.06 if i % 2 else 0.5)) for i in range(16)])
+    drawn = np.stack([rng.multinomial(pictures, s, size=600) for s in shares], axis=1)
+    tavs = texture_association(drawn)
+    expected = tavs.mean(axis=0)
+    at = tuple(zip(*[(p.texture, p.label) for p in top_pairs(expected, 8)], strict=True))
     hits = []
-    for k in range(30):
-        counts = np.stack([rng.multinomial(pictures, s) for s in shares])
-        tav = texture_association(counts)
-        at = tuple(zip(*[(p.texture, p.label) for p in top_pairs(tav, 8)], strict=True))
-        draws = np.concatenate([t[:, at[0], at[1]] for t in resampled(counts, seed=k, resamples=200)])
-        hits += [i.low <= value <= i.high for i, value in zip(association_intervals(tav[at], draws), truth[at])]
-    assert np.mean(hits) > least
+    for k in range(60):
+        draws = np.concatenate([t[:, at[0], at[1]] for t in resampled(drawn[k], seed=k, resamples=200)])
+        found = association_intervals(tavs[k][at], draws, np.full(8, pictures))
+        hits += [i.low <= value <= i.high for i, value in zip(found, expected[at])]
+    assert 0.92 < np.mean(hits) < 0.99
+
+
+def test_pictures_that_are_all_alike_leave_an_interval_open():
+    (alike,) = association_intervals(np.array([1.0]), np.ones((50, 1)), np.array([10]))
+    assert math.isnan(alike.low)
+    assert "all alike" in alike.note
+
+
+def test_texturedness_with_other_pictures_is_that_of_the_resampled_associations():
+    logits = np.random.default_rng(1).normal(size=(40, len(CLASSES))) * 3
+    probabilities = softmax(logits)
+    ours = similarity_with_other_pictures(probabilities, COUNTS, seed=2, resamples=30)
+    used = COUNTS.any(axis=0)
+    every = []
+    for tav in np.concatenate(list(resampled(COUNTS[:, used], seed=2, resamples=30))):
+        whole = np.zeros(COUNTS.shape)
+        whole[:, used] = tav
+        every.append(texture_identity(probabilities, whole).similarity.mean())
+    assert ours == pytest.approx(every, abs=1e-6)
+
+
+def test_the_interval_of_texturedness_adds_photographs_and_pictures():
+    rng = np.random.default_rng(2)
+    photographs, pictures = rng.random(200), rng.normal(0.5, 0.04, size=100)
+    alone, both = texturedness_estimate(photographs), texturedness_estimate(photographs, pictures)
+    error = math.sqrt(photographs.var(ddof=1) / 200 + pictures.var(ddof=1))
+    assert both.value == alone.value == pytest.approx(photographs.mean())
+    assert both.intervals[0].width == pytest.approx(2 * 1.96 * error, rel=0.02)
+    assert both.intervals[0].width > 1.5 * alone.intervals[0].width
+    difference = texturedness_difference(photographs, photographs[:50], pictures)
+    error = math.sqrt(error**2 + photographs[:50].var(ddof=1) / 50)
+    assert difference.intervals[0].width == pytest.approx(2 * 1.96 * error, rel=0.02)

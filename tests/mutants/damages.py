@@ -239,13 +239,15 @@ DAMAGES: list[Damage] = [
         ("tied ranks not shared", "np.asarray(below + (equal + 1) / 2)", "np.asarray(below + 1)"),
     ),
     *_of(
-        "protocols/human_alignment/draws.py",
+        "protocols/human_alignment/numbers.py",
         "tests/protocols/test_human_alignment.py",
         (
             "control conditions in the means",
             "kept = [place for place in places if place not in left_out]",
             "kept = list(places)",
         ),
+        ("bias added instead of taken out", "return Spread(values - bias,", "return Spread(values + bias,"),
+        ("variance of a pool of people as of independent pairs", "(number - 1) ** 2 / number *", "1 / number *"),
     ),
     *_of(
         "metrics/recognition.py",

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from scipy.stats import rankdata
+from scipy.stats import rankdata, t
 
 import cuebench
 from cuebench.errors import UserError
@@ -29,10 +29,10 @@ from cuebench.observers.model_vs_human import CATEGORIES, DATA_SETS, IMAGES, Tri
 from cuebench.protocols.base import ScoreOptions, score_rows
 from cuebench.protocols.headline import one_row_each
 from cuebench.protocols.human_alignment import PROTOCOL, read
-from cuebench.protocols.human_alignment.draws import align
+from cuebench.protocols.human_alignment.intervals import intervals
+from cuebench.protocols.human_alignment.numbers import METRICS, align
 from cuebench.protocols.human_alignment.trials import Contest, Measured
 from cuebench.responses.table import Responses
-from cuebench.statistics.intervals import percentile, percentile_limits
 
 RAW = ["subj", "session", "trial", "rt", "object_response", "category", "condition", "imagename"]
 MEANS = ("accuracy", "accuracy_difference", "observed_consistency", "error_consistency")
@@ -164,10 +164,10 @@ class World:
                     csv.writer(out).writerows([header, *rows])
         return folder
 
-    def means(self, observer, people):
+    def means(self, observer, people, data_sets=("edge", "contrast", "cue-conflict")):
         """Return the four means and the bound, straight from the definitions."""
         sets = []
-        for data_set in ("edge", "contrast", "cue-conflict"):
+        for data_set in data_sets:
             left_out = DATA_SETS[data_set].left_out
             conditions = [c for c in (DATA_SETS[data_set].conditions or ("",)) if c not in left_out]
             of_people = []
@@ -232,18 +232,105 @@ def test_planted_agreement_comes_back(scores):
     assert scores["guess", "mean", "error_consistency_bound"].value < 0.2
 
 
-def test_every_number_has_intervals_of_the_stated_kinds(raw):
-    rows = score_rows(PROTOCOL, PROTOCOL.score([answered(o) for o in observers_in(raw)], ScoreOptions(0, 200, {})))
+@pytest.fixture(scope="module")
+def rows(raw):
+    found = score_rows(PROTOCOL, PROTOCOL.score([answered(o) for o in observers_in(raw)], ScoreOptions(0, 2, {})))
+    return {(row.observer, row.condition, row.metric, row.ci_kind): row for row in found}
+
+
+def test_every_number_has_intervals_of_the_stated_kinds(rows):
     kinds = {}
-    for row in rows:
-        kinds.setdefault((row.observer, row.condition, row.metric), []).append(row.ci_kind)
-        assert math.isfinite(row.ci_low)
-        assert row.ci_low - 1e-6 <= row.value <= row.ci_high + 1e-6 or row.metric == "mean_rank"
+    for (*number, kind), row in rows.items():
+        kinds.setdefault(tuple(number), []).append(kind)
+        if kind and row.metric != "accuracy_difference":  # corrected for few images, it may lie below the value
+            assert row.ci_low <= row.value <= row.ci_high or "all alike" in row.note
     assert kinds["some_net", "mean", "error_consistency"] == ["images", "subjects", "data_sets"]
     assert kinds["some_net", "mean", "accuracy"] == ["images", "data_sets"]
+    assert kinds["some_net", "mean", "accuracy_difference"] == ["images", "data_sets"]
     assert kinds["people", "mean", "accuracy"] == ["images", "subjects", "data_sets"]
     assert kinds["some_net", "contrast/c10", "observed_consistency"] == ["images", "subjects"]
     assert kinds["some_net", "edge", "accuracy"] == ["images"]
+
+
+def test_numbers_that_describe_the_answers_have_no_interval_and_say_why(rows):
+    for metric in ("error_consistency_bound", "mean_rank"):
+        row = rows["some_net", "mean", metric, ""]
+        assert math.isnan(row.ci_low)
+        assert "no interval: " in row.note
+        assert not any(m == metric and kind for _, _, m, kind in rows)
+
+
+def student(centre, variance, df):
+    """Return the interval of κ, symmetric in Fisher's z."""
+    z, reach = math.atanh(centre), t.ppf(0.975, df) * math.sqrt(variance) / (1 - centre**2)
+    return math.tanh(z - reach), math.tanh(z + reach)
+
+
+def test_intervals_over_images_leave_out_each_image_of_each_condition(world, rows):
+    """The jackknife in a loop, for one observer in a data set of several conditions."""
+    kept = [c for c in DATA_SETS["contrast"].conditions if c not in DATA_SETS["contrast"].left_out]
+    chosen = {c: np.flatnonzero([x.data_set == "contrast" and x.condition == c for x in world.trials]) for c in kept}
+
+    def kappa(a, b):
+        expected = a.mean() * b.mean() + (1 - a.mean()) * (1 - b.mean())
+        return (np.mean(a == b) - expected) / (1 - expected)
+
+    def value(of):
+        kappas = [[kappa(world.correct["some_net"][i], world.correct[p][i]) for i in of.values()]
+                  for p in PEOPLE]  # fmt: skip
+        return np.mean(kappas)
+
+    bias, variance, doubt = 0.0, 0.0, 0.0
+    for condition, images in chosen.items():
+        n = len(images)
+        without = np.array([value({**chosen, condition: np.delete(images, i)}) for i in range(n)])
+        bias += (n - 1) * (without.mean() - value(chosen))
+        part = (n - 1) / n * ((without - without.mean()) ** 2).sum()
+        variance, doubt = variance + part, doubt + part**2 / (n - 1)
+    row = rows["some_net", "contrast", "error_consistency", "images"]
+    assert row.value == pytest.approx(value(chosen))
+    assert (row.ci_low, row.ci_high) == pytest.approx(student(value(chosen) - bias, variance, variance**2 / doubt))
+
+
+def test_intervals_over_people_are_those_of_their_values(world, rows):
+    kappas = np.array([world.means("some_net", [p], ("edge",))[3] for p in PEOPLE])
+    row = rows["some_net", "edge", "error_consistency", "subjects"]
+    assert (row.ci_low, row.ci_high) == pytest.approx(student(kappas.mean(), kappas.var(ddof=1) / 3, 2))
+    pairs = [world.means(a, [b], ("edge",))[3] for a, b in combinations(PEOPLE, 2)]  # without the third person
+    row = rows["people", "edge", "error_consistency", "subjects"]
+    variance = 2 / 3 * ((pairs - np.mean(pairs)) ** 2).sum()
+    assert (row.ci_low, row.ci_high) == pytest.approx(student(np.mean(pairs), variance, 2))
+
+
+def test_intervals_over_data_sets_are_students_of_the_corrected_values(rows):
+    """A squared difference of accuracies without its noise: p̂ and q̂ are those of n images, within each condition."""
+    centres = []
+    for name in ("edge", "contrast", "cue-conflict"):
+        row = rows["some_net", name, "accuracy", "images"]
+        centres.append(row.value)  # an accuracy has no bias
+    row = rows["some_net", "mean", "accuracy", "data_sets"]
+    centre, error = np.mean(centres), np.std(centres, ddof=1) / math.sqrt(3)
+    reach = t.ppf(0.975, 2) * error / (centre * (1 - centre))
+    expected = [1 / (1 + math.exp(-(math.log(centre / (1 - centre)) + side * reach))) for side in (-1, 1)]
+    assert (row.ci_low, row.ci_high) == pytest.approx(expected)
+
+
+def test_a_squared_difference_is_corrected_for_the_noise_of_few_images():
+    """Equal accuracies: the published number is far above 0 with 20 images; the interval begins at 0."""
+    rng = np.random.default_rng(4)
+    centres, values = [], []
+    for _ in range(80):
+        correct = rng.random((5, 100)) < 0.7
+        places = {f"contrast/c{k}": np.arange(20 * k, 20 * (k + 1)) for k in range(5)}
+        contest = Contest([Measured(None, None, None)], list("abcde"), np.ones_like(correct), correct, places,
+                          [np.array([0])], np.array([(0, k) for k in range(1, 5)]), [np.arange(4)])  # fmt: skip
+        found = align(contest, {}, np.array([], int)).data_sets["contrast"]
+        row = METRICS.index("accuracy_difference")
+        values.append(found.values[row, 0])
+        centres.append(found.spread["images"].centre[row, 0])
+    expected = 2 * 0.7 * 0.3 / 20
+    assert np.mean(values) == pytest.approx(expected, rel=0.15)
+    assert np.mean(centres) == pytest.approx(0, abs=0.15 * expected)
 
 
 def test_intervals_over_images_have_the_width_of_a_binomial(world, scores):
@@ -273,27 +360,16 @@ def test_intervals_over_images_contain_the_truth_of_the_population():
     places = {f"contrast/c{k}": np.arange(160 * k, 160 * (k + 1)) for k in range(5)}
     pairs = np.array([(0, 1), (0, 2), (0, 3)])
     alone = Measured(None, None, None)
-    contained = np.zeros(5)
-    for seed in range(80):
+    contained = np.zeros(4)
+    for _ in range(80):
         correct = np.concatenate([answers(160, level) for level in levels], axis=1)
         contest = Contest([alone], list("abcd"), np.ones_like(correct), correct, places, [np.array([0])], pairs,
                           [np.arange(3)])  # fmt: skip
-        numbers = align(contest, {}, np.array([], int), ScoreOptions(seed, 200, {})).data_sets["contrast"]
-        limits = numbers.limits["images"]
-        contained += (limits.low[:, 0] <= truth) & (truth <= limits.high[:, 0])
-    assert (contained / 80 > 0.86).all(), contained / 80
-
-
-def test_limits_of_many_numbers_are_the_percentiles_of_each():
-    draws = np.random.default_rng(0).normal(size=(3, 4, 500))
-    draws[0, 1, :100] = np.nan
-    draws[2, 3] = np.nan
-    limits = percentile_limits(draws)
-    for place in np.ndindex(3, 4):
-        one = percentile(draws[place], "images")
-        assert (limits.low[place], limits.high[place]) == pytest.approx((one.low, one.high), nan_ok=True)
-    assert limits.defined[0, 1] == 400
-    assert limits.defined[2, 3] == 0
+        numbers = align(contest, {}, np.array([], int)).data_sets["contrast"]
+        for k, metric in enumerate(METRICS[:-1]):
+            (images, *_) = intervals(numbers, metric, 0, pooled=False)
+            contained[k] += images.low <= truth[k] <= images.high
+    assert (contained / 80 > 0.88).all(), contained / 80
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PIL import Image
+from scipy.stats import t
 
 from cuebench import metrics
 from cuebench.errors import UserError
@@ -78,11 +79,30 @@ def test_planted_associations_are_found():
     assert {c: s.value for c, s in pairs.items()} == {
         f"pair/texture={t}/class=class{i}": pytest.approx(1) for i, t in enumerate(TEXTURES)
     }
-    assert {(s.n, s.n_excluded, s.ci_low, s.ci_high) for s in pairs.values()} == {(25, 0, 1, 1)}
+    assert {(s.n, s.n_excluded, math.isnan(s.ci_low)) for s in pairs.values()} == {(25, 0, True)}
+    assert all("all alike" in s.note for s in pairs.values())
     assert tables["tav"].column("count").to_pylist() == [25] * 4
     sure = rows["planted", "texture_confidence", "textures/sure"]
     assert (sure.value, sure.n) == (1, 100)
     assert tables["confidence"].column("count").to_pylist()[-1] == 100
+
+
+def test_confidence_has_an_interval_for_other_textures():
+    """Pictures of one texture are alike, and textures differ: the interval is Student's over four textures."""
+    stimuli = textures(50)
+    confident = np.array([{"banded": 6.0, "dotted": 3.0}.get(s.texture, 1.0) for s in stimuli])
+    logits = np.zeros((len(stimuli), 8))
+    logits[:, 0] = confident
+    answered = replace(respond(stimuli, np.zeros(len(stimuli), int)), columns={"logits": logits})
+    rows = score_rows(PROTOCOL, PROTOCOL.score([answered], QUICK))
+    found = {s.ci_kind: s for s in rows if (s.metric, s.condition) == ("texture_confidence", "textures")}
+    assert list(found) == ["images", "classes"]
+    means = 1 / (1 + 7 * np.exp(-np.array([6.0, 3.0, 1.0, 1.0])))
+    centre, reach = means.mean(), t.ppf(0.975, 3) * means.std(ddof=1) / 2
+    reach /= centre * (1 - centre)
+    expected = [1 / (1 + math.exp(-(math.log(centre / (1 - centre)) + side * reach))) for side in (-1, 1)]
+    assert (found["classes"].ci_low, found["classes"].ci_high) == pytest.approx(expected, abs=1e-6)
+    assert found["images"].ci_high - found["images"].ci_low < 0.3 * (expected[1] - expected[0])
 
 
 def test_an_observer_that_guesses_has_no_associations():
@@ -335,7 +355,7 @@ def test_intervals_of_permuted_associations_are_their_range(random_answers):
     assert len(shuffled) == 10
     assert {s.ci_kind for s in shuffled} == {"shuffles"}
     assert all(s.ci_low <= s.value <= s.ci_high for s in shuffled)
-    assert {s.ci_kind for s in rows.values()} == {"shuffles", "images"}
+    assert {s.ci_kind for s in rows.values()} == {"shuffles", "images", "classes"}
 
 
 def test_the_headline_needs_textures_only(random_answers):

@@ -10,7 +10,7 @@ import pytest
 
 from cuebench.errors import UserError
 from cuebench.statistics import intervals
-from cuebench.statistics.intervals import Clusters, percentile, too_few, weight_parts, weights
+from cuebench.statistics.intervals import Clusters, percentile, too_few, weights
 
 
 def test_weights_are_multinomial():
@@ -33,17 +33,6 @@ def test_percentile_of_a_level():
     draws = np.arange(101.0)
     found = percentile(draws, "images", 0.9)
     assert (found.low, found.high, found.level) == (pytest.approx(5), pytest.approx(95), 0.9)
-
-
-@pytest.mark.parametrize("clusters", [7, 1000, 2500])
-def test_weights_drawn_in_parts_are_the_same_weights(clusters, monkeypatch):
-    whole = weights("images", clusters, 3, 50)
-    kept = np.concatenate(list(weight_parts("images", clusters, 3, 50, 20)))
-    monkeypatch.setattr(intervals, "KEPT", 0)
-    drawn = np.concatenate([part.copy() for part in weight_parts("images", clusters, 3, 50, 20)])
-    np.testing.assert_array_equal(kept, whole)
-    np.testing.assert_array_equal(drawn, whole)
-    assert (whole.sum(axis=1) == clusters).all()
 
 
 def test_weights_are_kept_within_bounds(monkeypatch):

@@ -48,6 +48,11 @@ class Design:
         Options of the protocol.
     resamples : int
         Of every bootstrap interval.
+    claims : callable, optional
+        ``claims(planted) -> {(condition, metric): value}`` that intervals claim to hold, of numbers whose intervals are
+        not about the truth but about other studies of the same size.
+    claim : str
+        What these intervals claim to hold, in words.
     of_others : callable, optional
         ``of_others(responses) -> what the protocol's measure keeps of an observer``, for the observers that are only
         compared with, where their own numbers would take long and are not wanted.
@@ -62,6 +67,8 @@ class Design:
     absent: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, Any] = field(default_factory=dict)
     resamples: int = RESAMPLES
+    claims: Callable[[Planted], Mapping[Number, float]] | None = None
+    claim: str = ""
     of_others: Callable[[Responses], Any] | None = None
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from cuebench._version import __version__
 from cuebench.calibration.designs import DESIGNS
-from cuebench.calibration.studies import calibrate, settings_record
+from cuebench.calibration.studies import calibrate, claims_record, settings_record
 from cuebench.calibration.tables import write_tables
 from cuebench.calibration.trust import Trust, read_trust
 from cuebench.registry import protocols
@@ -76,6 +76,7 @@ def calibration(
             "stimuli": DESIGNS[name].stimuli,
             "weight": DESIGNS[name].weight,
             "sources": DESIGNS[name].sources,
+            **claims_record(DESIGNS[name]),
             **settings,
         }
         for name in simulated

@@ -46,11 +46,12 @@ class Task(NamedTuple):
 class Tally:
     """Sums over studies of one number: of its value, and of each kind of interval.
 
-    ``held`` counts the intervals that hold the truth, ``width`` adds up their widths, ``made`` counts those that are
-    defined.
+    ``held`` counts the intervals that hold the truth, or the value that they claim to hold; ``width`` adds up their
+    widths, ``made`` counts those that are defined.
     """
 
     truth: float
+    claim: float | None = None
     studies: int = 0
     undefined: int = 0
     total: float = 0.0
@@ -73,12 +74,13 @@ class Tally:
         self.squares += error * error
         self.n += estimate.n
         self.excluded += sum(estimate.excluded.values())
+        claim = self.truth if self.claim is None else self.claim
         for interval in estimate.intervals:
             if interval.width < 0:
                 continue
             kind = interval.kind
             # Rounding alone must not turn a hit into a miss where nothing varies.
-            held = interval.low - 1e-9 <= self.truth <= interval.high + 1e-9
+            held = interval.low - 1e-9 <= claim <= interval.high + 1e-9
             self.made[kind] = self.made.get(kind, 0) + 1
             self.held[kind] = self.held.get(kind, 0) + held
             self.width[kind] = self.width.get(kind, 0.0) + interval.width
@@ -109,7 +111,8 @@ def simulate(task: Task) -> dict[Number, Tally]:
     """Simulate some studies of one setting."""
     design = DESIGNS[task.protocol]
     truths = design.truths(task.planted)
-    tallies = {number: Tally(truth) for number, truth in truths.items() if math.isfinite(truth)}
+    claims = design.claims(task.planted) if design.claims else {}
+    tallies = {number: Tally(truth, claims.get(number)) for number, truth in truths.items() if math.isfinite(truth)}
     for study in range(task.first, task.first + task.number):
         rng = child_generator(task.seed, f"calibration|{task.protocol}|{task.setting}|{task.planted}|{study}")
         for m in measured(design, task.planted, rng):
@@ -230,6 +233,13 @@ def _simulated(planned: Sequence[Task], workers: int) -> Iterator[dict[Number, T
         futures = [pool.submit(simulate, task) for task in planned]
         for future in futures:
             yield future.result()
+
+
+def claims_record(design: Design) -> dict[str, object]:
+    """Return which metrics have intervals that are not about the truth, and what they claim; empty: none."""
+    if design.claims is None:
+        return {}
+    return {"claims": {metric: design.claim for _, metric in design.claims(Planted())}}
 
 
 def settings_record(studies: int, on_grid: int, seed: int) -> dict[str, object]:

@@ -159,7 +159,7 @@ def claims_of(kinds: Iterable[str]) -> set[str]:
     (['two_way'], ['images'])
     """
     known = set(kinds)
-    return next(({widest} for widest in ("three_way", "two_way", "classes") if widest in known), known)
+    return next(({widest} for widest in ("three_way", "two_way", "data_sets", "classes") if widest in known), known)
 
 
 # -------------------------------------------------------------------------------------------------------- files
@@ -190,10 +190,12 @@ def write_tables(results: Sequence[Result], settings: Mapping[str, Mapping[str, 
 
 
 def write_coverage(rows: Sequence[Coverage], path: Path) -> None:
-    """Write coverages; a row of the same protocol, metric, kind and setting is replaced, all others are kept."""
-    known = {row.key: row for row in (_read(path, Coverage) if path.is_file() else [])}
-    known |= {row.key: row for row in rows}
-    _write(path, [known[key] for key in sorted(known)])
+    """Write coverages; all rows of the same protocol and situation are replaced, so that no withdrawn kind stays."""
+    fresh = {(row.protocol, row.situation) for row in rows}
+    known = [
+        row for row in (_read(path, Coverage) if path.is_file() else []) if (row.protocol, row.situation) not in fresh
+    ]
+    _write(path, sorted([*known, *rows], key=lambda row: row.key))
 
 
 def read_recovered(folder: Path = SHIPPED) -> tuple[Recovered, ...]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from cuebench.calibration.planted import BY_SHAPE, GRID, SETTINGS, STRONG, WEAK
 from cuebench.calibration.tables import (
@@ -77,6 +78,8 @@ class Trust:
         Behind each coverage.
     weight : str
         What the planted weight is.
+    claim : str
+        What intervals claim to hold, where it is not the value for new sources.
     """
 
     protocol: str
@@ -95,6 +98,7 @@ class Trust:
     coverage: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     studies: int = 1000
     weight: str = BY_SHAPE
+    claim: str = ""
 
     @property
     def mixes_in_competence(self) -> bool:
@@ -180,7 +184,8 @@ class Trust:
             words = f"{kind.removesuffix(f', {MISREAD}').replace('_', ' ')} {held}"
             (others if kind.endswith(MISREAD) else claimed).append(words)
         misread = f"; {MISREAD}: {', '.join(others)}" if others else ""
-        return f"95 % intervals hold the value for new sources (alike / varying) in: {', '.join(claimed)}{misread}"
+        what = self.claim or "the value for new sources"
+        return f"95 % intervals hold {what} (alike / varying) in: {', '.join(claimed)}{misread}"
 
 
 def _digits(value: float, *, sign: bool = False) -> str:
@@ -201,22 +206,25 @@ def read_trust(folder: Path = SHIPPED) -> dict[tuple[str, str, str], Trust]:
     intervals: dict[tuple[str, str, str], list[Coverage]] = {}
     for entry in read_coverage(folder):
         intervals.setdefault((entry.protocol, entry.condition, entry.metric), []).append(entry)
-    weights = {name: settings.get("weight", BY_SHAPE) for name, settings in read_settings(folder).items()}
-    return {
-        key: _trust(*key, rows, intervals.get(key, ()), weights.get(key[0], BY_SHAPE)) for key, rows in numbers.items()
-    }
+    settings = read_settings(folder)
+    return {key: _trust(*key, rows, intervals.get(key, ()), settings.get(key[0], {})) for key, rows in numbers.items()}
 
 
 def _trust(
-    protocol: str, condition: str, metric: str, rows: Sequence[Recovered], intervals: Sequence[Coverage], weight: str
+    protocol: str,
+    condition: str,
+    metric: str,
+    rows: Sequence[Recovered],
+    intervals: Sequence[Coverage],
+    made_with: Mapping[str, Any],
 ) -> Trust:
     grid = {(r.weight, r.competence): r for r in rows if r.setting == GRID and r.studies}
-    settings = {r.setting: r for r in rows}
+    by_setting = {r.setting: r for r in rows}
     errors = {key: r.sd / math.sqrt(r.studies) for key, r in grid.items() if r.studies > 1}
     surely = [grid[key] for key, error in errors.items() if abs(grid[key].bias) > SURE * error + 1e-4]
     worst = max(surely, key=lambda r: abs(r.bias), default=None)
     strong, weak = grid.get(STRONG), grid.get(WEAK)
-    few = settings.get(list(SETTINGS)[-1])
+    few = by_setting.get(list(SETTINGS)[-1])
     full = max((c for _, c in grid), default=1.0)
     spaces = {classes: f"{classes} classes" for classes in CLASSES}
     held: dict[str, dict[str, float]] = {}
@@ -231,7 +239,7 @@ def _trust(
         worst.bias if worst else 0.0 if grid else math.nan,
         (worst.weight, worst.competence) if worst else (math.nan, math.nan),
         SURE * max(errors.values(), default=0.0),
-        settings[ALIKE].sd if ALIKE in settings else math.nan,
+        by_setting[ALIKE].sd if ALIKE in by_setting else math.nan,
         strong.mean if strong else math.nan,
         weak.mean if weak else math.nan,
         {
@@ -244,7 +252,8 @@ def _trust(
         outside,
         held,
         max((row.studies for row in intervals), default=0),
-        weight,
+        made_with.get("weight", BY_SHAPE),
+        made_with.get("claims", {}).get(metric, ""),
     )
 
 

@@ -25,9 +25,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -84,37 +83,6 @@ def percentile(draws: Floats, kind: IntervalKind, level: float = 0.95) -> Interv
     return Interval(float(low), float(high), kind, level, note)
 
 
-class Limits(NamedTuple):
-    """Ends of many intervals, and how many draws of each were defined."""
-
-    low: Floats
-    high: Floats
-    defined: Array
-
-
-def percentile_limits(draws: Array, level: float = 0.95) -> Limits:
-    """Return the central ``level`` of the draws along the last axis, for many numbers at once; NaN are left out.
-
-    The same as `percentile`, number by number; sorting them all is faster than ``numpy.quantile``.
-    """
-    rows = draws.reshape(-1, draws.shape[-1])
-    # Many numbers have no draws at all; sorting those would take longest.
-    some = np.flatnonzero(~np.isnan(rows[:, 0]) | ~np.isnan(rows).all(axis=1))
-    ordered = np.sort(rows[some], axis=-1)  # NaN come last
-    number = rows.shape[1] - np.isnan(ordered).sum(axis=-1)
-    low, high, defined = np.full(len(rows), np.nan), np.full(len(rows), np.nan), np.zeros(len(rows), np.intp)
-    defined[some] = number
-    tail = (1 - level) / 2
-    for ends, share in ((low, tail), (high, 1 - tail)):
-        at = (number - 1) * share
-        below = np.floor(at).astype(np.intp)
-        above = np.minimum(below + 1, number - 1)
-        first, second = (ordered[np.arange(len(some)), k].astype(np.float64) for k in (below, above))
-        ends[some] = first + (at - below) * (second - first)
-    shape = draws.shape[:-1]
-    return Limits(low.reshape(shape), high.reshape(shape), defined.reshape(shape))
-
-
 def undefined(kind: IntervalKind, reason: str, level: float = 0.95) -> Interval:
     """Return the NaN interval with its reason."""
     return Interval(float("nan"), float("nan"), kind, level, reason)
@@ -161,25 +129,6 @@ def weights(stream: str, clusters: int, seed: int, resamples: int) -> Weights:
         while sum(kept.nbytes for kept in _kept.values()) > KEPT:
             _kept.popitem(last=False)
     return out
-
-
-def weight_parts(
-    stream: str, clusters: int, seed: int, resamples: int, rows: int, *, keep: bool = True
-) -> Iterator[Weights]:
-    """Yield the same weights, ``rows`` resamples at a time: those of 100,000 images would take a gigabyte.
-
-    ``keep=False``: they are used once, and are not kept for the next observer. A part is overwritten by the next one.
-    """
-    rows = min(rows, resamples)
-    if keep and resamples * clusters <= KEPT // 2:
-        whole = weights(stream, clusters, seed, resamples)
-        yield from (whole[start : start + rows] for start in range(0, resamples, rows))
-        return
-    rng, room = child_generator(seed, stream), np.empty((rows, clusters), np.uint8)
-    for start in range(0, resamples, rows):
-        part = room[: min(rows, resamples - start)]
-        _draw(rng, part)
-        yield part
 
 
 def _draw(rng: np.random.Generator, out: Weights) -> None:

@@ -17,14 +17,14 @@ from cuebench.observers.model_vs_human import DATA_SETS, parse_name
 from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option
 from cuebench.protocols.base import ByObserver, Protocol, View
-from cuebench.protocols.human_alignment.draws import METRICS
+from cuebench.protocols.human_alignment.numbers import METRICS
 from cuebench.protocols.human_alignment.scores import BY_SPELLING, BY_VALUE, together
 from cuebench.protocols.human_alignment.trials import condense, measure, trial_rows
 from cuebench.protocols.trials import TrialTable
 from cuebench.stimuli.readers import model_vs_human as reader
 from cuebench.types import Citation, Headline, Reference, StimulusSet
 
-NAME, VERSION = "human_alignment", 1
+NAME, VERSION = "human_alignment", 2
 FOLDER = "model_vs_human"
 ELSEWHERE = {"silhouette": "cue_conflict/silhouettes", "cue-conflict": "cue_conflict/stimuli"}
 """Data set → where the protocol cue_conflict has the same images."""

@@ -12,12 +12,12 @@ from cuebench.arrays import Bools, Floats
 from cuebench.metrics.human_agreement import agreement, over_people
 from cuebench.observers.model_vs_human import DATA_SETS, OTHERWISE_SPELLED
 from cuebench.protocols.base import Result, ScoreOptions
-from cuebench.protocols.human_alignment.draws import METRICS, Alignment, Numbers, align
+from cuebench.protocols.human_alignment.intervals import NO_INTERVAL, intervals
+from cuebench.protocols.human_alignment.numbers import METRICS, Alignment, Numbers, align
 from cuebench.protocols.human_alignment.trials import Contest, Measured
 from cuebench.responses.table import Responses, once
-from cuebench.statistics.intervals import Limits, undefined
 from cuebench.stimuli.readers.model_vs_human import is_shortfall
-from cuebench.types import Estimate, Interval, IntervalKind
+from cuebench.types import Estimate
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,7 +56,7 @@ def together(everyone: Sequence[Measured], options: ScoreOptions) -> Result:
         if m.responses.kind in ("model", "ideal") and not m.responses.baseline_of and len(contest.compared[k])
     ]
     result = Result(tables={"error_consistency": consistency_table(contest, left_out)})
-    computed = align(contest, left_out, np.array(models, np.intp), options)
+    computed = align(contest, left_out, np.array(models, np.intp))
     for k in range(len(contest.observers)):
         _Rows(result, contest, computed, left_out, k).add()
     return result
@@ -121,30 +121,18 @@ class _Rows:
             excluded = {"unreadable": unreadable, "unanswered": shown - answered - unreadable}
             excluded |= {"not seen by people": answered - n} if row else {}
             excluded |= {"in conditions left out": outside} if outside else {}
-            estimate = Estimate(value, n, self._intervals(numbers, row)).excluding(excluded).noting(*notes)
+            found = intervals(numbers, metric, self._k, pooled=self._contest.observers[self._k].subjects is not None)
+            estimate = Estimate(value, n, found).excluding(excluded).noting(NO_INTERVAL.get(metric, ""), *notes)
             self._result.add(self._responses, condition, metric, estimate, partial=partial)
-
-    def _intervals(self, numbers: Numbers, row: int) -> tuple[Interval, ...]:
-        intervals = []
-        for kind, limits in numbers.limits.items():
-            if kind == "subjects" and row == 0 and self._contest.observers[self._k].subjects is None:
-                continue  # the accuracy of one observer does not depend on who the others are
-            reasons: dict[IntervalKind, str] = {
-                "images": "a condition with 1 image: nothing to resample",
-                "subjects": "a data set with fewer than two people to compare with: nothing to resample",
-            }
-            intervals.append(_interval(limits, row, self._k, kind, reasons.get(kind, "")))
-        return tuple(intervals)
 
     def _add_rank(self) -> None:
         ranks = self._computed.ranks
-        value = float(ranks.values[0, self._k])
+        value = float(ranks[self._k])
         if np.isnan(value):
             return
-        models, sets = int((~np.isnan(ranks.values)).sum()), int(ranks.images[0, self._k])
-        intervals = tuple(_interval(limits, 0, self._k, kind, "") for kind, limits in ranks.limits.items())
+        models, sets = int((~np.isnan(ranks)).sum()), self._computed.ranked_on
         note = f"mean of 3 ranks among {models} observers on {sets} data set{'s' * (sets != 1)}"
-        estimate = Estimate(value, 3, intervals).noting(note)
+        estimate = Estimate(value, 3).noting(NO_INTERVAL["mean_rank"], note)
         self._result.add(self._responses, MEAN, "mean_rank", estimate)
 
     def _partial(self, places: Sequence[str]) -> tuple[str, ...]:
@@ -185,13 +173,6 @@ def _people(contest: Contest, k: int) -> dict[str, int]:
         units = np.unique(pairs[here[pairs].all(axis=1)])
         found[name] = len(units if pooled else np.setdiff1d(units, contest.members[k]))
     return found
-
-
-def _interval(limits: Limits, row: int, k: int, kind: IntervalKind, reason: str) -> Interval:
-    low, high, defined = (float(part[row, k]) for part in limits)
-    if not defined or np.isnan(low):
-        return undefined(kind, reason or "undefined in every resample")
-    return Interval(low, high, kind)
 
 
 def consistency_table(contest: Contest, left_out: Mapping[str, str]) -> pa.Table:

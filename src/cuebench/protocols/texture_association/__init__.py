@@ -35,7 +35,7 @@ from cuebench.stimuli.sources import colour
 from cuebench.stimuli.sources.texture import recipe
 from cuebench.types import Citation, Headline, Reference, Stimulus, StimulusSet
 
-NAME, VERSION = "texture_association", 1
+NAME, VERSION = "texture_association", 2
 OPTIONS: Mapping[str, Option] = {
     "of": Option(
         "textures",

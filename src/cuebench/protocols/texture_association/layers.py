@@ -82,7 +82,7 @@ def _unit(rows: Array) -> Array:
 
 
 def _strongest(counts: Counts, options: ScoreOptions) -> Estimate:
-    """Return the mean over textures of the largest association of each, with the interval over pictures."""
+    """Return the mean over textures of the largest association of each; the interval is for as many other pictures."""
     shown = counts.sum(axis=1) > 0
     if not shown.any():
         return missing("no picture of a texture was answered", "images")
@@ -90,7 +90,7 @@ def _strongest(counts: Counts, options: ScoreOptions) -> Estimate:
     resamples = min(options.resamples, MOST_RESAMPLES)
     batches = resampled(counts, seed=options.seed, resamples=resamples)
     draws = np.concatenate([_mean_largest(batch, shown) for batch in batches])
-    (interval,) = association_intervals(np.array([value]), draws[:, None])
+    (interval,) = association_intervals(np.array([value]), draws[:, None], counts.sum(keepdims=True).ravel())
     note = f"mean over {int(shown.sum())} textures of the strongest association of each"
     return Estimate(float(value), int(counts.sum()), (interval,)).noting(note)
 

@@ -7,7 +7,7 @@ does not grow with the number of texture pictures.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,6 +20,7 @@ from cuebench.labels import LabelSpace, softmax
 from cuebench.metrics.accuracy import in_top_k
 from cuebench.metrics.texture_association import TAV, count, texture_association, texture_identity
 from cuebench.metrics.texture_confidence import ConfidenceHistogram, top1
+from cuebench.metrics.texturedness import similarity_with_other_pictures
 from cuebench.protocols.trials import Asked, TrialRows, class_names
 from cuebench.responses.table import Responses
 from cuebench.statistics.clustered import Sums
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 TEXTURE, CLEAN, ADVERSARIAL = "texture", "clean", "adversarial"
 SHUFFLES = 10
 """How often the classes of the TAV are permuted, to see the values that arise without any association."""
+RESAMPLES, SAMPLE = 100, 1000
+"""How often texture pictures are drawn anew for the texturedness, and of how many photographs: a variance needs few."""
 _ROWS = 2048
 
 
@@ -97,6 +100,8 @@ class Measured:
     tav: TAV
     photographs: dict[str, Photographs]
     permutations: tuple[Array, ...] = ()
+    with_other_pictures: Mapping[str, Array] = field(default_factory=dict)
+    """Part → mean texturedness of some of its photographs, for the TAV of each resample of the texture pictures."""
 
     @cached_property
     def _shown(self) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
@@ -128,7 +133,17 @@ def measure(responses: Responses, seed: int = 0) -> Measured:
         for name in (CLEAN, ADVERSARIAL)
         if any(s.condition == name for s in responses.stimuli)
     }
-    return Measured(responses, responses.labels, textures, answers, tav, photographs, permutations)
+    others = {name: _with_other_pictures(responses, part == name, answers.counts, seed) for name in photographs}
+    return Measured(responses, responses.labels, textures, answers, tav, photographs, permutations, others)
+
+
+def _with_other_pictures(responses: Responses, rows: Array, counts: Counts, seed: int) -> Array:
+    chosen = np.flatnonzero(rows)
+    if len(chosen) < 2 or not counts.any():
+        return np.zeros(0)
+    some = chosen[np.linspace(0, len(chosen) - 1, min(SAMPLE, len(chosen))).astype(np.intp)]
+    probabilities = softmax(responses.columns["logits"][some])
+    return similarity_with_other_pictures(probabilities, counts, seed=seed, resamples=RESAMPLES)
 
 
 def _texture_answers(responses: Responses, rows: Array, textures: tuple[str, ...]) -> TextureAnswers:

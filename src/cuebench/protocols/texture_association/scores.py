@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,11 +13,13 @@ from cuebench.metrics.texture_agreement import KINDS, Agreement, by_label, textu
 from cuebench.metrics.texture_association import associated_texture, association_intervals, resampled, top_pairs
 from cuebench.metrics.texture_confidence import ConfidenceHistogram
 from cuebench.metrics.texture_dominance import STATISTICS, Groups, dominance_estimates, group, texture_dominance
-from cuebench.metrics.texturedness import texturedness_estimate
+from cuebench.metrics.texturedness import texturedness_difference, texturedness_estimate
 from cuebench.protocols.base import Result, ScoreOptions
 from cuebench.protocols.texture_association.measure import ADVERSARIAL, CLEAN, TEXTURE, Measured, Photographs
-from cuebench.statistics.estimates import difference_of_means, mean_of_sums, missing, share
-from cuebench.statistics.intervals import undefined
+from cuebench.statistics.clustered import ratio_intervals
+from cuebench.statistics.estimates import mean_of_sums, missing, share
+from cuebench.statistics.intervals import Clusters, undefined
+from cuebench.statistics.ratios import Terms
 from cuebench.types import Estimate, Interval
 
 TOP = 50
@@ -67,7 +70,7 @@ class Scorer:
         at = [p.texture for p in pairs], [p.label for p in pairs]
         batches = resampled(counts, seed=self.options.seed, resamples=self.resamples)
         draws = np.concatenate([batch[:, at[0], at[1]] for batch in batches])
-        for pair, interval in zip(pairs, association_intervals(tav[at], draws)):
+        for pair, interval in zip(pairs, association_intervals(tav[at], draws, counts.sum(axis=1)[at[0]])):
             texture, label = self.measured.textures[pair.texture], self.measured.labels.names[pair.label]
             n = int(counts[pair.texture].sum())
             note = f"{counts[pair.texture, pair.label] / n:.0%} of the pictures of {texture!r}"
@@ -86,6 +89,8 @@ class Scorer:
             ("textures", _mean_confidence(total)),
             ("textures/sure", share(total.sure, total.n)),
         ):
+            sums = [h.sure if condition.endswith("sure") else h.total for h in answers.confidence]
+            estimate = replace(estimate, intervals=(*estimate.intervals, _over_textures(sums, answers.confidence)))
             self._add(condition, "texture_confidence", estimate.excluding(excluded).noting(note))
         for name, histogram in zip(textures, answers.confidence):
             estimate = _mean_confidence(histogram).excluding(self.measured.excluded(TEXTURE, histogram.n, name))
@@ -100,12 +105,16 @@ class Scorer:
         self._add(part, "accuracy", share(int(photos.correct.sum()), n).excluding(excluded))
         without = int((photos.texture < 0).sum())
         note = f"{without:,} images share no class with any texture" if without else ""
-        self._add(part, "texturedness", texturedness_estimate(photos.similarity).excluding(excluded).noting(note))
+        estimate = texturedness_estimate(photos.similarity, self.measured.with_other_pictures[part])
+        self._add(part, "texturedness", estimate.excluding(excluded).noting(note))
         shuffled = photos.shuffled_similarity.mean(0) if n else np.zeros(0)
         self._add(f"{part}/shuffled", "texturedness", _null(shuffled, n).excluding(excluded))
         if part == ADVERSARIAL and CLEAN in self.measured.photographs:
-            difference = difference_of_means(photos.similarity, self.measured.photographs[CLEAN].similarity)
-            note = "adversarial minus clean; Welch interval"
+            clean, others = self.measured.photographs[CLEAN].similarity, self.measured.with_other_pictures
+            both = others[ADVERSARIAL], others[CLEAN]
+            drawn = both[0] - both[1] if len(both[0]) == len(both[1]) else None  # a part of one photograph has none
+            difference = texturedness_difference(photos.similarity, clean, drawn)
+            note = "adversarial minus clean"
             self._add("adversarial-clean", "texturedness", difference.excluding(excluded).noting(note))
 
     def _add_dominance(self, by: str) -> None:
@@ -190,7 +199,7 @@ def judge(measured: Measured, photos: Photographs) -> Agreement:
 
 
 def _few(texture: str, n: int) -> str:
-    return "" if n >= FEW else f"only {n} pictures of {texture!r}: the interval is too narrow"
+    return "" if n >= FEW else f"only {n} pictures of {texture!r}: every number of it is rough"
 
 
 def _dominance_note(groups: Groups, by: str) -> str:
@@ -205,6 +214,17 @@ def _mean_confidence(histogram: ConfidenceHistogram) -> Estimate:
     if histogram.n < 2:
         return Estimate(histogram.mean, histogram.n, (undefined("images", "fewer than two pictures"),))
     return mean_of_sums(histogram.mean, histogram.variance_of_mean, histogram.n, histogram.n - 1)
+
+
+def _over_textures(sums: Sequence[float], histograms: Sequence[ConfidenceHistogram]) -> Interval:
+    """Return the interval of a mean over pictures for other textures: pictures of one texture are alike."""
+    shown = np.array([h.n for h in histograms], np.float64)
+    each = np.flatnonzero(shown)
+    if len(each) < 2:
+        return undefined("classes", f"{len(each)} texture{'s' * (len(each) != 1)}: nothing to compare")
+    terms = Terms(np.array(sums, np.float64)[each], shown[each])
+    ((interval,),) = ratio_intervals([terms], Clusters(each, each, each), ["images"])
+    return replace(interval, kind="classes", note=interval.note.replace("images", "textures"))
 
 
 def _null(draws: Array, n: int) -> Estimate:

@@ -239,6 +239,19 @@ def label_map(source: str | Path | Mapping[str, Sequence[str | int]] | LabelMap)
     return _read_map(path, read_bytes(path, "label map"))
 
 
+def members_by_name(name: str) -> tuple[str | int, ...]:
+    """Return the ImageNet classes that a class of the user's is, by its name alone; empty where the name says nothing.
+
+    The 16 classes of Geirhos et al. 2019 come first, then the names of ImageNet classes.
+
+    >>> members_by_name("zebra"), len(members_by_name("cat")), members_by_name("blorp")
+    (('n02391049',), 6, ())
+    """
+    imagenet = label_space("imagenet1k")
+    position = imagenet.find(name)
+    return tuple(label_map("in16").targets.get(name, () if position is None else (imagenet.ids[position],)))
+
+
 class MapFile(NamedTuple):
     """A label map in a file of the user's, and which of its classes are meant."""
 

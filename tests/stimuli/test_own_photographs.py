@@ -65,12 +65,12 @@ def test_masks_beside_photographs_are_not_shown(photos: Path) -> None:
     assert stimuli.notes == ("2 masks beside the photographs are not shown: cat/one_mask.png …",)
 
 
-def test_a_decomposition_of_everyday_names_decides_among_sixteen(photos: Path) -> None:
+def test_a_decomposition_of_everyday_names_decides_among_them(photos: Path) -> None:
     def read():
         return read_source(str(photos), "auto", classes="", labels="", count=0, seed=0)
 
-    assert read().targets == "in16"
-    assert any("16 classes" in note for note in read().images.notes)
+    assert read().targets == "in16?classes=cat,dog"
+    assert "decisions among 2 classes of in16: cat,dog" in read().images.notes
     (photos / "labels.json").write_text('{"targets": {"cat": ["tabby"], "dog": ["beagle"]}}')
     assert Path(read().targets).name == "labels.json"
     (photos / "labels.json").unlink()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from cuebench.arrays import Array, Pixels
 from cuebench.errors import UserError
 from cuebench.labels import LabelMap, LabelSpace
+from cuebench.observers.guess import likely_spec
 from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option, query_options
 from cuebench.types import Capability, ObserverKind, Stimulus
@@ -380,7 +381,8 @@ class Spec:
         """Split a spec; a missing scheme is an error that shows the form."""
         scheme, colon, rest = text.partition(":")
         if not colon or not rest:
-            raise UserError(f"observer {text!r} has no source", "write SOURCE:NAME, e.g. timm:resnet50.a1_in1k")
+            hint = f"name one: {scheme}:NAME" if colon else f"write SOURCE:NAME, perhaps {likely_spec(text)}"
+            raise UserError(f"observer {text!r} has no {'name' if colon else 'source'}", hint)
         body, _, query = rest.partition("?")
         # A plus is a plus (a folder may be called c++), not the space of a web form.
         return cls(text, scheme, body, query_options(query.replace("+", "%2B"), f"observer {text!r}"))

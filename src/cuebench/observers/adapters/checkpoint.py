@@ -26,6 +26,7 @@ from cuebench.observers.adapters._options import (
     initialised,
     overridden,
     torch_options,
+    with_option,
 )
 from cuebench.observers.adapters.python import code_of_factory, factory_of
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
@@ -81,7 +82,10 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
 def _architecture(spec: Spec, arch: str, classes: int) -> Any:
     source, _, name = arch.partition(":")
     if not name:
-        raise UserError(f"observer {spec.text!r} needs ?arch=", f"one of {SOURCES}")
+        raise UserError(
+            f"{spec.body} holds weights, which do not say what network they belong to",
+            f"{with_option(spec, 'arch=SOURCE:NAME')}, where SOURCE:NAME is one of {SOURCES}",
+        )
     if source == "torchvision":
         import_torchvision()
         from torchvision import models

@@ -16,6 +16,7 @@ from typing import Any
 from cuebench.errors import UserError, did_you_mean
 from cuebench.observers.adapters._options import PREPROCESS_PREFIXED, TORCH, overridden, torch_options
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec, is_observer
+from cuebench.observers.guess import likely_spec
 from cuebench.observers.preprocess import Preprocess, imagenet_usual
 from cuebench.observers.torch.observer import TorchObserver
 from cuebench.observers.torch.weights import built, fit_file
@@ -79,9 +80,12 @@ def factory_of(body: str) -> Callable[[], Any]:
     """Return the callable that ``module:factory`` or ``FILE.py:factory`` names."""
     where, colon, name = body.rpartition(":")
     if not colon or not where or not name:
-        raise UserError(
-            f"python:{body} does not name a factory", "write python:MODULE:FACTORY or python:FILE.py:FACTORY"
+        hint = (
+            likely_spec(body)
+            if body.endswith(".py")
+            else f"python:{body or 'MODULE'}:FACTORY or python:FILE.py:FACTORY"
         )
+        raise UserError(f"python:{body} does not name a factory", f"write {hint}")
     module = import_file(where) if where.endswith(".py") else _from_module(where)
     if not hasattr(module, name):
         public = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]

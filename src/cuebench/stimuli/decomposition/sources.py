@@ -121,8 +121,8 @@ def _drawn(images: StimulusSet, count: int, seed: int) -> StimulusSet:
 def _mapped(images: StimulusSet, labels: str) -> tuple[StimulusSet, str]:
     """Return the images that belong to a class of a label map, labelled by that class.
 
-    Without a map that is named, it is ``labels.json`` of the folder, or that of the 16 classes of Geirhos et al. 2019
-    where all folders have names of these: an ImageNet network has no class "cat", but six that are cats.
+    Without a map that is named, it is ``labels.json`` of the folder, or these of the 16 classes of Geirhos et al.
+    2019 where all folders have such names: an ImageNet network has no class "cat", but six that are cats.
     """
     if not labels:
         labels, note = _own_map(images)
@@ -144,6 +144,8 @@ def _own_map(images: StimulusSet) -> tuple[str, str]:
     file = Path(images.root) / "labels.json"
     if file.is_file():
         return str(file), f"decisions among the classes of {file.name}"
-    if {s.label for s in images} <= set(label_files.label_map(SIXTEEN).names):
-        return SIXTEEN, "decisions among the 16 classes of in16, because the folders have such names"
-    return "", ""
+    found = sorted({s.label for s in images})
+    if not set(found) <= set(label_files.label_map(SIXTEEN).names):
+        return "", ""
+    names = ",".join(found)
+    return f"{SIXTEEN}{label_files.SUBSET}{names}", f"decisions among {len(found)} classes of {SIXTEEN}: {names}"

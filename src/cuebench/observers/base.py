@@ -389,15 +389,27 @@ class Spec:
 
     @property
     def name(self) -> str:
-        """What the observer is called by default: the spec itself; of a file, its name without the folders."""
+        """What the observer is called by default: the spec itself; of a file, its name without the folders.
+
+        >>> Spec.parse("onnx:nets/a.onnx").name, Spec.parse("timm:resnet18?checkpoint=nets/best.pth").name
+        ('onnx:a', 'timm:resnet18/best')
+        """
         path = self.weight_file
-        return self.text if path is None else f"{self.scheme}:{path.stem}"
+        return self.text if path is None else self.named_by(path.stem)
+
+    def named_by(self, file: str) -> str:
+        """Return the default name where the file of the weights is called so."""
+        return f"{self.scheme}:{self.body}/{file}" if self._checkpoint else f"{self.scheme}:{file}"
 
     @property
     def weight_file(self) -> PurePath | None:
         """The file that is named, without the ``.tar`` that older training scripts add; None for anything else."""
-        path = PurePath(self.body.removesuffix(".tar"))
+        path = PurePath((self._checkpoint or self.body).removesuffix(".tar"))
         return path if path.suffix in WEIGHT_FILES else None
+
+    @property
+    def _checkpoint(self) -> str:
+        return self.options.get("checkpoint", "")
 
 
 @dataclass(frozen=True)

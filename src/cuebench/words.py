@@ -373,6 +373,8 @@ _NOUNS = {
     "batch": "the stimuli that an observer is shown at once",
     "view": "a named way of showing a protocol's stimuli, such as native: nothing is cut off",
     "part": "anything that can be added: a cue, metric, protocol, figure, reader, maker, dataset, source of observers",
+    "callback": "bias during training: cuebench.callbacks.BiasOverTraining, for a PyTorch loop or Lightning; "
+    "docs/training.md",
     "confidence interval": "a 95 % interval: what was resampled for it is in the column ci_kind",
 }
 

@@ -178,10 +178,7 @@ class ResolvedMap:
 def coverage_problems(resolved: ResolvedMap, labels: Iterable[str]) -> list[str]:
     """Return a line for each target that an observer cannot answer, with the number of its stimuli."""
     counts = Counter(labels)
-    return [
-        f"target class {t!r} has no member in the observer's label space ({counts[t]} stimuli have it)"
-        for t in resolved.uncovered
-    ]
+    return [f"{t!r} is none of its classes ({counts[t]} stimuli have it)" for t in resolved.uncovered]
 
 
 def shown_only(problems: Iterable[str]) -> list[str]:

@@ -33,7 +33,7 @@ from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.observers.load import require
 from cuebench.observers.preprocess import Preprocess, imagenet_usual
 from cuebench.observers.torch.observer import TorchObserver
-from cuebench.observers.torch.torchvision_import import import_torchvision
+from cuebench.observers.torch.torchvision_import import import_torchvision, repaired
 from cuebench.observers.torch.weights import existing_file
 from cuebench.options import Option
 
@@ -104,7 +104,7 @@ def _architecture(spec: Spec, arch: str, classes: int) -> Any:
         timm.check_name(name)
         return create_model(name, pretrained=False, num_classes=classes)
     if source == "python":
-        return factory_of(name)()
+        return repaired(lambda: factory_of(name)())
     raise did_you_mean("architecture source", source, ["torchvision", "timm", "python"])
 
 

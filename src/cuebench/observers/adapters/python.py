@@ -19,6 +19,7 @@ from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec, is_obs
 from cuebench.observers.guess import likely_spec
 from cuebench.observers.preprocess import Preprocess, imagenet_usual
 from cuebench.observers.torch.observer import TorchObserver
+from cuebench.observers.torch.torchvision_import import repaired
 from cuebench.observers.torch.weights import built, fit_file
 from cuebench.observers.wrap import own_preprocess, wrap
 from cuebench.options import Option
@@ -37,9 +38,9 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     """Call the factory and wrap what it returns."""
     parsed = torch_options(spec, options, OPTIONS)
     with code_of_factory(spec.body) as source:
-        factory = factory_of(spec.body)
+        factory = repaired(lambda: factory_of(spec.body))
         # A factory that has not imported torch builds no torch module, and nothing needs a seed.
-        model = built(factory, parsed.seed) if "torch" in sys.modules else factory()
+        model = repaired(lambda: built(factory, parsed.seed) if "torch" in sys.modules else factory())
     if is_observer(model):
         return [model.with_settings(source) if isinstance(model, TorchObserver) else model]
     notes = fit_file(model, parsed.checkpoint, parsed.ema, parsed.extra) if parsed.checkpoint else ()

@@ -150,6 +150,7 @@ _HEADINGS = {
     "summary": "list: what the part is, in a line",
     "version": "list: version of a protocol; it rises when scores change",
     "form": "list observers: how an observer of this source is written after -o",
+    "example": "an observer of this source, as it is written after -o",
     "status": "list observers: ready, or what has to be installed",
     "drawn from": "list figures: what a figure needs: a run, runs, or nothing",
     "by file": "list suites: models whose weights are a file of their own",

@@ -35,8 +35,8 @@ def likely_spec(text: str) -> str:
 
 
 EXPORTED = (
-    "a file of torch.export runs code where it is loaded: do so in a file of your own, python:FILE.py:FACTORY, where "
-    "the factory returns cuebench.wrap(torch.export.load({path!r}).module(), preprocess=…, labels=…)"
+    "python:FILE.py:FACTORY, where FACTORY returns cuebench.wrap(torch.export.load({path!r}).module(), preprocess=…, "
+    "labels=…): loading a file of torch.export runs code, so it is done in a file of your own"
 )
 """What to do with a ``.pt2`` file."""
 

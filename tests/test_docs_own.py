@@ -42,7 +42,9 @@ def picture(path: Path, seed: int, mask: bool = False, alpha: bool = False) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("efficientnet_lite_pytorch")
     monkeypatch.chdir(tmp_path)
     picture(Path("shapes/cat/photo.jpg"), 0, mask=True)
     picture(Path("shapes/mug/cut_out.png"), 1, alpha=True)

@@ -33,6 +33,7 @@ browser:
 
 demo: install
 	$(BIN)/cuebench demo --out runs/demo
+	@echo 'cuebench is in .venv: . $(BIN)/activate makes it a command of this shell; then docs/tutorials/model.md'
 
 lint: install
 	$(BIN)/ruff check src tests benchmarks examples tools gallery

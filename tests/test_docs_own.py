@@ -1,9 +1,7 @@
-"""The commands of docs/own_data.md, docs/own_models.md and docs/cli.md are run as a reader would run them."""
+"""The commands of docs/own_data.md and docs/cli.md are run as a reader would run them."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import re
 import shlex
 from pathlib import Path
@@ -13,16 +11,8 @@ import pytest
 from PIL import Image
 
 from cuebench.cli import invoke
-from small_data import write_cue_conflict
 
 DOCS = Path(__file__).parents[1] / "docs"
-NET = """
-import torch
-def net():
-    torch.manual_seed(0)
-    return torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(),
-                               torch.nn.Linear(4, 3))
-"""
 
 
 def commands(page: str) -> list[list[str]]:
@@ -52,7 +42,9 @@ def picture(path: Path, seed: int, mask: bool = False, alpha: bool = False) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("efficientnet_lite_pytorch")
     monkeypatch.chdir(tmp_path)
     picture(Path("shapes/cat/photo.jpg"), 0, mask=True)
     picture(Path("shapes/mug/cut_out.png"), 1, alpha=True)
@@ -65,29 +57,6 @@ def test_own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert "masks: 1 from mask files beside the images" in shown
     assert "from alpha channels" in shown
     assert "from alpha channels" in Path("refined/refined_bias/masks.csv").read_text()
-
-
-@pytest.mark.slow
-@pytest.mark.torch
-def test_own_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    torch = pytest.importorskip("torch")
-    monkeypatch.chdir(tmp_path)
-    write_cue_conflict(tmp_path / "data")
-    Path("net.py").write_text(NET)
-    Path("classes.json").write_text(json.dumps(["cat", "dog", "car"]))
-    namespace: dict = {}
-    exec(NET, namespace)
-    weights = namespace["net"]().state_dict()
-    for folder in ("a", "b"):
-        Path(folder).mkdir()
-        torch.save(weights, f"{folder}/best.pth")
-    lightning = {f"model.{key}": value for key, value in weights.items()} | {"loss.weight": torch.ones(3)}
-    torch.save({"state_dict": lightning, "hyper_parameters": {"lr": 0.1}}, "lightning.ckpt")
-    torch.save({"state_dict": weights, "args": argparse.Namespace(lr=0.1), "arch": "net"}, "last.pth.tar")
-    torch.save({**weights, "teacher.weight": torch.ones(3)}, "extra.pth")
-    follow("own_models.md")
-    record = json.loads(Path("runs/two/run.json").read_text("utf-8"))
-    assert [job["observer"] for job in record["jobs"]] == ["checkpoint:a/best", "checkpoint:b/best"]
 
 
 @pytest.mark.slow

@@ -1,7 +1,9 @@
-"""Every command and code block of docs/tutorials is followed from top to bottom, as a reader would."""
+"""Every command and code block of docs/tutorials and of some how-to pages is followed from top to bottom."""
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import re
 import shlex
 import sys
@@ -25,13 +27,14 @@ def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
     def run(page: str) -> Path:
         blocks = re.findall(r"^```(bash|python)\n(.*?)^```", (TUTORIALS / page).read_text("utf-8"), re.DOTALL | re.M)
-        assert {language for language, _ in blocks} == {"bash", "python"}
+        assert blocks
+        values = {"__name__": "__main__"}
         for language, text in blocks:
             name = re.match(r"# (\w+\.py)\n", text)
             if name:
                 Path(name[1]).write_text(text, "utf-8")
             elif language == "python":
-                exec(text, {"__name__": "__main__"})
+                exec(text, values)
             else:
                 for line in text.strip().splitlines():
                     command(*shlex.split(line))
@@ -41,7 +44,8 @@ def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     for kind, parts in KINDS.items():
         parts.added.clear()
         parts.added.update(added[kind])
-    sys.modules.pop("my_model", None)
+    for name in ("my_model", "net"):
+        sys.modules.pop(name, None)
 
 
 def command(program: str, *words: str) -> None:
@@ -99,3 +103,32 @@ def test_i_have_an_idea(follow) -> None:
     found = numbers(follow("protocol.md") / "runs/grey", "triplet_shape_bias")
     assert (found["ideal:shape"], found["ideal:texture"]) == (1, 0)
     assert 0 < found["lite:efficientnet_lite0"] < 1
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_own_models(follow) -> None:
+    if not all(importlib.util.find_spec(package) for package in ("timm", "transformers")):
+        pytest.skip("needs timm and transformers")
+    from cuebench.observers.torch.torchvision_import import import_torchvision
+
+    import_torchvision()  # where it was built for another torch, timm needs it
+    home = follow("../own_models.md")
+    code = numbers(home / "runs/code", "shape_accuracy")
+    assert code["mine"] == code["exported"]
+    assert {"mine", "exported"} <= set(code)
+    assert set(numbers(home / "runs/known", "shape_accuracy")) == {
+        "timm:test_resnet/timm", "torchvision:squeezenet1_1/torchvision",
+    }  # fmt: skip
+    assert set(numbers(home / "runs/files", "shape_accuracy")) == {"torchscript:net", "transformers:vit"}
+    assert set(numbers(home / "runs/two", "shape_accuracy")) == {"checkpoint:a/best", "checkpoint:b/best"}
+    assert len(numbers(home / "runs/frameworks", "shape_accuracy")) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_training(follow) -> None:
+    pytest.importorskip("torch")
+    home = follow("../training.md")
+    assert (home / "bias.svg").is_file()
+    assert [record["epoch"] for record in json.loads((home / "bias.json").read_text("utf-8"))] == [0, 2, 4]

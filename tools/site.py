@@ -39,10 +39,10 @@ PYTHON = {
 }  # fmt: skip
 NAV = {
     "Tutorials": ["tutorials/model.md", "tutorials/people.md", "tutorials/stimuli.md", "tutorials/protocol.md",
-                  "from_model_vs_human.md", "peers.md", "first_hour_2.md"],
-    "How to": ["own_models.md", "own_data.md", "comparing.md", "intervals.md", "figures.md", "report.md", "board.md",
-               "chat_models.md", "studies.md", "studies_design.md", "studies_analysis.md", "cluster.md", "cli.md",
-               "extending.md", "plugin.md", "contributing.md"],
+                  "first_hour.md", "from_model_vs_human.md", "peers.md"],
+    "How to": ["own_models.md", "own_data.md", "training.md", "comparing.md", "intervals.md", "figures.md", "report.md",
+               "board.md", "chat_models.md", "studies.md", "studies_design.md", "studies_analysis.md", "cluster.md",
+               "cli.md", "extending.md", "plugin.md", "contributing.md"],
     "Protocols": ["metrics.md", "refined_bias.md", "cue_decomposition.md", "triplets.md", "texture_association.md",
                   "human_alignment.md", "cues.md", "stimuli.md"],
     "Findings": ["real_models.md", "field.md", "published.md", "calibration.md", "calibration_controls.md",

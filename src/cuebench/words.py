@@ -150,6 +150,7 @@ _HEADINGS = {
     "summary": "list: what the part is, in a line",
     "version": "list: version of a protocol; it rises when scores change",
     "form": "list observers: how an observer of this source is written after -o",
+    "example": "an observer of this source, as it is written after -o",
     "status": "list observers: ready, or what has to be installed",
     "drawn from": "list figures: what a figure needs: a run, runs, or nothing",
     "by file": "list suites: models whose weights are a file of their own",
@@ -374,6 +375,8 @@ _NOUNS = {
     "batch": "the stimuli that an observer is shown at once",
     "view": "a named way of showing a protocol's stimuli, such as native: nothing is cut off",
     "part": "anything that can be added: a cue, metric, protocol, figure, reader, maker, dataset, source of observers",
+    "callback": "bias during training: cuebench.callbacks.BiasOverTraining, for a PyTorch loop or Lightning; "
+    "docs/training.md",
     "confidence interval": "a 95 % interval: what was resampled for it is in the column ci_kind",
     "bootstrap": "drawing images, sources or people again and again, to see how far a number moves; see `intervals`",
     "texture bias": "1 − shape bias: the share of decided trials answered by texture; `cuebench explain shape_bias`",

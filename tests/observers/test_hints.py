@@ -168,7 +168,7 @@ def test_two_files_of_one_name(mine, tmp_path, data_root):
         torch.save(state_dict(mine), tmp_path / run / "best.pth")
         options = f"arch=python:{mine}/my_models.py:Net&preprocess.size=24"
         specs.append(f"checkpoint:{tmp_path / run / 'best.pth'}?{options}&labels={mine}/labels.json")
-    with pytest.raises(UserError, match="has no member") as error:
+    with pytest.raises(UserError, match="is none of its classes") as error:
         cuebench.evaluate(specs, "cue_conflict", data_root=data_root, out=tmp_path / "run", device="cpu")
     assert "--set cue_conflict.classes=" in error.value.hint
     classes = error.value.hint.rpartition("=")[2]

@@ -247,7 +247,7 @@ class TestCheckpoint:
 
     def test_the_architecture_is_needed(self, mine):
         self.save(mine)
-        with pytest.raises(UserError, match="needs \\?arch="):
+        with pytest.raises(UserError, match="do not say what network"):
             load(f"checkpoint:{mine}/net.pt", CPU)
         with pytest.raises(UserError, match="Did you mean 'torchvision'"):
             load(f"checkpoint:{mine}/net.pt?arch=torchvison:x", CPU)

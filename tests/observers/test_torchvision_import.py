@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -27,4 +28,23 @@ assert import_torchvision() is torchvision
 @pytest.mark.xdist_group("torch")
 def test_the_compiler_is_imported_when_it_is_needed() -> None:
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+OWN_CODE = """
+import sys
+from cuebench.observers.base import LoadOptions
+from cuebench.observers.load import load
+(observer,) = load("python:mine.py:net?preprocess.size=32", LoadOptions(device="cpu"))
+assert "torchvision" in sys.modules
+assert len(observer.labels) == 1000
+"""
+
+
+@pytest.mark.xdist_group("torch")
+def test_a_file_of_the_users_may_import_torchvision_first(tmp_path: Path) -> None:
+    code = "import torchvision\n\ndef net():\n    return torchvision.models.squeezenet1_1()\n"
+    (tmp_path / "mine.py").write_text(code)
+    command = [sys.executable, "-c", OWN_CODE]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

@@ -120,8 +120,12 @@ def test_bias_over_training_shows_all_numbers_or_the_headlines(tmp_path):
         for e in (0, 5)
     ]
     (tmp_path / "h.json").write_text(json.dumps(history))
-    everything = draw("bias_over_training", tmp_path / "h.json")
-    assert {r["number"] for r in everything.data} == set(names)
+    history[1]["values"]["decided_fraction/16-way"] = 0.5
+    (tmp_path / "h.json").write_text(json.dumps(history))
+    usual = draw("bias_over_training", tmp_path / "h.json")
+    assert {r["number"] for r in usual.data} == set(names)
+    everything = draw("bias_over_training", tmp_path / "h.json", {"show": "all"})
+    assert {r["number"] for r in everything.data} == {*names, "decided_fraction/16-way"}
     headline = draw("bias_over_training", tmp_path / "h.json", {"show": "headline"})
     assert [(r["number"], r["epoch"]) for r in headline.data] == [("shape_bias/16-way", 0), ("shape_bias/16-way", 5)]
 

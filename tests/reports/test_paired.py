@@ -72,8 +72,13 @@ def test_every_pair_can_be_written(root: Path, found, tmp_path: Path) -> None:
     rows = list(csv.DictReader((tmp_path / "pairs.csv").open()))
     assert len(rows) == 6
     assert {"low_images", "high_shape_sources", "low_two_way", "p", "p_holm", "needed_images"} <= set(rows[0])
-    assert "\\toprule" in write_pairs(found, tmp_path / "pairs.tex").read_text()
-    assert write_pairs(found, tmp_path / "pairs.md").read_text().startswith("| protocol | first | second |")
+    latex = write_pairs(found, tmp_path / "pairs.tex").read_text()
+    assert "\\toprule" in latex
+    assert r"first & second & difference [95 \%] & p & p (Holm) & n & verdict" in latex
+    head, _, *lines = write_pairs(found, tmp_path / "pairs.md").read_text().split("\n\n", 1)[1].splitlines()
+    assert head == "| first | second | difference [95 %] | p | p (Holm) | n | verdict |"
+    shown = f"{float(rows[0]['difference']):+.3f} [{float(rows[0]['low']):+.3f}, {float(rows[0]['high']):+.3f}]"
+    assert shown in lines[0]
     with pytest.raises(UserError, match="is not known"):
         write_pairs(found, tmp_path / "pairs.doc")
 

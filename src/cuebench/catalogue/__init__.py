@@ -52,7 +52,11 @@ def _parts(kind: str) -> list[Row]:
 def _observer(adapter: Any) -> Row:
     missing = [p for p in adapter.packages if importlib.util.find_spec(p) is None]
     install = adapter.install or f"pip install 'cuebench[{adapter.extra}]'"
-    return {"form": adapter.form, "status": f"needs: {install}" if missing else "ready"}
+    return {
+        "example": next(iter(adapter.examples), ""),
+        "form": adapter.form,
+        "status": f"needs: {install}" if missing else "ready",
+    }
 
 
 _COLUMNS: dict[str, Callable[[Any], Row]] = {

@@ -70,7 +70,9 @@ def command(
         console.print(
             f"\nstimuli: {demo.sheet} · scores: {out / 'scores.json'}, {out / 'segmentation' / 'scores.json'}"
         )
-        console.print(f"report: {page}")
+        console.print(f"report: {page} (open it in a browser)")
+        run = f"cuebench run -p cue_conflict -o lite:efficientnet_lite0 --data-root {demo.data} --out runs/mine"
+        console.print(f"next: your model instead of lite:… (cuebench list observers): {run}")
     return 1 if demo.failures else 0
 
 

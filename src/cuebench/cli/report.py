@@ -48,6 +48,9 @@ def command(
         Format | None, typer.Option("--format", "-f", help="Default: by the ending of FILE, else table.")
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file instead of the screen.")] = None,
+    headlines: Annotated[
+        bool, typer.Option("--headlines", help="Only the headline of each protocol: the table of a paper.")
+    ] = False,
     title: Annotated[str, typer.Option(help="Heading of an HTML report.")] = "",
     images: Annotated[int, typer.Option(help="Pictures in the gallery of an HTML report; 0: none.")] = 100,
     figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Figures in an HTML report.")] = True,
@@ -68,6 +71,8 @@ def command(
     if out is not None and not (format_ or by_ending):
         raise UserError(f"the format of {out} is not known", f"end it in {', '.join(SUFFIXES)}, or give --format")
     chosen = format_ or by_ending or (Format.json if as_json else Format.table)
+    if chosen is Format.html and headlines:
+        raise UserError("--headlines is for tables", "leave it out: the page begins with the headlines")
     if chosen is Format.html:
         _write_page(runs, out, title=title, images=images, figures=figures, as_json=as_json)
         return
@@ -77,6 +82,7 @@ def command(
             "cuebench report RUN… --out report.html, or side by side in the terminal: cuebench compare RUN…",
         )
     scores = cuebench.load(runs[0])
+    scores = scores.headline() if headlines else scores
     if out is not None:
         write_atomic(out.expanduser(), _text(scores, chosen).encode())
         number = len(one_row_each(measured(scores)))

@@ -178,10 +178,7 @@ class ResolvedMap:
 def coverage_problems(resolved: ResolvedMap, labels: Iterable[str]) -> list[str]:
     """Return a line for each target that an observer cannot answer, with the number of its stimuli."""
     counts = Counter(labels)
-    return [
-        f"target class {t!r} has no member in the observer's label space ({counts[t]} stimuli have it)"
-        for t in resolved.uncovered
-    ]
+    return [f"{t!r} is none of its classes ({counts[t]} stimuli have it)" for t in resolved.uncovered]
 
 
 def shown_only(problems: Iterable[str]) -> list[str]:
@@ -237,6 +234,19 @@ def label_map(source: str | Path | Mapping[str, Sequence[str | int]] | LabelMap)
         return label_map(whole).only(names.split(","))
     path = _locate(source, "label map")
     return _read_map(path, read_bytes(path, "label map"))
+
+
+def members_by_name(name: str) -> tuple[str | int, ...]:
+    """Return the ImageNet classes that a class of the user's is, by its name alone; empty where the name says nothing.
+
+    The 16 classes of Geirhos et al. 2019 come first, then the names of ImageNet classes.
+
+    >>> members_by_name("zebra"), len(members_by_name("cat")), members_by_name("blorp")
+    (('n02391049',), 6, ())
+    """
+    imagenet = label_space("imagenet1k")
+    position = imagenet.find(name)
+    return tuple(label_map("in16").targets.get(name, () if position is None else (imagenet.ids[position],)))
 
 
 class MapFile(NamedTuple):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from cuebench.arrays import Array, Pixels
 from cuebench.errors import UserError
 from cuebench.labels import LabelMap, LabelSpace
+from cuebench.observers.guess import likely_spec
 from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option, query_options
 from cuebench.types import Capability, ObserverKind, Stimulus
@@ -366,26 +367,6 @@ class _Completed(ObserverBase):
         return repr(self.observer)
 
 
-_SOURCE_OF_FILE = {
-    ".csv": "recorded:{}",
-    ".parquet": "recorded:{}",
-    ".onnx": "onnx:{}",
-    ".py": "python:{}:FUNCTION",
-    **dict.fromkeys((".pth", ".pt", ".ckpt", ".safetensors"), "checkpoint:{}?arch=timm:ARCHITECTURE"),
-}
-"""Ending of a file → what a user writes who means that file."""
-
-
-def _form_of(text: str) -> str:
-    """Return how to write an observer that was written without its source."""
-    name = text.rstrip(":")
-    if form := _SOURCE_OF_FILE.get(PurePath(name).suffix.lower()):
-        return f"write {form.format(name)}"
-    if text.endswith(":") or "/" in name:
-        return "write SOURCE:NAME, e.g. timm:resnet50.a1_in1k; all sources: cuebench list observers"
-    return f"write SOURCE:NAME, e.g. timm:{name} or torchvision:{name}; all sources: cuebench list observers"
-
-
 @dataclass(frozen=True)
 class Spec:
     """An observer as a user writes it: ``scheme:body?key=value&key=value``."""
@@ -400,22 +381,36 @@ class Spec:
         """Split a spec; a missing scheme is an error that shows the form."""
         scheme, colon, rest = text.partition(":")
         if not colon or not rest:
-            raise UserError(f"observer {text!r} has no source", _form_of(text))
+            form = f"name one: {scheme}:NAME" if colon else f"write SOURCE:NAME, perhaps {likely_spec(text)}"
+            hint = f"{form}; all sources: cuebench list observers"
+            raise UserError(f"observer {text!r} has no {'name' if colon else 'source'}", hint)
         body, _, query = rest.partition("?")
         # A plus is a plus (a folder may be called c++), not the space of a web form.
         return cls(text, scheme, body, query_options(query.replace("+", "%2B"), f"observer {text!r}"))
 
     @property
     def name(self) -> str:
-        """What the observer is called by default: the spec itself; of a file, its name without the folders."""
+        """What the observer is called by default: the spec itself; of a file, its name without the folders.
+
+        >>> Spec.parse("onnx:nets/a.onnx").name, Spec.parse("timm:resnet18?checkpoint=nets/best.pth").name
+        ('onnx:a', 'timm:resnet18/best')
+        """
         path = self.weight_file
-        return self.text if path is None else f"{self.scheme}:{path.stem}"
+        return self.text if path is None else self.named_by(path.stem)
+
+    def named_by(self, file: str) -> str:
+        """Return the default name where the file of the weights is called so."""
+        return f"{self.scheme}:{self.body}/{file}" if self._checkpoint else f"{self.scheme}:{file}"
 
     @property
     def weight_file(self) -> PurePath | None:
         """The file that is named, without the ``.tar`` that older training scripts add; None for anything else."""
-        path = PurePath(self.body.removesuffix(".tar"))
+        path = PurePath((self._checkpoint or self.body).removesuffix(".tar"))
         return path if path.suffix in WEIGHT_FILES else None
+
+    @property
+    def _checkpoint(self) -> str:
+        return self.options.get("checkpoint", "")
 
 
 @dataclass(frozen=True)

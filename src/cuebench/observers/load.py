@@ -57,7 +57,7 @@ def with_distinct_names(specs: Sequence[str | Observer]) -> list[str | Observer]
                 named |= names
                 break
     return [
-        f"{text}{'&' if '?' in text else '?'}name={text.partition(':')[0]}:{quote(named[text])}"
+        f"{text}{'&' if '?' in text else '?'}name={quote(Spec.parse(text).named_by(named[text]), safe='/:')}"
         if isinstance(text, str) and text in named
         else text
         for text in specs

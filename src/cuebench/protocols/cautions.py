@@ -1,4 +1,4 @@
-"""What changes the reading of a headline: few decided trials, answers that are no class, incomplete stimuli."""
+"""What changes the reading of a headline: few trials, nothing recognised, answers that are no class, partial sets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ FEW = 50
 """Fewer trials than this behind a headline are named."""
 SHARE = 0.5
 """A smaller decided fraction than this is named."""
-_NO_CLASS = re.compile(r"answers are no class|undecided \(|does the model see the pictures")
+HARDLY = 0.1
+"""Where both sensitivities are smaller, hardly anything is recognised."""
+_NAMED = re.compile(r"answers are no class|undecided \(|does the model see the pictures|by definition")
 
 
 def cautions(rows: Sequence[Score], metric: str) -> list[str]:
@@ -34,11 +36,17 @@ def cautions(rows: Sequence[Score], metric: str) -> list[str]:
     if seldom:
         shares = [f"{o} {share:.0%}" for o, share in seldom.items()]
         found.append(f"most trials were decided for neither cue and do not count: {_some(shares)}")
+    best: dict[str, float] = {}
+    for row in rows:
+        if row.metric in {"shape_sensitivity", "texture_sensitivity"}:
+            best[row.observer] = max(row.value, best.get(row.observer, 0.0))
+    if blind := [f"{o} at most {value:.3f}" for o, value in best.items() if value < HARDLY]:
+        found.append(f"hardly anything is recognised, so {metric} is that of noise: sensitivity of {_some(blind)}")
     few = {row.observer: row.n for row in own if 0 < row.n < FEW and math.isfinite(row.value)}
     if few:
         found.append(f"few trials: {metric} rests on {_some([f'{n} of {o}' for o, n in few.items()])}")
     valued = [(row, part) for row, part in notes if math.isfinite(row.value)]
-    strange = dict.fromkeys(f"{row.observer}: {part}" for row, part in valued if _NO_CLASS.search(part))
+    strange = dict.fromkeys(f"{row.observer}: {part}" for row, part in valued if _NAMED.search(part))
     return [*found, *strange]
 
 

@@ -185,9 +185,8 @@ def compare_runs(
     return replace(comparison, paired=paired)
 
 
-COLUMNS = ("protocol", "first", "second", "difference", "low", "high", "p", "p_holm", "n", "verdict")
-"""Columns of the pairs in Markdown and LaTeX; a CSV has all of them."""
-_WORDS = ("protocol", "first", "second", "verdict")
+DIFFERENCE = "difference [95 %]"
+_RIGHT = (DIFFERENCE, "p", "p (Holm)", "n")
 
 
 def write_pairs(comparison: Comparison, path: str | Path) -> Path:
@@ -213,14 +212,37 @@ def write_pairs(comparison: Comparison, path: str | Path) -> Path:
         write_atomic(target, text.getvalue().encode())
         return target
     make = markdown_table if target.suffix == ".md" else latex_table
-    cells = [[_cell(row[c]) for c in COLUMNS] for row in rows]
-    lines = make("", COLUMNS, cells, [c for c in COLUMNS if c not in _WORDS])
+    cells = list(map(_cells, rows))
+    protocols = {row["protocol"] for row in rows}
+    columns = [column for column in cells[0] if column != "protocol" or len(protocols) > 1]
+    title = f"{protocols.pop()}: pairs of observers" if len(protocols) == 1 else ""
+    lines = make(title, columns, [[row[column] for column in columns] for row in cells], _RIGHT)
     write_atomic(target, ("\n".join(lines) + "\n").encode())
     return target
 
 
-def _cell(value: Any) -> str:
-    return "–" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
+def _cells(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return a pair as the words of a table for readers; a CSV has every number as it is."""
+    low, high = row["low"], row["high"]
+    interval = "" if low is None or high is None else f" [{low:+.3f}, {high:+.3f}]"
+    return {
+        "protocol": str(row["protocol"]),
+        "first": str(row["first"]),
+        "second": str(row["second"]),
+        DIFFERENCE: _signed(row["difference"]) + interval,
+        "p": _p(row["p"]),
+        "p (Holm)": _p(row["p_holm"]),
+        "n": f"{row['n']:,}",
+        "verdict": str(row["verdict"]),
+    }
+
+
+def _signed(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.3f}"
+
+
+def _p(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
 
 
 Origin = dict[tuple[str, str], tuple[str, str]]

@@ -334,9 +334,9 @@ def check_labels(protocol: Protocol, observer: str, labels: LabelSpace, stimuli:
         left = [s for s in stimuli if {c for c in (s.label, s.shape, s.texture) if c} <= known]
         if "classes" in protocol.options and left:
             hint += f"; or show only the classes that it knows: --set {protocol.name}.classes={','.join(sorted(known))}"
-        raise UserError(
-            f"{observer} cannot answer {protocol.name!r} with its label space {labels.name!r}: {shown}", hint
-        )
+        own = f"{', '.join(labels.names[:4])}{' …' * (len(labels) > 4)}"
+        what = f"with its label space {labels.name!r} of {len(labels):,} classes ({own})"
+        raise UserError(f"{observer} cannot answer {protocol.name!r} {what}: {shown}", hint)
 
 
 def _preparation(experiment: Experiment) -> Preparation:

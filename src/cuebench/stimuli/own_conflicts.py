@@ -26,7 +26,7 @@ from PIL import Image
 from cuebench.arrays import Array, Pixels
 from cuebench.errors import UserError, all_problems
 from cuebench.files import write_atomic, write_json
-from cuebench.labels import label_map, label_space
+from cuebench.labels import members_by_name
 from cuebench.stimuli.hashing import hash_files
 from cuebench.stimuli.made import MADE, claim, refuse_surplus
 from cuebench.stimuli.masks import segmenter as segmenter_by_name
@@ -198,13 +198,7 @@ def targets_of(conflicts: Sequence[Conflict], *folders: Path) -> dict[str, list[
 def known_targets(classes: Iterable[str], listed: Mapping[str, list[Any]] | None = None) -> dict[str, list[Any]]:
     """Return class → its members: as listed, else those of the 16 or of ImageNet, else a class of the same name."""
     listed = listed or {}
-    sixteen, imagenet = label_map("in16").targets, label_space("imagenet1k")
-    targets: dict[str, list[Any]] = {}
-    for name in sorted(classes):
-        position = imagenet.find(name)
-        known = listed.get(name) or sixteen.get(name) or ([imagenet.ids[position]] if position is not None else [name])
-        targets[name] = list(known)
-    return targets
+    return {name: list(listed.get(name) or members_by_name(name) or [name]) for name in sorted(classes)}
 
 
 # --------------------------------------------------------------------------------------------------- pictures

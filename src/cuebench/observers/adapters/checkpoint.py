@@ -26,13 +26,14 @@ from cuebench.observers.adapters._options import (
     initialised,
     overridden,
     torch_options,
+    with_option,
 )
 from cuebench.observers.adapters.python import code_of_factory, factory_of
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.observers.load import require
 from cuebench.observers.preprocess import Preprocess, imagenet_usual
 from cuebench.observers.torch.observer import TorchObserver
-from cuebench.observers.torch.torchvision_import import import_torchvision
+from cuebench.observers.torch.torchvision_import import import_torchvision, repaired
 from cuebench.observers.torch.weights import existing_file
 from cuebench.options import Option
 
@@ -81,7 +82,10 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
 def _architecture(spec: Spec, arch: str, classes: int) -> Any:
     source, _, name = arch.partition(":")
     if not name:
-        raise UserError(f"observer {spec.text!r} needs ?arch=", f"one of {SOURCES}")
+        raise UserError(
+            f"{spec.body} holds weights, which do not say what network they belong to",
+            f"{with_option(spec, 'arch=SOURCE:NAME')}, where SOURCE:NAME is one of {SOURCES}",
+        )
     if source == "torchvision":
         import_torchvision()
         from torchvision import models
@@ -100,7 +104,7 @@ def _architecture(spec: Spec, arch: str, classes: int) -> Any:
         timm.check_name(name)
         return create_model(name, pretrained=False, num_classes=classes)
     if source == "python":
-        return factory_of(name)()
+        return repaired(lambda: factory_of(name)())
     raise did_you_mean("architecture source", source, ["torchvision", "timm", "python"])
 
 

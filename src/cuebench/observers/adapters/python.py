@@ -16,8 +16,10 @@ from typing import Any
 from cuebench.errors import UserError, did_you_mean
 from cuebench.observers.adapters._options import PREPROCESS_PREFIXED, TORCH, overridden, torch_options
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec, is_observer
+from cuebench.observers.guess import likely_spec
 from cuebench.observers.preprocess import Preprocess, imagenet_usual
 from cuebench.observers.torch.observer import TorchObserver
+from cuebench.observers.torch.torchvision_import import repaired
 from cuebench.observers.torch.weights import built, fit_file
 from cuebench.observers.wrap import own_preprocess, wrap
 from cuebench.options import Option
@@ -36,9 +38,9 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     """Call the factory and wrap what it returns."""
     parsed = torch_options(spec, options, OPTIONS)
     with code_of_factory(spec.body) as source:
-        factory = factory_of(spec.body)
+        factory = repaired(lambda: factory_of(spec.body))
         # A factory that has not imported torch builds no torch module, and nothing needs a seed.
-        model = built(factory, parsed.seed) if "torch" in sys.modules else factory()
+        model = repaired(lambda: built(factory, parsed.seed) if "torch" in sys.modules else factory())
     if is_observer(model):
         return [model.with_settings(source) if isinstance(model, TorchObserver) else model]
     notes = fit_file(model, parsed.checkpoint, parsed.ema, parsed.extra) if parsed.checkpoint else ()
@@ -79,9 +81,12 @@ def factory_of(body: str) -> Callable[[], Any]:
     """Return the callable that ``module:factory`` or ``FILE.py:factory`` names."""
     where, colon, name = body.rpartition(":")
     if not colon or not where or not name:
-        raise UserError(
-            f"python:{body} does not name a factory", "write python:MODULE:FACTORY or python:FILE.py:FACTORY"
+        hint = (
+            likely_spec(body)
+            if body.endswith(".py")
+            else f"python:{body or 'MODULE'}:FACTORY or python:FILE.py:FACTORY"
         )
+        raise UserError(f"python:{body} does not name a factory", f"write {hint}")
     module = import_file(where) if where.endswith(".py") else _from_module(where)
     if not hasattr(module, name):
         public = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]

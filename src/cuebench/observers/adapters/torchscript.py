@@ -21,6 +21,7 @@ from cuebench.observers.adapters._options import (
     overridden,
 )
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
+from cuebench.observers.guess import EXPORTED, likely_spec
 from cuebench.observers.preprocess import imagenet_usual
 from cuebench.observers.torch.features import script_route
 from cuebench.observers.torch.observer import TorchObserver
@@ -57,6 +58,8 @@ def _module(path: str) -> Any:
     try:
         return torch.jit.load(path, map_location="cpu")
     except (RuntimeError, ValueError) as error:
+        if (meant := likely_spec(path)) == EXPORTED.format(path=path):
+            raise UserError(f"{path} was written by torch.export, not by torch.jit", f"write {meant}") from None
         raise UserError(
             f"{path} is not a TorchScript file: {(str(error).splitlines() or [''])[0][:200]}",
             "save it with torch.jit.script(model).save(FILE); a state dict is loaded by checkpoint:FILE?arch=…",

@@ -49,7 +49,7 @@ class Placed:
         self.device, self.frozen = pick_device(device), frozen
         self._requested_precision = precision
         self._released = _ASIDE.get() and self.device.type != "cpu"
-        self.module = (module if self._released else module.to(self.device)).eval()
+        self.module = _evaluating(module if self._released else module.to(self.device))
         self.dtype = next((p.dtype for p in module.parameters() if p.is_floating_point()), None)
         weights_precision = str(self.dtype or "float32").removeprefix("torch.")
         self.precision = weights_precision if precision == "float32" else precision
@@ -103,7 +103,7 @@ class Placed:
             self.module.to(self.device)
             self._released = False
         if not self.frozen:
-            self.module.eval()  # the caller may have trained it since
+            _evaluating(self.module)  # the caller may have trained it since
         no_gradients = torch.inference_mode() if self.frozen else torch.no_grad()
         with no_gradients, autocast(self.device, self._requested_precision):
             yield
@@ -157,6 +157,14 @@ def loaded_aside() -> Iterator[None]:
 
 
 ALL_GPUS = "cuda:all"
+
+
+def _evaluating(module: Any) -> Any:
+    """Put a module into evaluation mode and return it."""
+    try:
+        return module.eval()
+    except NotImplementedError:  # a program of torch.export was written in one mode and cannot change it
+        return module
 
 
 def devices_of(names: str) -> list[str]:

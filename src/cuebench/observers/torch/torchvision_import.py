@@ -17,11 +17,13 @@ import importlib
 import importlib.util
 import re
 import sys
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from cuebench.errors import MissingExtra, UserError
 
+T = TypeVar("T")
 _SCHEMAS = {
     "nms": "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
     "qnms": "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
@@ -55,6 +57,17 @@ def import_torchvision() -> ModuleType:
     _define_schemas()
     _forget_half_imported()
     return _imported()
+
+
+def repaired(call: Callable[[], T]) -> T:
+    """Return ``call()``; where a user's code meets the known import error in it, torchvision is repaired first."""
+    try:
+        return call()
+    except RuntimeError as error:
+        if _ERROR.search(str(error)) is None or _library:
+            raise
+    import_torchvision()
+    return call()
 
 
 def _imported() -> ModuleType:

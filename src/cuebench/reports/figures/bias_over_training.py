@@ -10,6 +10,7 @@ from typing import Any
 from cuebench.errors import UserError
 from cuebench.options import Option, check_types
 from cuebench.reading import read_json, user_path
+from cuebench.registry import metrics
 from cuebench.reports.figures.base import Figure
 from cuebench.reports.marks import curves, share_axis, whiskers
 from cuebench.reports.observers import Series
@@ -18,7 +19,7 @@ from cuebench.reports.text import distinct
 from cuebench.reports.vega import alt
 
 
-def bias_over_training(run: str | Path | Sequence[Mapping[str, Any]], *, show: str = "all") -> Picture:
+def bias_over_training(run: str | Path | Sequence[Mapping[str, Any]], *, show: str = "metric") -> Picture:
     """Draw one curve for each number of the callback.
 
     Parameters
@@ -26,12 +27,15 @@ def bias_over_training(run: str | Path | Sequence[Mapping[str, Any]], *, show: s
     run : path or sequence of records
         The file that ``BiasOverTraining.save`` wrote, or its ``history``.
     show : str
-        ``all`` numbers, or the ``headline`` of each protocol only.
+        The ``metric`` of each protocol's headline in every condition, its ``headline`` only, or ``all`` numbers,
+        accuracies and decided fractions, too.
     """
     history = _history(run)
     numbers = list(dict.fromkeys(name for record in history for name in record["values"]))
     headlines = {name for record in history for name in record.get("headline", {}).values()}
-    numbers = [name for name in numbers if name in headlines] if show == "headline" and headlines else numbers
+    if headlines and show != "all":
+        begins = tuple(map(_metric_of, headlines)) if show == "metric" else ()
+        numbers = [name for name in numbers if name in headlines or (begins and name.startswith(begins))]
     names = dict(zip(numbers, distinct(_distinct(numbers), 44)))
     records = [
         {
@@ -68,6 +72,13 @@ def _chart(records: Sequence[dict[str, Any]], series: Series, room: float) -> An
         legend=series.legend(room),
         chance=0.5,
     )
+
+
+def _metric_of(number: str) -> str:
+    """Return the part of a name that ends with its metric: ``cue_conflict/shape_bias/20-way`` → the first two."""
+    parts = number.split("/")
+    length = next((k for k, part in enumerate(parts, start=1) if part in metrics), len(parts))
+    return "/".join(parts[:length]) + ("/" if length < len(parts) else "")
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
@@ -116,5 +127,11 @@ FIGURE = Figure(
     "Shape bias over training",
     bias_over_training,
     needs="file",
-    options={"show": Option("all", "all numbers, or the headline of each protocol only", choices=("all", "headline"))},
+    options={
+        "show": Option(
+            "metric",
+            "the metric of each protocol's headline in every condition, its headline only, or all numbers",
+            choices=("metric", "headline", "all"),
+        )
+    },
 )

@@ -91,10 +91,9 @@ def _chart(
     records: list[dict[str, Any]], behind: list[dict[str, Any]], series: Any, titles: list[str], room: float
 ) -> Any:
     everyone = [*records, *behind]
-    x, y = (
-        span(title, [r[f"{cue}{end}"] for r in everyone for end in ("", "_low", "_high") if f"{cue}{end}" in r])
-        for title, cue in zip(titles[::-1], ("texture", "shape"))
-    )
+    keys = [f"{cue}{end}" for cue in ("shape", "texture") for end in ("", "_low", "_high")]
+    # One scale for both: the diagonal leads from corner to corner, and distances from it can be compared.
+    x, y = (span(title, [r[key] for r in everyone for key in keys if key in r]) for title in titles[::-1])
     points = [
         {
             **{f"x{end}": r[f"texture{end}"] for end in ("", "_low", "_high")},
@@ -104,8 +103,7 @@ def _chart(
         for r in records
     ]
     grey = [{"x": r["texture"], "y": r["shape"], "model": r["name"]} for r in behind]
-    low, high = min(x.low, y.low), max(x.high, y.high)
-    below = [line([(low, low), (high, high)], x, y), *([dots(grey, x, y, "model")] if grey else [])]
+    below = [line([(x.low, x.low), (x.high, x.high)], x, y), *([dots(grey, x, y, "model")] if grey else [])]
     return scatter(points, series, x, y, width=room, height=min(0.8 * room, 300), below=below)
 
 

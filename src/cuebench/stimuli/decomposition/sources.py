@@ -15,6 +15,8 @@ from cuebench.stimuli.readers import ade20k, cityscapes, image_folder, segmentat
 from cuebench.types import StimulusSet
 
 LAYOUTS = ("image_folder", "segmentation_pairs", "cityscapes", "ade20k")
+SIXTEEN = "in16"
+"""The label map of the 16 classes of Geirhos et al. 2019."""
 CROPS = {"image_folder": (224, 256), "ade20k": (512, 512)}
 """Layout → published (size, resize); the others are used as they are."""
 
@@ -117,9 +119,16 @@ def _drawn(images: StimulusSet, count: int, seed: int) -> StimulusSet:
 
 
 def _mapped(images: StimulusSet, labels: str) -> tuple[StimulusSet, str]:
-    """Return the images that belong to a class of a label map, labelled by that class."""
+    """Return the images that belong to a class of a label map, labelled by that class.
+
+    Without a map that is named, it is ``labels.json`` of the folder, or these of the 16 classes of Geirhos et al.
+    2019 where all folders have such names: an ImageNet network has no class "cat", but six that are cats.
+    """
     if not labels:
-        return images, ""
+        labels, note = _own_map(images)
+        if not labels:
+            return images, ""
+        images = replace(images, notes=(*images.notes, note))
     names = label_files.label_map(labels)
     target_of = {str(member): target for target, members in names.targets.items() for member in members}
     target_of |= {target: target for target in names.names}
@@ -128,3 +137,15 @@ def _mapped(images: StimulusSet, labels: str) -> tuple[StimulusSet, str]:
         raise UserError(f"no image of {images.root} belongs to a class of {labels!r}", f"classes: {names.names}")
     why = f"the {len(kept):,} of {len(images):,} images of {labels}" if len(kept) < len(images) else ""
     return images.only(kept, why), labels
+
+
+def _own_map(images: StimulusSet) -> tuple[str, str]:
+    """Return the map for a folder without ``labels=``, and why it is that one; empty: labels are a model's classes."""
+    file = Path(images.root) / "labels.json"
+    if file.is_file():
+        return str(file), f"decisions among the classes of {file.name}"
+    found = sorted({s.label for s in images})
+    if not set(found) <= set(label_files.label_map(SIXTEEN).names):
+        return "", ""
+    names = ",".join(found)
+    return f"{SIXTEEN}{label_files.SUBSET}{names}", f"decisions among {len(found)} classes of {SIXTEEN}: {names}"

@@ -247,14 +247,14 @@ def _finish(work: _Work, selection: Wanted) -> StimulusSet:
 
 
 def _departures(selection: Wanted, source: Source) -> tuple[str, ...]:
-    """Return the notes on a diffusion that differs from the published one; they stand beside every score."""
+    """Return the notes on a diffusion that differs from the published one, and on the source; every score has them."""
     options = next((p.options or {} for p in selection.parts if p.name == SHAPE), {})
     published = _published_steps(source)
     steps = options.get("steps", published)
     notes = [f"{SHAPE} with {steps:,} steps, published {published:,}"] if steps != published else []
     if "accuracy" in options:
         notes.append(f"{SHAPE} by the fast scheme, accuracy={options['accuracy']:g}")
-    return tuple(notes)
+    return (*notes, *source.images.notes)
 
 
 MAKER = Maker(

@@ -141,7 +141,7 @@ class _Work:
             self.classes = Classes(self.classes.targets, kept["shape"], kept["texture"], self.classes.sigma)
         self.bad = self._check()
         unusable = [f"{s.id}: {why}" for s in self.sources for why in dict.fromkeys(self.bad.get(s.id, {}).values())]
-        refuse(root, [*problems, *unmapped, *([] if allow_bad else unusable)])
+        refuse(root, problems, unmapped, [] if allow_bad else unusable)
         self.record = self._record()
         self.folder.prepare(self.record)
 

@@ -16,6 +16,7 @@ from cuebench.stimuli.readers.scan import (
     require_folder,
     shortfall,
     with_facts,
+    without_masks,
 )
 from cuebench.types import Stimulus, StimulusSet
 
@@ -47,15 +48,18 @@ def read(folder: Path, *, expected: int = 0) -> StimulusSet:
         With all problems at once.
     """
     root = require_folder(folder, LAYOUT)
-    filled = with_facts(_listed(root), root)
+    listed, masks = _listed(root)
+    filled = with_facts(listed, root)
     expected = made_count(root) or expected
-    return StimulusSet(root.resolve().name, filled, str(root), expected, shortfall(len(filled), expected))
+    notes = (f"{len(masks):,} masks beside the photographs are not shown: {masks[0]} …",) if masks else ()
+    return StimulusSet(root.resolve().name, filled, str(root), expected, shortfall(len(filled), expected), notes=notes)
 
 
-def _listed(root: Path) -> list[Stimulus]:
-    """Return the stimuli, without the facts of their files; raise for all problems at once."""
+def _listed(root: Path) -> tuple[list[Stimulus], list[str]]:
+    """Return the stimuli, without the facts of their files, and masks beside them; raise for all problems at once."""
     table = root / "labels.csv"
     images, unfit = find_names(root, depth=0 if table.is_file() else 1)
+    images, masks = (images, []) if table.is_file() else without_masks(images)
     unfit = [problem for problem in unfit if not problem.startswith(f"{MADE}: ")]
     if not images and not unfit:
         raise nothing_found(root, LAYOUT)
@@ -66,7 +70,7 @@ def _listed(root: Path) -> list[Stimulus]:
     problems = [*unfit, *problems, *id_problems(stimuli)]
     if problems:
         raise all_problems(f"image folder {root.absolute()}", problems, f"expected layout: {LAYOUT}")
-    return stimuli
+    return stimuli, masks
 
 
 def _in_class_folder(image: str) -> Stimulus:

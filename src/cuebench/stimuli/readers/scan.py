@@ -17,6 +17,8 @@ from cuebench.stimuli.manifest import duplicates
 from cuebench.types import Stimulus, StimulusSet
 
 IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"})
+MASKS = ("_mask", ".mask")
+"""How the name of a mask file ends: ``cat_mask.png`` is the mask of ``cat.jpg``."""
 DEEPEST = 4
 READ_AT_ONCE = 1 << 20
 """Bytes; most pictures are smaller."""
@@ -52,6 +54,19 @@ def find_images(folder: Path, depth: int | None) -> Listing:
 def find_names(folder: Path, depth: int | None) -> tuple[list[str], list[str]]:
     """Do what `find_images` does, with images as texts: of a large set, paths take five times the memory."""
     return in_a_process(_find, (str(folder), depth))
+
+
+def without_masks(images: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the images without the masks that lie beside their photographs, and those masks.
+
+    >>> without_masks(["cat/a.jpg", "cat/a_mask.png", "cat/iron_mask.jpg"])
+    (['cat/a.jpg', 'cat/iron_mask.jpg'], ['cat/a_mask.png'])
+    """
+    named = [image for image in images if os.path.splitext(image)[0].endswith(MASKS)]
+    stems = {os.path.splitext(image)[0] for image in images} if named else set()
+    wholes = {image: {os.path.splitext(image)[0].removesuffix(end) for end in MASKS} for image in named}
+    masks = {image for image, stem in wholes.items() if stem & stems - {os.path.splitext(image)[0]}}
+    return [image for image in images if image not in masks], sorted(masks)
 
 
 def _find(task: tuple[str, int | None]) -> tuple[list[str], list[str]]:

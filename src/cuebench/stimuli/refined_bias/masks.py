@@ -64,7 +64,13 @@ def _mask(source: Source, image: Image.Image) -> Array | None:
             raise BadSource(f"its mask {error.message}") from None
         if mask.mode in _DEEP:
             raise BadSource(f"its mask {source.mask.name} has 16 bits or more in a channel; save it with 8")
-        return np.asarray(mask.convert("L")) > 127
+        values = np.asarray(mask.convert("L"))
+        if 0 < values.max() <= 127:
+            raise BadSource(
+                f"the values of its mask {source.mask.name} are at most {values.max()}: white (255) is the object; "
+                "numbers of classes, as in a trimap, are not read as masks"
+            )
+        return values > 127
     return np.asarray(image.getchannel("A")) > 127 if image.mode == "RGBA" else None
 
 

@@ -58,6 +58,8 @@ def class_sigma(objects: Sequence[tuple[Array, Array]], density: float = DENSITY
     density : float
         Largest part of the object's area that lines may cover.
     """
+    if not objects:  # none of them can be used
+        return SIGMAS[-1]
     cv2 = optional("cv2", "making shape cues")
     for sigma in SIGMAS:
         densities = [inner_lines(cv2, image, mask, sigma)[mask].mean() for image, mask in objects]

@@ -9,8 +9,8 @@
 ==============================  ==============================================================================
 
 ``labels.json`` says what the classes are: ``{"targets": {class: [members]}, "shape": [classes], "texture": [classes],
-"sigma": {class: blur}}``; only ``targets`` is needed, and nothing at all where every class is one of REFINED-BIAS or
-has the name of an ImageNet class.
+"sigma": {class: blur}}``; only ``targets`` is needed, and only for classes that are none of REFINED-BIAS, none of the
+16 of Geirhos et al. 2019 and have no name of an ImageNet class.
 """
 
 from __future__ import annotations
@@ -24,14 +24,12 @@ from typing import Any
 from PIL import Image
 
 from cuebench.errors import UserError, all_problems, is_printable
-from cuebench.labels import label_map, label_space
+from cuebench.labels import label_map, members_by_name
 from cuebench.reading import is_regular, path_problem, read_json
 from cuebench.stimuli.image_files import FORMATS
-from cuebench.stimuli.readers.scan import IMAGE_SUFFIXES, require_folder
+from cuebench.stimuli.readers.scan import IMAGE_SUFFIXES, MASKS, require_folder
 
 LAYOUT = "<class>/<image> with an alpha channel, a mask file or annotations.json; see `cuebench explain refined_bias`"
-MASKS = ("_mask", ".mask")
-"""How the name of a mask file ends: ``cat_mask.png`` is the mask of ``cat.jpg``."""
 MASK_SUFFIXES = (".png", ".bmp", ".tif", ".tiff", ".jpg", ".jpeg")
 LARGEST_BLUR = 10_000
 """Standard deviation in pixels; more is a mistake."""
@@ -83,7 +81,7 @@ def read_classes(folder: Path, labels: Iterable[str]) -> tuple[Classes, list[str
     """Return the class map of a folder for the labels that occur in it, and the classes that have none."""
     names = sorted(set(labels))
     file = labels_file(Path(folder) / "labels.json")
-    targets = {str(t): tuple(m) for t, m in file.get("targets", {}).items()} or _known_targets(names)
+    targets = _known_targets(names) | {str(t): tuple(m) for t, m in file.get("targets", {}).items()}
     missing = [f"class {n!r} has no map: which classes of a model are it?" for n in names if n not in targets]
     kept = {n: targets[n] for n in names if n in targets}
     shape, texture = (frozenset(file.get(cue, ())) & set(kept) for cue in ("shape", "texture"))
@@ -117,16 +115,10 @@ def labels_file(path: Path) -> dict[str, Any]:
 
 
 def _known_targets(names: Iterable[str]) -> dict[str, tuple[str | int, ...]]:
-    """Return the map of classes that need no file: those of REFINED-BIAS, and the names of ImageNet classes."""
-    published, imagenet = label_map("refined_bias").targets, label_space("imagenet1k")
-    targets: dict[str, tuple[str | int, ...]] = {}
-    for name in names:
-        position = imagenet.find(name)
-        if name in published:
-            targets[name] = tuple(published[name])
-        elif position is not None:
-            targets[name] = (imagenet.ids[position],)
-    return targets
+    """Return the map of classes that need no file: those of REFINED-BIAS, and those whose name says what they are."""
+    published = label_map("refined_bias").targets
+    known = {name: tuple(published.get(name) or members_by_name(name)) for name in names}
+    return {name: members for name, members in known.items() if members}
 
 
 def _folders(root: Path) -> tuple[list[Source], list[str]]:
@@ -214,8 +206,30 @@ def _is_name(text: str) -> bool:
     return bool(text.strip(". ")) and not set(text) & set("/\\:\0") and is_printable(text)
 
 
-def refuse(folder: Path, problems: list[str]) -> None:
-    """Raise one error that names every problem."""
-    if problems:
-        hint = "correct or remove them, or leave them out with --set allow_bad=true (they are then listed as rejected)"
-        raise all_problems(f"source folder {folder.absolute()}", problems, hint, most=60)
+def refuse(folder: Path, problems: list[str], unmapped: list[str], unusable: list[str]) -> None:
+    """Raise one error that names every problem, and what helps against each kind of them.
+
+    Parameters
+    ----------
+    folder : Path
+        The source folder.
+    problems : list of str
+        Files that are not as the layout wants them.
+    unmapped : list of str
+        Classes of which it is not known which classes of a model they are.
+    unusable : list of str
+        Sources of which no cue can be made; empty where the user leaves them out.
+    """
+    hints = ["correct or remove them"] if problems or unusable else []
+    if unmapped:
+        name = unmapped[0].split("'")[1]
+        form = f'{{"targets": {{"{name}": ["n03063599", "coffee mug"]}}}}'
+        hints.append(
+            f"write what each class is to {folder / 'labels.json'}, WordNet ids or names of ImageNet classes, e.g. "
+            f'{form}; for a model of your own with a class of this name {{"targets": {{"{name}": ["{name}"]}}}}'
+        )
+    if unusable:
+        hints.append("or leave the unusable ones out with --set allow_bad=true (they are then listed as rejected)")
+    found = [*problems, *unmapped, *unusable]
+    if found:
+        raise all_problems(f"source folder {folder.absolute()}", found, "; ".join(hints), most=60)

@@ -328,12 +328,25 @@ def check_labels(protocol: Protocol, observer: str, labels: LabelSpace, stimuli:
     if problems:
         shown = "; ".join(problems[:5]) + (f"; and {len(problems) - 5} more" if len(problems) > 5 else "")
         hint = coverage_hint(protocol.name, stimuli.root)
-        known = set(label_map(stimuli.targets).resolve(labels).covered) if stimuli.targets else set()
-        if "classes" in protocol.options and len(known) > 1:
-            hint += f"; or show only the classes that it knows: --set {protocol.name}.classes={','.join(sorted(known))}"
+        if "classes" in protocol.options and 1 < len(known := _known(labels, stimuli)) <= MOST_LISTED:
+            hint += f"; or show only the classes that it knows: --set {protocol.name}.classes={','.join(known)}"
+        elif why := protocol.without.get("classes"):
+            hint += f"; {why}"
         raise UserError(
             f"{observer} cannot answer {protocol.name!r} with its label space {labels.name!r}: {shown}", hint
         )
+
+
+MOST_LISTED = 100
+"""Classes that a hint lists; with more of them the list is no help."""
+
+
+def _known(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
+    """Return the classes of the stimuli that an observer can answer."""
+    if stimuli.targets:
+        shown = {c for s in stimuli for c in (s.label, s.shape, s.texture)}
+        return sorted(shown.intersection(label_map(stimuli.targets).resolve(labels).covered))
+    return sorted({s.label for s in stimuli if s.label and labels.find(s.label) is not None})
 
 
 def _preparation(experiment: Experiment) -> Preparation:

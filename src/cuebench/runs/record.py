@@ -192,6 +192,8 @@ def parse_settings(names: Sequence[str], settings: Mapping[str, Any]) -> dict[st
             raise UserError(
                 f"setting {key!r}: no protocol of this run is called {name!r}", f"PROTOCOL.OPTION=VALUE; here: {known}"
             )
+        if why := protocols.get(name).without.get(option):
+            raise UserError(f"protocol {name!r} has no option {option!r}", why)
         by_protocol[name][option] = value
     return {n: parse(protocols.get(n).options, texts, f"protocol {n!r}") for n, texts in by_protocol.items()}
 

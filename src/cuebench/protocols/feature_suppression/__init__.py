@@ -18,6 +18,7 @@ from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option
 from cuebench.protocols import correctness, imagenet_accuracy
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.protocols.classes import CLASSES, with_classes
 from cuebench.protocols.feature_suppression.scores import add_scores, contributions
 from cuebench.protocols.feature_suppression.suppressions import FAITHFUL, MODES, suppressions
 from cuebench.protocols.trials import TrialTable
@@ -28,15 +29,16 @@ NAME, VERSION = "feature_suppression", 3
 OPTIONS: Mapping[str, Option] = {
     "mode": Option(
         FAITHFUL, "suppressions as the authors' code makes them, or with what we think is right", choices=MODES
-    )
+    ),
+    **CLASSES,
 }
 QUALITY_IMAGES = 20
 """Number of photographs that the quality of the suppressions is measured on."""
 
 
 def configure(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
-    """Return the protocol in the chosen mode."""
-    return replace(protocol, read=partial(read, mode=values["mode"]))
+    """Return the protocol in the chosen mode, with the chosen classes."""
+    return with_classes(replace(protocol, read=partial(read, mode=values["mode"])), values)
 
 
 def read(data_root: Path, mode: str = FAITHFUL) -> StimulusSet:

@@ -21,8 +21,8 @@ CLASSES: Mapping[str, Option] = {
     )
 }
 OF_MASKS = (
-    "a picture shows several classes at once: make the set with the classes that the model knows, and the values of all "
-    'others under "ignore": cuebench make cue_decomposition --source DIR --out DIR --set classes=FILE'
+    "a picture shows several classes at once: make the set with the classes that the model knows, and the values of "
+    'all others under "ignore": cuebench make cue_decomposition --source DIR --out DIR --set classes=FILE'
 )
 """Why a segmentation set is not shown in part, and what to do."""
 Field = Literal["label", "shape", "texture"]

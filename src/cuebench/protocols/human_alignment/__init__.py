@@ -42,7 +42,7 @@ def read(data_root: Path) -> StimulusSet:
 
 
 def configure(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
-    """Return the protocol with the chosen classes; it is the category that is answered, in cue conflict that of shape."""
+    """Return the protocol with the chosen classes: those of the category, which is what is answered."""
     chosen = with_classes(protocol, values, fields=("label",))
     if chosen is protocol:
         return protocol

@@ -166,7 +166,7 @@ def write_reference(folder: Path) -> dict[str, list[str]]:
 
 def write(path: Path, text: str) -> None:
     """Write a page."""
-    path.write_text(text.rstrip() + "\n")
+    path.write_text(text.rstrip() + "\n", "utf-8")
 
 
 def facts(known: dict[str, Any], kind: str = "") -> str:

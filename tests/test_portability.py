@@ -100,9 +100,9 @@ def _of_call(node: ast.Call) -> list[str]:
         return ["write_text would end lines with CR LF on Windows: say newline, or use write_atomic"]
     if name == "open" and isinstance(node.func, ast.Name) and _is_text(node) and "encoding" not in keywords:
         return ["open without an encoding"]
-    if name == "str" and node.args and isinstance(node.args[0], ast.Call):
-        if ast.unparse(node.args[0].func).endswith("relative_to"):
-            return ["str of a relative path has \\ on Windows: as_posix()"]
+    inner = node.args[0].func if node.args and isinstance(node.args[0], ast.Call) else None
+    if name == "str" and inner is not None and ast.unparse(inner).endswith("relative_to"):
+        return ["str of a relative path has \\ on Windows: as_posix()"]
     if any(k.arg in ("preexec_fn", "shell") for k in node.keywords):
         return ["preexec_fn and shell= differ between systems"]
     return []

@@ -17,9 +17,11 @@ from typing import NamedTuple
 
 import pytest
 
-from test_packages import EXTRAS, ROOT, local_wheels, packages, run  # noqa: F401 - a fixture
+import test_packages
+from test_packages import EXTRAS, ROOT, local_wheels, run
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packages"), pytest.mark.timeout(900)]
+built = test_packages.packages  # the fixture: wheel and sdist
 HEAVY = {"torch", "hf", "clip", "lite", "ray", "segmentation"}
 """Extras that bring PyTorch or Ray."""
 ALL = os.environ.get("CUEBENCH_EXTRAS") == "all"
@@ -118,9 +120,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def core(packages: Path, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:  # noqa: F811
+def core(built: Path, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     home = tmp_path_factory.mktemp("core") / "venv"
-    (wheel,) = packages.glob("*.whl")
+    (wheel,) = built.glob("*.whl")
     scripts = installed(home, wheel)
     run(scripts / "cuebench", *CONFLICT, "--out", "scored", cwd=folder, env=environment())
     yield scripts
@@ -143,10 +145,10 @@ def test_without_an_extra_a_command_says_what_to_install(extra: str, core: Path,
 @pytest.mark.parametrize("extra", sorted(PROBES))
 def test_with_an_extra_the_command_works(
     extra: str,
-    packages: Path,
+    built: Path,
     core: Path,
     folder: Path,
-    tmp_path: Path,  # noqa: F811
+    tmp_path: Path,
 ) -> None:
     if extra in HEAVY and not ALL:
         pytest.skip("installs gigabytes: make packages")
@@ -154,7 +156,7 @@ def test_with_an_extra_the_command_works(
     if extra == "onnx" and not (folder / "net.onnx").is_file():
         pytest.skip("needs onnx to write a model: pip install onnx")
     shutil.copytree(folder, place)
-    (wheel,) = packages.glob("*.whl")
+    (wheel,) = built.glob("*.whl")
     scripts = installed(tmp_path / "venv", wheel, extra)
     try:
         assert run(scripts / "cuebench", "--version", env=environment()).startswith("cuebench ")

@@ -46,8 +46,8 @@ def configure(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
     chosen = with_classes(protocol, values, fields=("label",))
     if chosen is protocol:
         return protocol
-    noted = {name: partial(_noted, getattr(chosen, name)) for name in ("read", "stimuli_from_recordings")}
-    return replace(chosen, **noted)
+    recorded = partial(_noted, chosen.stimuli_from_recordings)
+    return replace(chosen, read=partial(_noted, chosen.read), stimuli_from_recordings=recorded)
 
 
 def _noted(read: Any, source: Any) -> StimulusSet:

@@ -20,7 +20,7 @@ import pytest
 import test_packages
 from test_packages import EXTRAS, ROOT, local_wheels, run
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packages"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packages"), pytest.mark.timeout(1800)]
 built = test_packages.packages  # the fixture: wheel and sdist
 HEAVY = {"torch", "hf", "clip", "lite", "ray", "segmentation"}
 """Extras that bring PyTorch or Ray."""
@@ -31,6 +31,7 @@ VIT = {"model_type": "vit", "architectures": ["ViTForImageClassification"], "hid
        "num_attention_heads": 2, "intermediate_size": 16, "image_size": 32, "patch_size": 16}  # fmt: skip
 PREPARED = {"image_processor_type": "ViTImageProcessor", "size": {"height": 32, "width": 32}}
 SEGMENTER = (
+    "from cuebench.observers.torch.torchvision_import import import_torchvision; import_torchvision()\n"  # beside a torch of another build
     "import torch, segmentation_models_pytorch as smp\n"
     "net = smp.create_model('fpn', 'resnet18', encoder_weights=None, classes=3)\n"
     "torch.save(net.state_dict(), 'fpn.pt')\n"

@@ -31,7 +31,7 @@ VIT = {"model_type": "vit", "architectures": ["ViTForImageClassification"], "hid
        "num_attention_heads": 2, "intermediate_size": 16, "image_size": 32, "patch_size": 16}  # fmt: skip
 PREPARED = {"image_processor_type": "ViTImageProcessor", "size": {"height": 32, "width": 32}}
 SEGMENTER = (
-    "from cuebench.observers.torch.torchvision_import import import_torchvision; import_torchvision()\n"  # beside a torch of another build
+    "from cuebench.observers.torch.torchvision_import import import_torchvision; import_torchvision()\n"
     "import torch, segmentation_models_pytorch as smp\n"
     "net = smp.create_model('fpn', 'resnet18', encoder_weights=None, classes=3)\n"
     "torch.save(net.state_dict(), 'fpn.pt')\n"

@@ -12,7 +12,7 @@ LINKS  := $(shell $(PYTHON) -m pip config get global.find-links 2>/dev/null)
 # Hundreds of processes are started by the tests: what they import is compiled once, whatever the shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install browser demo test test-all lint types unit slow faults fuzz mutants docs dist bench clean
+.PHONY: install browser demo test test-all lint types unit slow faults fuzz mutants docs dist packages bench clean
 
 install: $(STAMP)
 
@@ -79,6 +79,10 @@ docs: install
 dist: install
 	rm -rf dist
 	$(BIN)/uv build --quiet --out-dir dist $(if $(LINKS),--find-links $(LINKS))
+
+# The wheel in an empty environment with each extra in turn, those that install gigabytes too.
+packages: install
+	CUEBENCH_EXTRAS=all $(BIN)/pytest -n 0 --timeout 1800 tests/test_packages.py tests/test_extras.py
 
 bench: install
 	$(BIN)/python -m benchmarks

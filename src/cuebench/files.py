@@ -93,6 +93,34 @@ def write_atomic(path: Path | RemotePath, data: bytes) -> None:
             temporary.unlink(missing_ok=True)
 
 
+NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
+"""What systems answer that cannot lock a file, such as some network file systems."""
+_FAR = 0x7FFFFFFE
+"""Where Windows locks a byte: it keeps others from reading what is locked, so that it must be one that nobody reads."""
+
+
+def take_lock(descriptor: int) -> None:
+    """Take an exclusive lock of an open file that the system drops when the process dies, however it dies.
+
+    Raises
+    ------
+    OSError
+        At once, where another process holds it, or where the file system has no locks (`NO_LOCKS`).
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        os.lseek(descriptor, _FAR, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        finally:
+            os.lseek(descriptor, 0, os.SEEK_SET)
+    else:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 def is_temporary(path: Path | RemotePath) -> bool:
     """Tell whether a file is what a process that was killed in ``write_atomic`` left behind."""
     return path.name.startswith(".") and path.name.endswith(".tmp")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, Literal
+
+from cuebench.errors import did_you_mean
 
 Capability = Literal["logits", "features", "masks", "decisions", "choices"]
 REMOVED = "-"
@@ -75,6 +78,10 @@ class Stimulus:
         """All that we know of it: what the answer of an observer that looks at no pixels can depend on."""
         return repr(_values(self))
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: all that is known of it, and its picture where that needs no file."""
+        return str(_shown_by().stimulus_html(self))
+
     def of_file(self, sha256: str, width: int, height: int) -> Stimulus:
         """Return the stimulus with these facts of its file; three times as fast as ``replace``."""
         identity, path, _, _, _, *rest = _in_order(self)
@@ -99,7 +106,7 @@ def _form(names: Sequence[str]) -> tuple[str, Callable[[Stimulus], tuple[Any, ..
 _WITH_MASK, _WITHOUT_MASK = _form(_HASHED), _form([name for name in _HASHED if name != "mask_sha256"])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StimulusSet:
     """A manifest of stimuli: what is there, where it lies, how many there should be.
 
@@ -132,6 +139,10 @@ class StimulusSet:
     def __len__(self) -> int:
         return len(self.stimuli)
 
+    def __repr__(self) -> str:
+        number = f"{len(self):,}" + (f" of {self.expected:,}" if self.expected > len(self) else "")
+        return f"<StimulusSet {self.name}: {number} stimuli>"
+
     def __iter__(self) -> Iterator[Stimulus]:
         return iter(self.stimuli)
 
@@ -145,10 +156,30 @@ class StimulusSet:
             digest.update((form % values(s)).encode())
         return digest.hexdigest()
 
+    def __getitem__(self, key: int | str | slice) -> Any:
+        """Return a stimulus by its place or id; for a slice, the set of some."""
+        if isinstance(key, slice):
+            return self.only(self.stimuli[key])
+        if isinstance(key, str):
+            named = next((s for s in self.stimuli if s.id == key), None)
+            if named is None:
+                raise did_you_mean(f"stimulus of {self.name}:", key, [s.id for s in self.stimuli])
+            return named
+        return self.stimuli[key]
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: a contact sheet with ids and classes."""
+        return str(_shown_by().set_html(self))
+
     def only(self, stimuli: Sequence[Stimulus], why: str = "") -> StimulusSet:
         """Return the set restricted to ``stimuli``; ``why`` marks it as partial."""
         partial = (*self.partial, why) if why else self.partial
         return replace(self, stimuli=tuple(stimuli), partial=partial)
+
+
+def _shown_by() -> Any:
+    """Return the module that draws stimuli: only a notebook needs it, and this one decodes no image."""
+    return importlib.import_module("cuebench.stimuli.show")
 
 
 @dataclass(frozen=True, slots=True)

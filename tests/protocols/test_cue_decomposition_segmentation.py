@@ -460,3 +460,12 @@ def test_keep_is_a_setting_of_the_protocols_with_masks():
         kept(["masks"], ["triplets"])
     with pytest.raises(UserError, match="known: masks"):
         kept(["logits"], names)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "int64", "uint64"])
+def test_answers_of_any_whole_numbers_are_mapped(dtype):
+    from cuebench.protocols.masks import _in_classes
+
+    owner = np.array([1, 0, -1], np.int16)  # the last entry stands for every other number
+    answer = np.array([[0, 1], [2, 200]], dtype)
+    assert _in_classes(owner, answer, (2, 2)).tolist() == [[1, 0], [-1, -1]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
 import json
@@ -84,9 +85,10 @@ def test_the_same_data_give_the_same_bytes(plain):
 
 
 def test_a_notebook_shows_it(plain):
-    bundle = plain._repr_mimebundle_()
+    bundle, metadata = plain._repr_mimebundle_()
     assert bundle["application/vnd.vegalite.v6+json"]["title"]["text"] == ["Shape bias"]
-    assert bundle["image/svg+xml"].startswith("<svg")
+    drawn = Image.open(io.BytesIO(base64.b64decode(bundle["image/png"])))
+    assert drawn.width == pytest.approx(2 * metadata["image/png"]["width"], abs=12), "sharp on a fine screen"
 
 
 def test_hostile_names_do_nothing():

@@ -76,7 +76,7 @@ def _data_key(data_root: str | Path | None) -> str:
     for folder in (*FOLDERS, *(name for name, _ in PHOTOGRAPHS.values())):
         for path in sorted(p for p in (root / folder).rglob("*") if p.is_file()):
             facts = path.stat()
-            digest.update(f"|{path.relative_to(root)}|{facts.st_size}|{facts.st_mtime_ns}".encode())
+            digest.update(f"|{path.relative_to(root).as_posix()}|{facts.st_size}|{facts.st_mtime_ns}".encode())
     return digest.hexdigest()[:12]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import io
 import json
 import os
 import sys
@@ -76,7 +77,15 @@ def module_of(verb: str) -> ModuleType:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line. Exit status: 0 done, 1 done with failures, 2 a mistake of the user's, 130 Ctrl-C."""
+    _print_anything()
     sys.exit(invoke(sys.argv[1:] if arguments is None else arguments))
+
+
+def _print_anything() -> None:
+    """Let every character be printed: a pipe of Windows knows few of them, and a τ would end the program."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower().replace("-", "") != "utf8":
+            stream.reconfigure(errors="backslashreplace")
 
 
 def invoke(arguments: list[str]) -> int:

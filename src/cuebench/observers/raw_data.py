@@ -93,13 +93,13 @@ def read_raw_data(folder: str | Path) -> RawData:
     if not root.is_dir():
         raise UserError(f"{root} is no folder", "name the folder raw-data of model-vs-human, with <data set>/*.csv")
     files = [file for file in sorted(root.rglob("*.csv")) if not file.name.startswith(".")]
-    unknown = tuple(str(f.relative_to(root)) for f in files if not data_set_of_file(f))
+    unknown = tuple(f.relative_to(root).as_posix() for f in files if not data_set_of_file(f))
     tables, problems = [], []
     for file in files:
         if not data_set_of_file(file):
             continue
         try:
-            tables.append(_tidy(file, str(file.relative_to(root))))
+            tables.append(_tidy(file, file.relative_to(root).as_posix()))
         except UserError as error:
             problems.append(error.message)
     if problems:

@@ -205,6 +205,8 @@ class Protocol:
         What else decides the stored summary, in words: the answers that are kept with it. Part of the cache's key.
     options : mapping of str to Option
         What ``--set NAME.OPTION=VALUE`` can change.
+    without : mapping of str to str
+        Options that other protocols have and this one has not → why, and what to do: what an error says.
     configure : callable, optional
         ``configure(protocol, parsed options) -> Protocol``: the same protocol, as the options ask for it.
     standalone : callable, optional
@@ -241,6 +243,7 @@ class Protocol:
     reduce: Callable[[StimulusSet, LabelSpace | None], Reduce] | None = None
     stored: str = ""
     options: Mapping[str, Option] = field(default_factory=dict)
+    without: Mapping[str, str] = field(default_factory=dict)
     configure: Callable[[Protocol, Mapping[str, Any]], Protocol] | None = None
     standalone: Callable[[], StimulusSet] | None = None
     baselines: bool = False

@@ -16,6 +16,7 @@ from cuebench.metrics.cue_decomposition import METRICS
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols import masks
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View
+from cuebench.protocols.classes import OF_MASKS
 from cuebench.protocols.correctness import Qualities, Table, table
 from cuebench.protocols.cue_decomposition import CITATION
 from cuebench.protocols.cue_decomposition.scores import (
@@ -118,6 +119,7 @@ PROTOCOL = Protocol(
     check=masks.check,
     reduce=masks.reduce,
     options={**OPTIONS, **masks.KEEP},
+    without={"classes": OF_MASKS},
     configure=configure,
     metrics=(*(m.name for m in METRICS), "mean_iou"),
     headline=HEADLINE,

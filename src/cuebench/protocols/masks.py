@@ -168,7 +168,8 @@ def _in_classes(owner: Array, answer: Array, size: tuple[int, ...]) -> Array:
         picture = Image.fromarray(answer.astype(np.int32))
         answer = np.asarray(picture.resize((size[1], size[0]), Image.Resampling.NEAREST))
     inside = (answer >= 0) & (answer < len(owner) - 1)
-    return np.asarray(owner[np.where(inside, answer, -1)])
+    # NumPy 2.5 refuses −1 beside the bytes of a mask.
+    return np.asarray(owner[np.where(inside, answer.astype(np.intp), -1)])
 
 
 def _confusion(truth: Array, predicted: Array, stimulus: Stimulus, classes: int) -> ConfusionMatrix:

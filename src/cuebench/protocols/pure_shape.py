@@ -14,11 +14,12 @@ import numpy as np
 
 from cuebench.arrays import Array, Bools
 from cuebench.errors import UserError, all_problems
-from cuebench.labels import LabelSpace, coverage_problems, label_map, shown_only
+from cuebench.labels import LabelMap, LabelSpace, coverage_problems, label_map, shown_only
 from cuebench.labels.decisions import Codes, full_space, named, named_full, partial_space
 from cuebench.metrics.recognition import METRIC, Answers
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.protocols.classes import CLASSES, with_classes
 from cuebench.protocols.cue_conflict import AMONG_ALL, AMONG_TARGETS, FULL, TARGETS, way
 from cuebench.protocols.cue_conflict import PROTOCOL as CUE_CONFLICT
 from cuebench.protocols.trials import Asked, TrialRows, TrialTable, class_names
@@ -96,15 +97,19 @@ def _checked(stimuli: StimulusSet) -> StimulusSet:
 
 def check(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
     """Say which classes of the stimuli an observer with these labels cannot answer."""
-    return shown_only(coverage_problems(label_map(TARGETS).resolve(labels), [s.label for s in stimuli]))
+    return shown_only(coverage_problems(_targets(stimuli).resolve(labels), [s.label for s in stimuli]))
+
+
+def _targets(stimuli: StimulusSet) -> LabelMap:
+    return label_map(stimuli.targets or TARGETS)
 
 
 # ---------------------------------------------------------------------------------------------------- scores
 
 
 def condense(stimuli: StimulusSet, labels: LabelSpace | None) -> Reduce:
-    """Keep of the logits the decisions among the 16 classes and among all."""
-    resolved = None if labels is None else label_map(TARGETS).resolve(labels)
+    """Keep of the logits the decisions among the classes of the stimuli and among all."""
+    resolved = None if labels is None else _targets(stimuli).resolve(labels)
 
     def decided(columns: Mapping[str, Array], shown: Sequence[Stimulus]) -> dict[str, Array]:
         kept = {name: values for name, values in columns.items() if name != "logits"}
@@ -119,7 +124,7 @@ def condense(stimuli: StimulusSet, labels: LabelSpace | None) -> Reduce:
 def measure(responses: Responses, options: ScoreOptions) -> Result:
     """Score one observer: each set in each label space, overall and by class."""
     result = Result()
-    targets = label_map(TARGETS)
+    targets = _targets(responses.stimuli)
     truth = named(responses.truth("label"), targets.names)
     shown = np.array([s.condition for s in responses.stimuli], np.str_)
     classes = np.array([s.label for s in responses.stimuli], np.str_)
@@ -142,14 +147,16 @@ def measure(responses: Responses, options: ScoreOptions) -> Result:
 
 def _decisions(responses: Responses) -> tuple[dict[str, Codes], dict[str, str]]:
     """Return label space → decisions, and why a label space is missing."""
-    targets, space, columns = label_map(TARGETS), responses.labels, responses.columns
+    targets, space, columns = _targets(responses.stimuli), responses.labels, responses.columns
     few, many = way(len(targets.names)), way(len(space) if space else FULL)
     if AMONG_TARGETS in columns:
         both = {few: columns[AMONG_TARGETS].astype(np.intp), many: columns[AMONG_ALL].astype(np.intp)}
         return both, {}
     recorded = columns.get("decisions", np.zeros(len(responses), np.str_))
     if space is None:
-        return {few: named(recorded, targets.names)}, {many: "decisions among 16 classes were given: needs logits"}
+        return {few: named(recorded, targets.names)}, {
+            many: f"decisions among {len(targets.names)} classes were given: needs logits"
+        }
     return {many: named_full(recorded, space, targets.resolve(space))}, {few: "top-1 decisions were given"}
 
 
@@ -182,7 +189,7 @@ def _estimate(
 def trial_rows(responses: Responses, options: ScoreOptions) -> list[TrialRows]:
     """Return the decision of each answer in every label space that it allows."""
     decisions, _ = _decisions(responses.condensed(condense(responses.stimuli, responses.labels)))
-    names = label_map(TARGETS).names
+    names = _targets(responses.stimuli).names
     truth, shown = named(responses.truth("label"), names), responses.truth("condition")
     return [
         TrialRows(
@@ -202,7 +209,7 @@ def contributions(responses: Responses, asked: Asked) -> Sums | None:
     rows = responses.truth("condition") == name
     if space not in decisions or not rows.any():
         return None
-    truth = named(responses.truth("label"), label_map(TARGETS).names)
+    truth = named(responses.truth("label"), _targets(responses.stimuli).names)
     terms = METRIC.terms(Answers((decisions[space] == truth)[rows]))
     return Sums.of_ratio(terms, responses.truth("id")[rows], {"classes": responses.truth("label")[rows]})
 
@@ -223,6 +230,8 @@ PROTOCOL = Protocol(
     check=check,
     targets=label_map(TARGETS).names,
     metrics=(METRIC.name,),
+    options=CLASSES,
+    configure=with_classes,
     headline=Headline(
         METRIC.name,
         tuple(f"{name}/{space}" for name in SETS for space in _WAYS),

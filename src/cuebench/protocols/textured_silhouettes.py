@@ -26,6 +26,7 @@ from cuebench.metrics.cue_conflict import (
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols import cue_conflict
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.protocols.classes import CLASSES, with_classes
 from cuebench.protocols.trials import Asked, TrialRows, TrialTable, class_names, cue_outcomes
 from cuebench.protocols.triplets import PROTOCOL as TRIPLETS
 from cuebench.protocols.triplets.stimuli import ALPHAS, EXPERIMENTS, textured_silhouettes
@@ -131,6 +132,8 @@ PROTOCOL = Protocol(
     check=cue_conflict.check,
     targets=label_map(cue_conflict.TARGETS).names,
     metrics=tuple(metric.name for metric in RATIOS),
+    options=CLASSES,
+    configure=with_classes,
     headline=Headline(
         metric="shape_bias",
         conditions=("alpha=1.0", "alpha=*"),

@@ -34,7 +34,7 @@ FEWEST = 3
 """Observers that two protocols must share for a rank correlation."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """The headlines of observers in protocols, the pairs that differ, and families where they were given.
 
@@ -57,6 +57,16 @@ class Comparison:
     tests: Mapping[str, Sequence[FamilyTest]] = field(default_factory=dict)
     omitted: Mapping[str, str] = field(default_factory=dict)
     paired: Mapping[str, Paired] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        headlines = ", ".join(f"{c.protocol} ({c.metric}, {c.condition})" for c in self.columns)
+        return f"<Comparison: {len(self.observers)} observers on {headlines}>"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the observers of each protocol in order, and which of them differ."""
+        from cuebench.reports.comparison_html import comparison_html
+
+        return comparison_html(self)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each observer; None where a protocol has no number for it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
 import json
@@ -211,13 +212,17 @@ class Picture:
     def _encoded(text: str) -> bytes:
         return text.encode("utf-8", "backslashreplace")
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        """Show the picture in a notebook: interactive where Vega-Lite is known, as SVG elsewhere."""
-        return {
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Show the picture in a notebook: interactive where Vega-Lite is known, as PNG elsewhere.
+
+        Not as SVG: a browser without the font that widths were measured with would cut long texts off.
+        """
+        bundle = {
             "application/vnd.vegalite.v6+json": self.spec(),
-            "image/svg+xml": self.svg(),
+            "image/png": base64.b64encode(self.png(dpi=2 * 96)).decode(),
             "text/plain": f"{self.title}\n{self.subtitle}".strip(),
         }
+        return bundle, {"image/png": {"width": round(WIDTHS["page"] * 96 / 72)}}  # points as pixels
 
 
 def _slope(tried: list[tuple[float, float]]) -> float:

@@ -14,7 +14,8 @@ import os
 import sys
 import tempfile
 from collections import defaultdict
-from typing import Any, NamedTuple
+from contextlib import suppress
+from typing import NamedTuple
 
 import numpy as np
 
@@ -63,14 +64,15 @@ class SharedMemory:
 
     def __init__(self) -> None:
         self._id = (os.getpid(), next(_numbers))
-        self._temporary: Any = None
+        self._temporary = ""
         if hasattr(os, "memfd_create"):
             self._descriptor = os.memfd_create("cuebench-pixels")
             self._file: int | str = self._descriptor
             self.inherited: tuple[int, ...] = (self._descriptor,)
         else:
-            self._temporary = tempfile.NamedTemporaryFile(prefix="cuebench-pixels-")  # noqa: SIM115 - closed by `close`
-            self._descriptor, self._file, self.inherited = self._temporary.fileno(), self._temporary.name, ()
+            # Not NamedTemporaryFile: on Windows nobody else could open it.
+            self._descriptor, self._temporary = tempfile.mkstemp(prefix="cuebench-pixels-")
+            self._file, self.inherited = self._temporary, ()
         self._end = 0
         self._free: dict[int, list[Block]] = defaultdict(list)
         self._pinned: dict[Block, int] = {}
@@ -120,7 +122,8 @@ class SharedMemory:
         self._free.clear()
         for block in [block for block in _mapped if block.memory == self._id]:
             del _mapped[block]
-        os.ftruncate(self._descriptor, 0)
+        with suppress(OSError):  # Windows shortens no file that a worker has mapped: its places are used again
+            os.ftruncate(self._descriptor, 0)
         self._end = 0
         # Other blocks than before may lie at the same places now.
         self._id = (os.getpid(), next(_numbers))
@@ -128,10 +131,10 @@ class SharedMemory:
     def close(self) -> None:
         """Free everything."""
         self.empty()
-        if self._temporary is not None:
-            self._temporary.close()
-        else:
-            os.close(self._descriptor)
+        os.close(self._descriptor)
+        if self._temporary:
+            with suppress(OSError):  # Windows: a worker that ends late has it open
+                os.unlink(self._temporary)
 
 
 def _reserve(descriptor: int, offset: int, size: int) -> None:

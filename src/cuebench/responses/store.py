@@ -224,9 +224,14 @@ class ShardFolder(Shards):
         write_json(self.folder / "key.json", self.key.parts())
 
 
+_DEVICE = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\.|$)")
+"""Names that Windows gives to devices: no file can have them, with or without an ending."""
+
+
 def slug(observer: str) -> str:
     """Return the beginning of a folder's name for an observer; ``observer`` for a name without a Latin letter."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", observer).strip("_")[:60] or "observer"
+    name = re.sub(r"[^A-Za-z0-9._-]+", "_", observer).strip("_")[:60] or "observer"
+    return f"_{name}" if _DEVICE.match(name) else name
 
 
 def batches(stimuli: Sequence[Stimulus], size: int) -> Iterator[tuple[int, Sequence[Stimulus]]]:

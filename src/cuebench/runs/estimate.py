@@ -11,6 +11,7 @@ stored files among them (``cuebench run --shard i/n``); each of them starts by i
 
 from __future__ import annotations
 
+import mmap
 import os
 import statistics
 import sys
@@ -482,7 +483,7 @@ def _worker_memory(pool: ProcessPool) -> int:
         pages = pool.submit(Path.read_text, Path("/proc/self/statm")).result().split()
     except OSError:
         return 0
-    return (int(pages[1]) - int(pages[2])) * os.sysconf("SC_PAGE_SIZE")
+    return (int(pages[1]) - int(pages[2])) * mmap.PAGESIZE
 
 
 def _device_memory() -> int:

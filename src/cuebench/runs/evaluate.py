@@ -32,6 +32,7 @@ from cuebench.responses.store import SHARD
 from cuebench.runs.forget import check_forgettable, forget
 from cuebench.runs.joining import OTHER_FOLDER, check_conditions, join, set_aside_besides
 from cuebench.runs.loading import OBJECT
+from cuebench.runs.notebook import listening
 from cuebench.runs.plan import Plan, plan_run
 from cuebench.runs.record import DamagedRecord, RunOptions, RunRecord, locked, now
 from cuebench.runs.score import find_protocols, score_run
@@ -133,7 +134,7 @@ def evaluate(
         ``(i, n)``: answer the i-th of n parts, i from 1; n processes share the run folder, and the last one scores.
         The scores of the others are empty.
     on_event : callable, optional
-        Told of progress (``responses.events.Event``).
+        Told of progress (``responses.events.Event``). Default: a bar in a notebook, nobody elsewhere.
 
     Returns
     -------
@@ -162,10 +163,9 @@ def evaluate(
         responses=str(place(responses)) if responses else "",
         shard=None if shard is None else (int(shard[0]), int(shard[1])),
     )
-    scores = _run(
-        listed_observers(observers), protocol_names(protocols), data_root, Path(out), options, on_event or ignore
-    )
-    if scores.failures and on_event is None:  # without a listener a gap in a table would be silent
+    with listening(on_event) as tell:
+        scores = _run(listed_observers(observers), protocol_names(protocols), data_root, Path(out), options, tell)
+    if scores.failures and tell is ignore:  # without a listener a gap in a table would be silent
         warnings.warn("not measured: " + "; ".join(scores.failures), RuntimeWarning, stacklevel=2)
     return scores
 

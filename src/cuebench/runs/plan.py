@@ -330,13 +330,27 @@ def check_labels(protocol: Protocol, observer: str, labels: LabelSpace, stimuli:
     if problems:
         shown = "; ".join(problems[:5]) + (f"; and {len(problems) - 5} more" if len(problems) > 5 else "")
         hint = coverage_hint(protocol.name, stimuli.root)
-        known = set(label_map(stimuli.targets).resolve(labels).covered) if stimuli.targets else set()
-        left = [s for s in stimuli if {c for c in (s.label, s.shape, s.texture) if c} <= known]
-        if "classes" in protocol.options and left:
-            hint += f"; or show only the classes that it knows: --set {protocol.name}.classes={','.join(sorted(known))}"
+        known = _known(labels, stimuli)
+        left = any({c for c in (s.label, s.shape, s.texture) if c} <= set(known) for s in stimuli)
+        if "classes" in protocol.options and left and 1 < len(known) <= MOST_LISTED:
+            hint += f"; or show only the classes that it knows: --set {protocol.name}.classes={','.join(known)}"
+        elif why := protocol.without.get("classes"):
+            hint += f"; {why}"
         own = f"{', '.join(labels.names[:4])}{' …' * (len(labels) > 4)}"
         what = f"with its label space {labels.name!r} of {len(labels):,} classes ({own})"
         raise UserError(f"{observer} cannot answer {protocol.name!r} {what}: {shown}", hint)
+
+
+MOST_LISTED = 100
+"""Classes that a hint lists; with more of them the list is no help."""
+
+
+def _known(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
+    """Return the classes of the stimuli that an observer can answer."""
+    if stimuli.targets:
+        shown = {c for s in stimuli for c in (s.label, s.shape, s.texture)}
+        return sorted(shown.intersection(label_map(stimuli.targets).resolve(labels).covered))
+    return sorted({s.label for s in stimuli if s.label and labels.find(s.label) is not None})
 
 
 def _preparation(experiment: Experiment) -> Preparation:

@@ -11,7 +11,6 @@ tables/*.parquet     what does not fit the tidy form, e.g. confusion matrices
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import platform
@@ -27,7 +26,7 @@ from typing import Any, NamedTuple
 
 from cuebench._version import __version__
 from cuebench.errors import UserError, all_problems
-from cuebench.files import disk_errors, json_bytes, write_json
+from cuebench.files import NO_LOCKS, disk_errors, json_bytes, take_lock, write_json
 from cuebench.options import check_types, parse
 from cuebench.places import RemotePath, place
 from cuebench.processes import warn
@@ -192,6 +191,8 @@ def parse_settings(names: Sequence[str], settings: Mapping[str, Any]) -> dict[st
             raise UserError(
                 f"setting {key!r}: no protocol of this run is called {name!r}", f"PROTOCOL.OPTION=VALUE; here: {known}"
             )
+        if why := protocols.get(name).without.get(option):
+            raise UserError(f"protocol {name!r} has no option {option!r}", why)
         by_protocol[name][option] = value
     return {n: parse(protocols.get(n).options, texts, f"protocol {n!r}") for n, texts in by_protocol.items()}
 
@@ -371,10 +372,10 @@ def locked(out: Path, tell: Callable[[str], None] = warn, patience: float = 0) -
     with file:
         while True:
             try:
-                _lock(file.fileno())
+                take_lock(file.fileno())
                 break
             except OSError as error:
-                if error.errno in _NO_LOCKS:
+                if error.errno in NO_LOCKS:
                     tell(f"the file system of {out} has no locks ({error.strerror}): let only one process write to it")
                     break
                 if time.monotonic() >= deadline:
@@ -385,17 +386,3 @@ def locked(out: Path, tell: Callable[[str], None] = warn, patience: float = 0) -
 
 
 _LOOK_AGAIN = 0.05
-_NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
-"""What systems answer that cannot lock a file, such as some network file systems."""
-
-
-def _lock(descriptor: int) -> None:
-    """Take an exclusive lock that the system drops when the process dies, however it dies."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        import msvcrt
-
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-    else:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -26,6 +26,7 @@ from cuebench.runs.measuring import (
     shared_manifests,
     unpack,
 )
+from cuebench.runs.notebook import listening
 from cuebench.runs.record import JobRecord, RunOptions, RunRecord, locked, note_scored, parse_settings
 from cuebench.runs.results import remove_other_tables, unfinished, write_scores
 from cuebench.runs.scores import Scores
@@ -62,7 +63,7 @@ def score(
         Processes, each of which scores one observer at a time; 0: none but this one. Default: one for each core, where
         there is enough to do. The scores do not depend on it.
     on_event : callable, optional
-        Told of progress (``responses.events.Event``).
+        Told of progress (``responses.events.Event``). Default: a bar in a notebook, nobody elsewhere.
 
     Returns
     -------
@@ -71,7 +72,7 @@ def score(
     """
     folder = Path(run).expanduser()
     RunRecord.read(folder)  # no lock in a folder that is no run
-    with locked(folder):
+    with listening(on_event) as tell, locked(folder):
         record = RunRecord.read(folder)
         if record.status == SHARED:
             record = with_parts(folder, record)
@@ -86,7 +87,7 @@ def score(
         )
         if why := unfinished(folder, record):
             warn(f"{why}; only what it has is scored. Run the same command again: it goes on where it stopped")
-        rows = score_run(folder, record, options, workers=workers, on_event=on_event)
+        rows = score_run(folder, record, options, workers=workers, on_event=tell)
         note_scored(folder, record)
     return Scores(tuple(rows), folder, record)
 

@@ -7,17 +7,17 @@ import io
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cuebench.errors import UserError, did_you_mean
 from cuebench.files import write_atomic
+from cuebench.protocols.cautions import cautions
 from cuebench.protocols.headline import chosen_condition, headline_column, headline_of, measured, one_row_each
 from cuebench.runs.optional import import_optional
 from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_scores, scores_table
-from cuebench.runs.table_text import latex_table, markdown_table
+from cuebench.runs.table_text import html, html_table, latex_table, markdown_table
 from cuebench.types import Axis, Score
 
 if TYPE_CHECKING:
@@ -275,14 +275,19 @@ class Scores(Sequence[Score]):
 
     def _repr_html_(self) -> str:
         """Return the headline as HTML: what a notebook shows."""
-        parts = []
-        for cells in self._headline_tables():
-            head = "".join(f"<th>{escape(column)}</th>" for column in cells.columns)
-            body = "".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in cells.rows)
-            caption = f"<caption>{escape(cells.title)}</caption>"
-            parts.append(f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
-        footer = escape(self._footer()).replace("\n", "<br>")
-        return f"<div>{''.join(parts)}<p>{footer}</p></div>"
+        tables = "".join(html_table(*cells, _RIGHT) for cells in self._headline_tables())
+        cautious = [line for name in self.protocols for line in self._cautions(name)]
+        lines = "<br>".join(html(line) for line in [*cautious, *self._footer().split("\n")])
+        return f"<div>{tables}<p>{lines}</p></div>"
+
+    def _cautions(self, protocol: str) -> list[str]:
+        """Return what changes the reading of a headline."""
+        shown = self.headline(protocol).rows
+        if not shown:
+            return []
+        metric, condition = shown[0].metric, shown[0].condition
+        rows = [r for r in one_row_each(self.rows) if (r.protocol, r.condition) == (protocol, condition)]
+        return cautions(rows, metric)
 
     def _headline_tables(self) -> list[_Cells]:
         return [self._cells(rows, False) for name in self.protocols if (rows := self.headline(name).rows)]

@@ -1,8 +1,11 @@
-"""Tables of texts as Markdown and LaTeX."""
+"""Tables of texts as Markdown, LaTeX and HTML."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from html import escape
+
+from cuebench.errors import printable
 
 _LATEX = {
     **{character: f"\\{character}" for character in "&%$#_{}"},
@@ -55,6 +58,24 @@ def latex_table(
     lines.append(r"    \midrule")
     lines += [f"    {' & '.join(map(latex, row))} \\\\" for row in rows]
     return [*lines, r"    \bottomrule", r"  \end{tabular}", r"\end{table}"]
+
+
+def html_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str] = ()) -> str:
+    """Return an HTML table for a notebook, which styles it; parameters as in `markdown_table`."""
+
+    def line(tag: str, cells: Sequence[str]) -> str:
+        sides = ["right" if c in right else "left" for c in columns]
+        texts = [f'<{tag} style="text-align:{side}">{html(text)}</{tag}>' for side, text in zip(sides, cells)]
+        return f"<tr>{''.join(texts)}</tr>"
+
+    caption = f'<caption style="text-align:left;font-weight:bold">{html(title)}</caption>' if title else ""
+    body = "".join(line("td", row) for row in rows)
+    return f"<table>{caption}<thead>{line('th', columns)}</thead><tbody>{body}</tbody></table>"
+
+
+def html(text: str) -> str:
+    """Return a text that means itself in HTML; what nobody can see is spelled out."""
+    return escape(printable(text))
 
 
 def latex(text: str) -> str:

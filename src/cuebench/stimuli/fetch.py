@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 import threading
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cuebench.errors import UserError, all_problems
-from cuebench.files import hash_file, write_error, write_json
+from cuebench.files import hash_file, take_lock, write_error, write_json
 from cuebench.reading import read_json
 from cuebench.registry import datasets
 from cuebench.stimuli._download import Refused, Unreachable, download
@@ -227,19 +226,12 @@ def _part_suffix(lock: Path) -> Iterator[str]:
     """
     try:
         lock.parent.mkdir(parents=True, exist_ok=True)
-        file = lock.open("a")
+        file = lock.open("ab")
     except OSError as error:
         raise write_error(lock, error) from error
     with file:
         try:
-            if sys.platform == "win32":
-                import msvcrt
-
-                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-            else:
-                import fcntl
-
-                fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            take_lock(file.fileno())
         except OSError:  # another process holds it, or the file system knows no locks
             yield f".{os.getpid()}{PART}"
         else:

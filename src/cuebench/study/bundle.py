@@ -68,7 +68,7 @@ def write_bundle(
     names = sorted(path.name for path in TEMPLATES.iterdir() if path.is_file())
     for name in names if postgresql else [n for n in names if n != _POSTGRESQL_ONLY]:
         text = (TEMPLATES / name).read_text("utf-8")
-        (out / name).write_text(re.sub(r"@([A-Z_]+)@", lambda match: values[match[1]], text), "utf-8")
+        (out / name).write_text(re.sub(r"@([A-Z_]+)@", lambda match: values[match[1]], text), "utf-8", newline="\n")
     (out / "backup.sh").chmod(0o755)
     if postgresql:
         _write_password(out / ".env")
@@ -77,5 +77,5 @@ def write_bundle(
 
 def _write_password(path: Path) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as file:
+    with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
         file.write(f"POSTGRES_PASSWORD={secrets.token_hex(24)}\n")

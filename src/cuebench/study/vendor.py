@@ -102,7 +102,7 @@ def install(folder: Path = FOLDER) -> list[str]:
         for name, content in {**files, LICENCES: licences.encode()}.items():
             (folder / name).write_bytes(content)
         # Last: a folder without it is incomplete.
-        (folder / STAMP).write_text(_pins_hash() + "\n", "utf-8")
+        (folder / STAMP).write_text(_pins_hash() + "\n", "utf-8", newline="\n")
     return [package.file for package in packages]
 
 

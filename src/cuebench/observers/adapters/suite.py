@@ -60,7 +60,7 @@ class Member:
 
 def names() -> list[str]:
     """Return the names of the suites."""
-    return sorted(str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDER.rglob("*.csv"))
+    return sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.csv"))
 
 
 @cache

@@ -26,7 +26,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from cuebench.errors import UserError
-from cuebench.files import disk_errors
+from cuebench.files import NO_LOCKS, disk_errors, take_lock
 from cuebench.options import check_types
 
 SYNC_AFTER = 16
@@ -127,14 +127,14 @@ class Journal:
             return
         with disk_errors(self.file):
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            descriptor = os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
             _lock(descriptor, self.file)
             size = os.fstat(descriptor).st_size
             if size != self._known:  # another process has asked since it was read
                 self.read()
             if not size:
                 os.write(descriptor, _line({"question": dict(self.question)}))
-            elif os.pread(descriptor, 1, size - 1) != b"\n":  # a process was killed in the middle of a line
+            elif _last_byte(descriptor) != b"\n":  # a process was killed in the middle of a line
                 os.write(descriptor, b"\n")
         self._descriptor = descriptor
 
@@ -220,19 +220,20 @@ def _checked(line: bytes) -> dict[str, Any] | None:
         return None
 
 
+def _last_byte(descriptor: int) -> bytes:
+    os.lseek(descriptor, -1, os.SEEK_END)  # what is written is appended, wherever it was read
+    return os.read(descriptor, 1)
+
+
 def _lock(descriptor: int, file: Path) -> None:
     """Let one process ask a question: two would not see each other's answers and pay twice."""
     try:
-        import fcntl
-    except ImportError:  # Windows
-        return
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        take_lock(descriptor)
+    except OSError as error:
+        if error.errno in NO_LOCKS:  # the lock of the run folder says so
+            return
         os.close(descriptor)
         raise UserError(
             f"another process is asking the model of {file.name}",
             "wait for it; a chat model is asked by one process (leave --shard out, raise ?concurrency= instead)",
         ) from None
-    except OSError:  # a file system without locks: the lock of the run folder says so
-        return

@@ -22,6 +22,7 @@ from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option
 from cuebench.protocols import correctness, imagenet_accuracy, masks
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.protocols.classes import CLASSES, with_classes
 from cuebench.protocols.correctness import Qualities, Table
 from cuebench.protocols.corruption_robustness.corruptions import ADDED, CLEAN, CORRECTED, LEVELS, TYPES, corruptions
 from cuebench.protocols.trials import Asked, TrialRows, TrialTable
@@ -44,6 +45,7 @@ OPTIONS: Mapping[str, Option] = {
     ),
     **masks.KEEP,
     "also": Option((), "further corruptions, beside the published ones and not in the mean", choices=tuple(ADDED)),
+    **CLASSES,
 }
 MEANS: Mapping[str, Sequence[str]] = {
     "mean": tuple(TYPES),
@@ -55,9 +57,9 @@ SQUARE = "square?size=224&resize=256"
 
 
 def configure(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
-    """Return the protocol with the chosen list of levels."""
+    """Return the protocol with the chosen list of levels and the chosen classes."""
     chosen = replace(protocol, read=partial(read, levels=values["levels"], also=values["also"]))
-    return masks.keeping(chosen, values)
+    return masks.keeping(with_classes(chosen, values), values)
 
 
 def read(data_root: Path, levels: str = DEFAULT, also: Sequence[str] = ()) -> StimulusSet:

@@ -6,18 +6,20 @@ of models: those of this run, and the 43 published ones. Cue-conflict candidates
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cuebench.errors import UserError
+from cuebench.labels import SUBSET
 from cuebench.metrics.cue_conflict import Outcomes, outcomes, shape_bias, texture_accuracy
 from cuebench.metrics.cue_decomposition import METRICS
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols import correctness
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View
+from cuebench.protocols.classes import CLASSES, with_classes
 from cuebench.protocols.correctness import Qualities
 from cuebench.protocols.cue_decomposition.scores import (
     HEADLINE,
@@ -48,6 +50,11 @@ MAKE = "make it: cuebench make cue_decomposition --source IMAGES --out DATA_ROOT
 def read(data_root: Path) -> StimulusSet:
     """Read ``data_root/cue_decomposition``, as ``cuebench make cue_decomposition`` wrote it."""
     return read_set(data_root / NAME, MAKE)
+
+
+def configure(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
+    """Return the protocol with the chosen population and the chosen classes."""
+    return with_classes(configured(protocol, values), values)
 
 
 class Measured(NamedTuple):
@@ -91,7 +98,9 @@ def _correct(responses: Responses) -> correctness.Table:
 
 def _qualities(responses: Responses, options: ScoreOptions) -> Qualities:
     correct = _correct(responses)
-    classes = Path(responses.stimuli.targets).stem or (responses.labels.name if responses.labels else "")
+    classes = Path(responses.stimuli.targets.partition(SUBSET)[0]).stem or (
+        responses.labels.name if responses.labels else ""
+    )
     measure = f"accuracy among {classes}" if classes else "accuracy"
     return Qualities(responses, needed(correctness.accuracies(correct)), measure)
 
@@ -164,7 +173,7 @@ PROTOCOL = Protocol(
         Reference("EVA02 L", "robustness_cd", "eed+voronoi", 0.957, _TABLE),
     ),
     reduce=correctness.reduce,
-    options=OPTIONS,
-    configure=configured,
+    options={**OPTIONS, **CLASSES},
+    configure=configure,
     citation=CITATION,
 )

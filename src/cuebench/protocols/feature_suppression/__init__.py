@@ -18,6 +18,7 @@ from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option
 from cuebench.protocols import correctness, imagenet_accuracy
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.protocols.classes import CLASSES, with_classes
 from cuebench.protocols.feature_suppression.scores import add_scores, contributions
 from cuebench.protocols.feature_suppression.suppressions import FAITHFUL, MODES, SIZE, suppressions
 from cuebench.protocols.trials import TrialTable
@@ -35,14 +36,16 @@ OPTIONS: Mapping[str, Option] = {
         low=32,
         high=1024,
     ),
+    **CLASSES,
 }
 QUALITY_IMAGES = 20
 """Number of photographs that the quality of the suppressions is measured on."""
 
 
 def configure(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
-    """Return the protocol in the chosen mode and size."""
-    return replace(protocol, read=partial(read, mode=values["mode"], size=values["size"]))
+    """Return the protocol in the chosen mode and size, with the chosen classes."""
+    chosen = replace(protocol, read=partial(read, mode=values["mode"], size=values["size"]))
+    return with_classes(chosen, values)
 
 
 def read(data_root: Path, mode: str = FAITHFUL, size: int = SIZE) -> StimulusSet:

@@ -7,9 +7,11 @@ the trials are reported but are outside all means.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 from cuebench.errors import all_problems
 from cuebench.labels import LabelSpace, coverage_problems, label_map, shown_only
@@ -17,6 +19,7 @@ from cuebench.observers.model_vs_human import DATA_SETS, parse_name
 from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option
 from cuebench.protocols.base import ByObserver, Protocol, View
+from cuebench.protocols.classes import CLASSES, with_classes
 from cuebench.protocols.human_alignment.numbers import METRICS
 from cuebench.protocols.human_alignment.scores import BY_SPELLING, BY_VALUE, together
 from cuebench.protocols.human_alignment.trials import condense, measure, trial_rows
@@ -28,12 +31,28 @@ NAME, VERSION = "human_alignment", 2
 FOLDER = "model_vs_human"
 ELSEWHERE = {"silhouette": "cue_conflict/silhouettes", "cue-conflict": "cue_conflict/stimuli"}
 """Data set → where the protocol cue_conflict has the same images."""
+FEWER = "models decide among the chosen classes, people decided among 16"
+"""What the rows say where classes were chosen: guessing is easier for models."""
 
 
 def read(data_root: Path) -> StimulusSet:
     """Read the data sets in ``data_root/model_vs_human/stimuli``, and those that ``data_root/cue_conflict`` has."""
     root = Path(data_root)
     return reader.read(root / FOLDER / "stimuli", elsewhere={name: root / place for name, place in ELSEWHERE.items()})
+
+
+def configure(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
+    """Return the protocol with the chosen classes: those of the category, which is what is answered."""
+    chosen = with_classes(protocol, values, fields=("label",))
+    if chosen is protocol:
+        return protocol
+    recorded = partial(_noted, chosen.stimuli_from_recordings)
+    return replace(chosen, read=partial(_noted, chosen.read), stimuli_from_recordings=recorded)
+
+
+def _noted(read: Any, source: Any) -> StimulusSet:
+    stimuli: StimulusSet = read(source)
+    return replace(stimuli, notes=(*stimuli.notes, FEWER))
 
 
 def people(data_root: Path) -> str:
@@ -101,8 +120,10 @@ PROTOCOL = Protocol(
             "conditions outside the means: those of the paper; or without false-colour/true and uniform-noise/0.0, 0.6 "
             "and 0.9, which raw files spell otherwise than the paper and a comparison of texts keeps",
             choices=(BY_VALUE, BY_SPELLING),
-        )
+        ),
+        **CLASSES,
     },
+    configure=configure,
     headline=Headline(
         metric="error_consistency",
         conditions=("mean",),

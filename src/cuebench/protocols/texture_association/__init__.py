@@ -16,6 +16,7 @@ from typing import Any
 from cuebench.labels import LabelSpace
 from cuebench.options import Option
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.protocols.classes import with_classes
 from cuebench.protocols.texture_association.layers import LAYERS, add_layers
 from cuebench.protocols.texture_association.measure import (
     ADVERSARIAL,
@@ -43,6 +44,9 @@ OPTIONS: Mapping[str, Option] = {
         choices=("textures", "colours"),
     ),
     "layers": Option((), "layers in which classes are read as well, or all; needs clean photographs"),
+    "classes": Option(
+        (), "only photographs of these classes, for a model that knows no others; textures are all shown"
+    ),
 }
 COLOUR_NOTE = "colours in place of textures"
 FOLDERS = {"textures": 0, "ptd": 0, "dtd": 5640}
@@ -53,10 +57,12 @@ VARIANTS = 100
 
 
 def configure(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
-    """Return the protocol that shows colours in place of textures, and that reads classes in layers as well."""
+    """Return the protocol with colours in place of textures, with classes read in layers, with some classes only."""
     if values["of"] == "colours":
         protocol = replace(protocol, read=partial(read, of="colours"), standalone=partial(drawn, of="colours"))
-    return replace(protocol, needs=(("logits", "features"),)) if values["layers"] else protocol
+    if values["layers"]:
+        protocol = replace(protocol, needs=(("logits", "features"),))
+    return with_classes(protocol, values, fields=("label",))
 
 
 def read(data_root: Path, of: str = "textures") -> StimulusSet:

@@ -160,6 +160,10 @@ PROTOCOL = Protocol(
     ),
     reference=(Reference("ResNet-50, ImageNet", "triplet_shape_bias", "experiment1/alpha=0.0", 0.02, _PAPER),),
     options=OPTIONS,
+    without={
+        "classes": "it compares features and asks for no class: a network with any classes is shown all triplets; "
+        "leave the option out"
+    },
     configure=configure,
     standalone=partial(read_experiments, None, EXPERIMENTS, explicit=False),
     baselines=True,

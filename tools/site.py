@@ -40,9 +40,9 @@ PYTHON = {
 NAV = {
     "Tutorials": ["tutorials/model.md", "tutorials/people.md", "tutorials/stimuli.md", "tutorials/protocol.md",
                   "first_hour.md", "from_model_vs_human.md", "peers.md"],
-    "How to": ["own_models.md", "own_data.md", "training.md", "notebooks.md", "comparing.md", "intervals.md", "figures.md",
-               "report.md", "board.md", "chat_models.md", "studies.md", "studies_design.md", "studies_analysis.md",
-               "cluster.md", "cli.md", "extending.md", "plugin.md", "contributing.md"],
+    "How to": ["own_models.md", "own_data.md", "training.md", "notebooks.md", "comparing.md", "intervals.md",
+               "figures.md", "report.md", "board.md", "chat_models.md", "studies.md", "studies_design.md",
+               "studies_analysis.md", "cluster.md", "cli.md", "extending.md", "plugin.md", "contributing.md"],
     "Protocols": ["metrics.md", "refined_bias.md", "cue_decomposition.md", "triplets.md", "texture_association.md",
                   "human_alignment.md", "cues.md", "stimuli.md"],
     "Findings": ["real_models.md", "field.md", "published.md", "calibration.md", "calibration_controls.md",

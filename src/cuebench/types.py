@@ -294,7 +294,8 @@ class Headline(Axis):
     direction : str
         What a larger value means: ``shape``, ``texture``, ``correct`` or ``human``.
     human : float or None
-        The value of people, where it is known; ``human_source`` says from where.
+        The value of people, where it is known; ``human_source`` says from where, ``human_condition`` in which condition
+        they answered (default: the first of the headline).
     plane : pair of Axis, optional
         For a protocol that measures two things: the shape axis and the texture axis.
     beside : tuple of str
@@ -304,6 +305,7 @@ class Headline(Axis):
     direction: Direction = "shape"
     human: float | None = None
     human_source: str = ""
+    human_condition: str = ""
     plane: tuple[Axis, Axis] | None = None
     beside: tuple[str, ...] = ()
 

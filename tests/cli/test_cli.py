@@ -176,7 +176,7 @@ def test_a_protocol_of_an_earlier_check_is_an_option(capsys: pytest.CaptureFixtu
     assert results[0] == results[1]
     status, out, _ = results[0]
     assert status == 0
-    assert "in conflict" in out
+    assert "conflict  pixels" in out
     assert "cue_conflict: " in out
 
 
@@ -226,7 +226,7 @@ def run(capsys: pytest.CaptureFixture[str], data_root: Path) -> Path:
 def test_report_prints_the_headline_of_each_protocol(capsys: pytest.CaptureFixture[str], run: Path) -> None:
     status, out, _ = call(capsys, "report", run)
     assert status == 0
-    assert out.startswith("cue_conflict v2 · 4-way")
+    assert out.startswith("cue_conflict v3 · 4-way")
     assert "larger means more shape" in out
 
 
@@ -263,7 +263,7 @@ def test_report_writes_the_tables_to_a_file(capsys: pytest.CaptureFixture[str], 
     status, out, _ = call(capsys, "report", run, "--out", file)
     assert status == 0
     assert "numbers in" in out
-    assert file.read_text().startswith("cue_conflict v2 · 4-way")
+    assert file.read_text().startswith("cue_conflict v3 · 4-way")
 
 
 @pytest.mark.slow

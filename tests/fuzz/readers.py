@@ -23,6 +23,7 @@ import readers_stored  # type: ignore[import-not-found]
 import readers_study  # type: ignore[import-not-found]
 from base import Reader, archive, file, parquet, picture, text, unchecked  # type: ignore[import-not-found]
 
+from cuebench import registry
 from cuebench.analyses.families import read_families
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, label_map, label_space
@@ -30,7 +31,8 @@ from cuebench.observers.adapters import suite
 from cuebench.observers.adapters._zero_shot import read_templates
 from cuebench.observers.adapters.recorded import OPTIONS
 from cuebench.observers.base import Spec
-from cuebench.observers.recorded_files import Recording, read_recording
+from cuebench.observers.guess import factories, likely_spec
+from cuebench.observers.recorded_files import STIMULUS, Recording, read_recording
 from cuebench.options import parse, split
 from cuebench.protocols.cue_decomposition.populations import check_population
 from cuebench.reports.figures.bias_over_training import bias_over_training
@@ -41,6 +43,7 @@ from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_scores
 from cuebench.runs.score import score
 from cuebench.runs.scores import load
+from cuebench.stimuli.answered import write_stimuli
 from cuebench.stimuli.apply_cue import _check_claim
 from cuebench.stimuli.archive import unpack
 from cuebench.stimuli.decomposition.classes import read_classes
@@ -58,14 +61,11 @@ from cuebench.types import Failure, Stimulus, StimulusSet
 SPACE = LabelSpace("fuzz", ("cat", "dog"))
 
 
-def rows_of(path: Path) -> list[list[str]] | None:
+def rows_of(path: Path, delimiter: str = ",") -> list[list[str]] | None:
     """Return the cells of a CSV as Python's own reader sees them; None where it does not agree with itself."""
     try:
-        rows = [
-            row
-            for row in csv.reader(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline=""), strict=True)
-            if row
-        ]
+        lines = io.StringIO(path.read_bytes().decode("utf-8-sig"), newline="")
+        rows = [row for row in csv.reader(lines, strict=True, delimiter=delimiter) if row]
     except (csv.Error, UnicodeDecodeError):
         return None
     return rows if rows and len({len(row) for row in rows}) == 1 else None
@@ -83,13 +83,15 @@ def read_recorded_csv(path: Path) -> None:
     """Every cell must be what Python's own reader sees."""
     recording = read_recording(path, SPACE)
     check_recording(recording)
-    rows = rows_of(path)
-    assert rows is not None, "a CSV was read that is none"
-    assert len(recording) == len(rows) - 1, "rows were dropped or added"
-    columns = [name.strip() for name in rows[0]]
-    columns += [name.lower() for name in columns]  # names of raw data may be capitalised
-    name = next(c for c in ("stimulus", "image", "imagename", "id") if c in columns)
-    assert list(recording.names) == [row[columns.index(name) % len(row)].strip() for row in rows[1:]]
+    assert any(_agrees(recording, rows_of(path, delimiter)) for delimiter in ",;\t"), "other cells than in the file"
+
+
+def _agrees(recording: Recording, rows: list[list[str]] | None) -> bool:
+    """Tell whether a recording has the stimuli of a column of these rows, one for each."""
+    if rows is None or len(recording) != len(rows) - 1:
+        return False
+    columns = [[cell.strip() for cell in column] for column in zip(*rows)]
+    return any(column[0].lower() in STIMULUS and column[1:] == list(recording.names) for column in columns)
 
 
 def check_recording(recording: Recording) -> None:
@@ -98,6 +100,14 @@ def check_recording(recording: Recording) -> None:
     if recording.logits is not None:
         assert np.isfinite(recording.logits).all()
         assert len(recording.logits) == len(recording)
+
+
+def read_answered(path: Path) -> None:
+    """Write the stimuli of a table of answers, and read them as the protocol does."""
+    out = path.parent / "answered"
+    shutil.rmtree(out, ignore_errors=True)
+    written = write_stimuli(path, out)
+    assert len(registry.protocols.get("cue_conflict").read(out)) == written.number
 
 
 def read_picture(path: Path) -> None:
@@ -394,6 +404,15 @@ READERS: dict[str, Reader] = {
     "input_log": Reader(file(LOG, lambda path: InputLog(path.parent)), (b'["a.png", "00"]\n',), "json"),
     "templates": Reader(
         file("t.txt", lambda path: read_templates(str(path))), (b"a photo of a {class}\n# no\n",), "text"
+    ),
+    "guess_weights": Reader(file("net.pt", lambda path: likely_spec(str(path))), (archive("zip"),), "zip"),
+    "guess_python": Reader(
+        file("net.py", lambda path: (factories(str(path)), likely_spec(str(path)))),
+        (b"def net():\n    return 1\n",),
+        "text",
+    ),
+    "answered": Reader(
+        file("answers.csv", read_answered), (b"stimulus,shape,texture,decision\na,cat,dog,cat\nb,dog,cat,cat\n",), "csv"
     ),
     "spec": Reader(
         text(read_spec), (b"recorded:x.csv?labels=imagenet1k&kind=person", b"timm:resnet50?name=a%20b"), "text"

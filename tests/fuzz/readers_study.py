@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import checksums  # type: ignore[import-not-found]
 from base import Reader, file, unchecked  # type: ignore[import-not-found]
@@ -132,7 +133,6 @@ class Served:
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
         self.asked = self.shown = 0
-        Limiter.wait = lambda self, key: 0.0  # type: ignore[method-assign]
 
     def begin(self) -> None:
         """Serve a new copy of the study."""
@@ -171,7 +171,8 @@ class Served:
             "raw_path": path, "query_string": query, "root_path": "", "headers": headers,
             "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80),
         }  # fmt: skip
-        return self.loop.run_until_complete(self._answer(scope, body))
+        with patch.object(Limiter, "wait", return_value=0.0):
+            return self.loop.run_until_complete(self._answer(scope, body))
 
     async def _answer(self, scope: dict[str, Any], body: bytes) -> tuple[int, bytes]:
         sent: list[Any] = []

@@ -198,9 +198,9 @@ DAMAGES: list[Damage] = [
         ("entropy to another base", "base = np.log(np.maximum(ways, 1)", "base = np.log2(np.maximum(ways, 1)"),
         ("least similar texture", "best = cosines.argmax(axis=1)", "best = cosines.argmin(axis=1)"),
         (
-            "percentiles instead of the basic interval",
-            "np.clip([2 * values - high, 2 * values - low], 0, 1)",
-            "np.clip([low, high], 0, 1)",
+            "an interval of the mean of resamples, not of one more sample",
+            "spread = draws.std(axis=0, ddof=1)",
+            "spread = draws.std(axis=0, ddof=1) / len(draws) ** 0.5",
         ),
     ),
     *_of(

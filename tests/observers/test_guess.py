@@ -40,7 +40,7 @@ def test_what_is_meant(text: str, meant: str) -> None:
 def test_a_source_without_a_name() -> None:
     with pytest.raises(UserError, match="has no name") as error:
         load("timm:")
-    assert error.value.hint == "name one: timm:NAME"
+    assert error.value.hint == "name one: timm:NAME; all sources: cuebench list observers"
 
 
 def test_functions_of_a_file_are_named() -> None:

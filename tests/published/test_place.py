@@ -189,7 +189,7 @@ def test_other_stimuli_and_partial_data_are_refused(refined_bias, decomposition)
     assert "other stimuli: 500 images, published 6,000" in refused(rows, replace(part, partial=()))
     noted = [replace(r, note="partial set: limited to 10") for r in rows]
     assert "partial data: limited to 10" in refused(noted, stimuli)
-    assert "version 3 of the protocol" in refused([replace(r, protocol_version=3) for r in rows], stimuli)
+    assert "version 4 of the protocol" in refused([replace(r, protocol_version=4) for r in rows], stimuli)
     without = [replace(r, value=math.nan, note="no logits") for r in rows if r.metric == "shape_sensitivity"]
     assert "no value: no logits" in refused(without, stimuli)
     other = replace(decomposition, notes=("eed by the fast scheme, accuracy=45",))

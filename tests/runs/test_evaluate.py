@@ -111,7 +111,7 @@ def test_a_failed_observer_is_a_row_and_the_rest_goes_on(data_root: Path, tmp_pa
 
 def test_a_head_that_does_not_fit_fails_before_work(data_root: Path, tmp_path: Path) -> None:
     odd = cb.wrap(lambda x: x, preprocess=cb.Preprocess(size=32), labels=["oak", "elm"], name="trees", fingerprint="t")
-    with pytest.raises(UserError, match="'cat' has no member") as caught:
+    with pytest.raises(UserError, match="'cat' is none of its classes") as caught:
         cb.evaluate(odd, "cue_conflict", data_root=data_root, out=tmp_path / "run")
     assert "14 stimuli" in caught.value.message  # 8 by shape, 8 by texture, 2 of them by both
 

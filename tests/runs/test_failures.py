@@ -80,7 +80,7 @@ def test_an_observer_that_breaks_while_planning_fails_alone(measure: Any) -> Non
 
 def test_all_reasons_are_told_where_nobody_is_left(measure: Any) -> None:
     trees = cb.wrap(lambda x: x, preprocess=PLAIN, labels=["oak", "elm"], name="trees", fingerprint="t")
-    with pytest.raises(UserError, match=r"(?s)has no member.*ideal:shap: unknown ideal observer"):
+    with pytest.raises(UserError, match=r"(?s)is none of its classes.*ideal:shap: unknown ideal observer"):
         measure(["ideal:shap", trees])
 
 

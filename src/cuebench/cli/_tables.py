@@ -85,12 +85,12 @@ def value_with_interval(row: Score) -> str:
 def larger_means(protocol: str, condition: str) -> str:
     """Say what a larger value of a protocol's headline means, and the value of people where it is known.
 
-    People answered in the first condition of the headline: of other classes (``5-way``) their value says nothing.
+    People answered in one condition: of other classes (``5-way``) their value says nothing.
     """
     headline = declared_headline(protocol)
     if headline is None:
         return ""
-    known = headline.human is not None and condition == headline.conditions[0]
+    known = headline.human is not None and condition == (headline.human_condition or headline.conditions[0])
     people = f"; people: {headline.human:.3f} ({headline.human_source})" if known else ""
     return f"larger means {LARGER[headline.direction]}{people}"
 

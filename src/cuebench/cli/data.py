@@ -51,7 +51,7 @@ def check(
 
     console = plain_console()
     if rows:
-        table = Table(*dict.fromkeys(heading for row in rows for heading in row))
+        table = Table(*dict.fromkeys(heading for row in rows for heading in row), box=None, pad_edge=False)
         for row in rows:
             table.add_row(*(_text(row.get(column.header, "")) for column in table.columns))
         console.print(table)

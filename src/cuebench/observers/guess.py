@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import zipfile
 from pathlib import Path
 
@@ -29,8 +30,9 @@ def likely_spec(text: str) -> str:
     if suffix in TABLES:
         return f"recorded:{path}{tail}"
     folder = Path(path)
-    if folder.is_dir():
-        return f"transformers:{path}" if (folder / "config.json").is_file() else f"recorded:{path}"
+    with contextlib.suppress(OSError, ValueError):  # a text that is no name of a file
+        if folder.is_dir():
+            return f"transformers:{path}" if (folder / "config.json").is_file() else f"recorded:{path}"
     return f"timm:{path} or torchvision:{path}"
 
 

@@ -42,7 +42,7 @@ def with_classes(protocol: Protocol, values: Mapping[str, Any], fields: Sequence
     fields : sequence of str
         Fields of a stimulus that must be of these classes; one that is empty is of any.
     """
-    chosen = values["classes"]
+    chosen = values.get("classes")
     if not chosen:
         return protocol
     recordings, standalone = protocol.stimuli_from_recordings, protocol.standalone

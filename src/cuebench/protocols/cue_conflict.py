@@ -466,6 +466,7 @@ PROTOCOL = Protocol(
         direction="shape",
         beside=("decided_fraction",),
         human=0.95869,
+        human_condition="16-way",
         human_source="ten people of Geirhos et al. 2019, pooled",
         plane=(Axis("shape_accuracy", ("*-way",)), Axis("texture_accuracy", ("*-way",))),
     ),

@@ -74,7 +74,7 @@ _UNSIZED = (
     "224 (ResNet-50 V1: .2139 without, .2228 with); run it with --set cue_conflict.view=resized"
 )
 _POPULATION = "another population H: s and t must be those of the 43 models of Table VIII"
-_RB, _CC, _CD = ("refined_bias", 2), ("cue_conflict", 2), ("cue_decomposition", 2)  # since 1 the values are the same
+_RB, _CC, _CD = ("refined_bias", 3), ("cue_conflict", 3), ("cue_decomposition", 3)  # since 1 the values are the same
 RULES = (
     Rule(*_RB, "shape_sensitivity", "faithful", PLANE[0], 6000),
     Rule(*_RB, "texture_sensitivity", "faithful", PLANE[1], 6000),

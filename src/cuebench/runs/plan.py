@@ -331,7 +331,8 @@ def check_labels(protocol: Protocol, observer: str, labels: LabelSpace, stimuli:
         shown = "; ".join(problems[:5]) + (f"; and {len(problems) - 5} more" if len(problems) > 5 else "")
         hint = coverage_hint(protocol.name, stimuli.root)
         known = _known(labels, stimuli)
-        left = any({c for c in (s.label, s.shape, s.texture) if c} <= set(known) for s in stimuli)
+        unknown = _shown(stimuli) - set(known)
+        left = any(unknown.isdisjoint((s.label, s.shape, s.texture)) for s in stimuli)
         if "classes" in protocol.options and left and 1 < len(known) <= MOST_LISTED:
             hint += f"; or show only the classes that it knows: --set {protocol.name}.classes={','.join(known)}"
         elif why := protocol.without.get("classes"):
@@ -348,9 +349,14 @@ MOST_LISTED = 100
 def _known(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
     """Return the classes of the stimuli that an observer can answer."""
     if stimuli.targets:
-        shown = {c for s in stimuli for c in (s.label, s.shape, s.texture)}
-        return sorted(shown.intersection(label_map(stimuli.targets).resolve(labels).covered))
+        return sorted(_shown(stimuli).intersection(label_map(stimuli.targets).resolve(labels).covered))
     return sorted({s.label for s in stimuli if s.label and labels.find(s.label) is not None})
+
+
+def _shown(stimuli: StimulusSet) -> set[str]:
+    """Return the classes that stimuli show; other words of a field (a texture that was taken away) are none."""
+    named = {c for s in stimuli for c in (s.label, s.shape, s.texture) if c}
+    return named & set(label_map(stimuli.targets).targets) if stimuli.targets else named
 
 
 def _preparation(experiment: Experiment) -> Preparation:

@@ -57,7 +57,7 @@ test-all: test slow
 faults: install
 	CUEBENCH_FAULTS=all $(BIN)/pytest -n 2 --timeout 1800 tests/faults tests/observers/chat -s
 
-# Damages formulas in a copy of the source, one after the other, and looks whether the tests notice; some twenty minutes.
+# Damages formulas in a copy of the source, one after the other, and looks whether the tests notice; some ten minutes.
 mutants: install
 	$(BIN)/python tests/mutants/mutants.py
 

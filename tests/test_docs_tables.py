@@ -43,6 +43,7 @@ def test_tables_of_recorded_observers(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")  # wide enough for every column of the pages
     words, table = shown(page, start)
     words = [word.replace("$D", str(shared)) for word in without_networks(words)]
     while words.count("-p") > 1:  # photographs are for networks only

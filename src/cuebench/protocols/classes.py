@@ -92,7 +92,7 @@ def of_classes(stimuli: StimulusSet, classes: Sequence[str], fields: Sequence[Fi
             *stimuli.partial,
             f"{len(kept):,} of {whole:,} stimuli: only the classes {', '.join(classes)}",
         ),
-        targets=f"{stimuli.targets}{SUBSET}{','.join(classes)}" if stimuli.targets else "",
+        targets=f"{stimuli.targets.partition(SUBSET)[0]}{SUBSET}{','.join(classes)}" if stimuli.targets else "",
     )
 
 

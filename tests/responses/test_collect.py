@@ -165,7 +165,8 @@ def test_a_file_that_is_missing_for_a_moment_is_never_stored(data_root: Path, tm
     away.write_bytes(data)
     one = job(Counting(), stimuli, tmp_path)
     progress, decoded, _ = run([one], allow_unreadable=1)
-    assert (progress.unreadable, len(answers(one)), decoded) == ({}, 32, 16)
+    assert (progress.unreadable, len(answers(one))) == ({}, 32)
+    assert decoded in (16, 24, 32), "its shard and those after it, and earlier ones that were under way when it failed"
 
 
 def test_a_hiccup_of_the_disk_is_tried_again(

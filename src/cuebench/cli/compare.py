@@ -115,6 +115,7 @@ def _print_protocol(console: Console, column: Column, found: Paired, *, every: b
 
 def _print_pairs(console: Console, pairs: Sequence[Pair], *, every: bool) -> None:
     from cuebench.cli._fit import Column, fits, print_columns
+    from cuebench.reports.paired import difference_text, p_text
 
     apart = sum(pair.separable for pair in pairs)
     kinds = list(dict.fromkeys(p.difference.interval.kind for p in pairs if p.difference.interval))
@@ -124,11 +125,11 @@ def _print_pairs(console: Console, pairs: Sequence[Pair], *, every: bool) -> Non
     for between in (" − ", "\n− "):
         columns = [
             Column("pair", [f"{p.first}{between}{p.second}" for p in shown], needed=True, number=False),
-            Column("difference", [_difference(p) for p in shown], needed=True),
-            Column("p\n(Holm)", [_p(p.p_holm) for p in shown], needed=True),
+            Column("difference", [difference_text(p, 2) for p in shown], needed=True),
+            Column("p\n(Holm)", [p_text(p.p_holm) for p in shown], needed=True),
             Column("to tell\nthem apart", advice, needed=True),
             Column("n", [f"{p.difference.n:,}" for p in shown]),
-            Column("p\n(alone)", [_p(p.difference.p) for p in shown]),
+            Column("p\n(alone)", [p_text(p.difference.p) for p in shown]),
         ]
         if fits(console, [c for c in columns if c.needed]):
             break
@@ -154,17 +155,6 @@ def _advice(pair: Pair) -> str:
         return pair.difference.note
     images, times = pair.advice
     return f"+{images:,} images" if images else f"{times:g}×" if times else "too alike"
-
-
-def _difference(pair: Pair) -> str:
-    d, interval = pair.difference, pair.difference.interval
-    if not math.isfinite(d.value):
-        return "–"
-    return f"{d.value:+.3f}" + (f" [{interval.low:+.2f}, {interval.high:+.2f}]" if interval else "")
-
-
-def _p(p: float) -> str:
-    return "–" if math.isnan(p) else f"{p:.4f}" if p < 0.1 else f"{p:.2f}"
 
 
 def _print_families(console: Console, comparison: Comparison) -> None:

@@ -9,7 +9,7 @@ from cuebench.errors import UserError
 from cuebench.protocols.cautions import cautions
 from cuebench.protocols.headline import Column, headline_of
 from cuebench.reports.comparison import LARGER, Comparison
-from cuebench.reports.paired import Pair, Paired
+from cuebench.reports.paired import Pair, Paired, difference_text, p_text
 from cuebench.runs.table_text import html, html_table
 from cuebench.types import Score
 
@@ -50,7 +50,7 @@ def _pairs(pairs: Sequence[Pair]) -> str:
     if not pairs:
         return ""
     shown = pairs if len(pairs) <= MOST else ()
-    cells = [[f"{p.first} − {p.second}", _difference(p), _p(p.p_holm), p.verdict] for p in shown]
+    cells = [[f"{p.first} − {p.second}", difference_text(p), p_text(p.p_holm), p.verdict] for p in shown]
     table = html_table("", ["pair", "difference", "p (Holm)", "verdict"], cells, _RIGHT) if shown else ""
     apart = sum(pair.separable for pair in pairs)
     text = f"{apart} of {len(pairs)} pairs differ (p ≤ .05 after Holm's correction)"
@@ -62,7 +62,7 @@ def _families(comparison: Comparison) -> str:
         [
             row["family"],
             row["expected"],
-            *(f"{row[p]['says']} (p = {_p(row[p]['p'])})" if row[p]["says"] else str(row[p]["note"])
+            *(f"{row[p]['says']} (p = {p_text(row[p]['p'])})" if row[p]["says"] else str(row[p]["note"])
               for p in comparison.tests),
         ]
         for row in comparison.family_rows()
@@ -82,17 +82,6 @@ def _value(row: Score) -> str:
         return "–"
     known = math.isfinite(row.ci_low) and math.isfinite(row.ci_high)
     return f"{row.value:.3f}" + (f" [{row.ci_low:.3f}, {row.ci_high:.3f}]" if known else "")
-
-
-def _difference(pair: Pair) -> str:
-    difference, interval = pair.difference, pair.difference.interval
-    if not math.isfinite(difference.value):
-        return "–"
-    return f"{difference.value:+.3f}" + (f" [{interval.low:+.3f}, {interval.high:+.3f}]" if interval else "")
-
-
-def _p(p: float) -> str:
-    return "–" if math.isnan(p) else f"{p:.4f}" if p < 0.1 else f"{p:.2f}"
 
 
 def _paragraph(lines: Sequence[str]) -> str:

@@ -268,3 +268,17 @@ def _or_none(value: float) -> float | None:
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
+
+
+def difference_text(pair: Pair, digits: int = 3) -> str:
+    """Return a difference as text, with the ends of its interval in so many digits; a dash where it is undefined."""
+    difference, interval = pair.difference, pair.difference.interval
+    if not math.isfinite(difference.value):
+        return "–"
+    ends = f" [{interval.low:+.{digits}f}, {interval.high:+.{digits}f}]" if interval else ""
+    return f"{difference.value:+.3f}{ends}"
+
+
+def p_text(p: float) -> str:
+    """Return a p value as text: four digits below .1, else two."""
+    return "–" if math.isnan(p) else f"{p:.4f}" if p < 0.1 else f"{p:.2f}"

@@ -1,4 +1,4 @@
-"""The types of the values of a design's TOML files: whoever writes one is told all that does not fit, at once."""
+"""The types of the values of a design's TOML files, so that all wrong values are reported at once."""
 
 from __future__ import annotations
 

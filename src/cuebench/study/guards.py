@@ -10,7 +10,7 @@ from typing import Any
 LARGEST_BODY = 16 * 1024
 """Most bytes of a request: an answer has a few hundred."""
 SLOWEST_BODY = 30.0
-"""Seconds that the next piece of a body may take: whoever sends nothing more does not keep a connection for ever."""
+"""Seconds that the next piece of a body may take; a client that sends nothing more is disconnected."""
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

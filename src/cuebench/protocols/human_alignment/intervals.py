@@ -18,7 +18,7 @@ NO_INTERVAL = {
 }
 """Metrics whose number describes the answers at hand → why there is no interval for others."""
 _NOT_OVER: dict[str, IntervalKind] = {"accuracy_difference": "subjects"}
-"""The noise of single answers adds to a squared difference of the same images, whoever the people are."""
+"""Metric → kind of interval that it has not: the noise of single answers adds to a squared difference."""
 _SHARES = ("accuracy", "observed_consistency")
 _SCALES = dict.fromkeys(_SHARES, (0.0, 1.0)) | {"error_consistency": (-1.0, 1.0)}
 """Metrics whose intervals are symmetric on the logit scale between two bounds (for κ this is Fisher's z)."""

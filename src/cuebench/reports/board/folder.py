@@ -89,7 +89,7 @@ class SiteFolder:
 
 
 def _names(listing: Path) -> set[str]:
-    """Return the names in a list of files; one that leads out of the site is none of ours, whoever wrote it."""
+    """Return the names in a list of files; one that leads out of the site is left out."""
     try:
         names = json.loads(listing.read_text("utf-8"))
     except (OSError, ValueError, RecursionError):

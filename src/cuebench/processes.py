@@ -21,9 +21,9 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -39,6 +39,8 @@ PATIENCE = 5.0
 SMALL = 1 << 15
 """Bytes of a request that is sent before the last one was answered: a pipe always holds so much (64 KiB on Linux, 16
 on macOS at first), so that neither side waits for the other to read."""
+TURN = 0.0005
+"""Seconds after which a thread of Python gives way to another, instead of ten times as many."""
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -62,6 +64,17 @@ _Tasks = queue.SimpleQueue[_Task | None]
 def warn(text: str) -> None:
     """Report a text as a warning."""
     warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+@contextmanager
+def quick_turns() -> Iterator[None]:
+    """Let threads of this process take turns more often: one that speaks with workers, or with a GPU, must not wait."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(TURN)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 class ProcessPool:

@@ -5,8 +5,8 @@ process of its own. An input that ends in anything but success or a ``UserError`
 or ends the process is written to ``tests/fuzz/corpus/READER/`` and replayed by ``make test`` from then on.
 
 Changes are made by ``mutate.py``; with ``--atheris`` they are guided by the coverage of cuebench's own code.
-``--until 01:05`` goes round over the readers in slices of ``--seconds`` until that time (UTC). ``--tally FILE`` adds
-what was done to a table; ``--table`` prints it.
+``--until 01:05`` goes on in slices of ``--seconds`` until that time (UTC): next is the format that had the least time,
+and of its readers the one that had. ``--tally FILE`` adds what was done to a table; ``--table`` prints it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ import sys
 import tempfile
 import time
 import warnings
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -254,13 +253,26 @@ def add_to_tally(path: Path, name: str, report: dict[str, Any]) -> None:
 
 
 def table(path: Path) -> str:
-    """Return the tally as Markdown."""
+    """Return the tally as Markdown: the formats, then the readers."""
+    from base import format_of  # type: ignore[import-not-found]
+    from readers import READERS
+
     tally = read_tally(path)
-    tally["all"] = {key: sum(row[key] for row in tally.values()) for key in ("cpu_seconds", "inputs", "failures")}
-    lines = ["| reader | CPU minutes | inputs | failures found |", "|---|---:|---:|---:|"]
+    formats: dict[str, dict[str, float]] = {}
     for name, row in tally.items():
-        lines.append(f"| {name} | {row['cpu_seconds'] / 60:.1f} | {row['inputs']:,.0f} | {row['failures']:.0f} |")
-    return "\n".join(lines)
+        total = formats.setdefault(format_of(name, READERS[name]), dict.fromkeys(("readers", *row), 0.0))
+        for key, value in {"readers": 1, **row}.items():
+            total[key] += value
+    formats = dict(sorted(formats.items()))
+    formats["all"] = {key: sum(row[key] for row in formats.values()) for key in next(iter(formats.values()))}
+    lines = ["| format | readers | CPU minutes | inputs | failures found |", "|---|---:|---:|---:|---:|"]
+    lines += [f"| {name} | {row['readers']:.0f} | {_numbers(row)} |" for name, row in formats.items()]
+    lines += ["", "| reader | CPU minutes | inputs | failures found |", "|---|---:|---:|---:|"]
+    return "\n".join([*lines, *(f"| {name} | {_numbers(row)} |" for name, row in tally.items())])
+
+
+def _numbers(row: dict[str, float]) -> str:
+    return f"{row['cpu_seconds'] / 60:.1f} | {row['inputs']:,.0f} | {row['failures']:.0f}"
 
 
 def end_of(clock: str) -> float:
@@ -302,18 +314,47 @@ def main() -> int:
     return attack_all(arguments.readers or list(READERS), arguments)
 
 
+class Queue:
+    """Which reader comes next: each once, or round and round."""
+
+    def __init__(self, names: list[str], before: dict[str, dict[str, float]], endless: bool) -> None:
+        from base import format_of
+        from readers import READERS
+
+        self._formats = {name: format_of(name, READERS[name]) for name in names}
+        self._seconds = {name: before.get(name, {}).get("cpu_seconds", 0.0) for name in names}
+        self._waiting, self._endless = set(names), endless
+
+    def take(self) -> str | None:
+        """Return the reader that had the least time among those whose format had; None where nobody waits."""
+        by_format: dict[str, float] = {}
+        for name, seconds in self._seconds.items():
+            by_format[self._formats[name]] = by_format.get(self._formats[name], 0.0) + seconds
+        least = min(sorted(self._waiting), key=lambda n: (by_format[self._formats[n]], self._seconds[n]), default=None)
+        self._waiting.discard(least or "")
+        return least
+
+    def expect(self, name: str, seconds: float) -> None:
+        """Count time that a reader is getting; several of one format may be under attack at once."""
+        self._seconds[name] += seconds
+
+    def put_back(self, name: str) -> None:
+        """Let a reader wait for its next slice, if there is one."""
+        if self._endless:
+            self._waiting.add(name)
+
+
 def attack_all(names: list[str], arguments: argparse.Namespace) -> int:
     """Attack readers, some at a time, once or round and round."""
     failed, stop_at = False, end_of(arguments.until)
     before = read_tally(arguments.tally) if arguments.tally else {}
     slices = {name: row["slices"] for name, row in before.items()}
-    # Those with the least time so far come first.
-    waiting = deque(sorted(names, key=lambda name: before.get(name, {}).get("cpu_seconds", 0)))
+    waiting = Queue(names, before, endless=bool(arguments.until))
     running: list[Running] = []
     try:
-        while waiting or running:
-            while waiting and len(running) < max(arguments.jobs, 1) and time.time() < stop_at:
-                name = waiting.popleft()
+        while True:
+            while len(running) < max(arguments.jobs, 1) and time.time() < stop_at and (name := waiting.take()):
+                waiting.expect(name, arguments.seconds)
                 slices[name] = slices.get(name, 0) + 1
                 seed = f"{arguments.seed} {slices[name]:.0f}"
                 running.append(start(name, arguments.seconds, seed, stop_at, arguments.atheris))
@@ -332,8 +373,7 @@ def attack_all(names: list[str], arguments: argparse.Namespace) -> int:
                 failed |= bool(failures)
                 if arguments.tally:
                     add_to_tally(arguments.tally, one.name, report)
-                if arguments.until:
-                    waiting.append(one.name)
+                waiting.put_back(one.name)
     finally:
         for one in running:
             one.process.kill()

@@ -37,6 +37,21 @@ class Reader:
         return self.examples() if callable(self.examples) else self.examples
 
 
+_BY_KIND = {
+    "bytes": "pictures", "csv": "CSV", "http": "HTTP", "json": "JSON", "lines": "JSON", "parquet": "Parquet",
+    "text": "words", "toml": "TOML", "zip": "weights",
+}  # fmt: skip
+_BY_NAME = {
+    "archive": "archives", "board_archive": "archives", "control_weights": "weights", "onnx_files": "weights",
+    "weights_safetensors": "weights",
+}  # fmt: skip
+
+
+def format_of(name: str, reader: Reader) -> str:
+    """Return the format that a reader reads: those of one format share the code that takes bytes apart."""
+    return _BY_NAME.get(name) or _BY_KIND[reader.kind]
+
+
 def file(name: str, read: Callable[[Path], object]) -> Callable[[bytes, Path], object]:
     """Return a reader of bytes that are written to a file of that name."""
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.torch
 
 from cuebench.labels import label_space  # noqa: E402 - torch first
 from cuebench.observers.torch.observer import TorchObserver  # noqa: E402
-from cuebench.observers.torch.recording import AFTER, Recordings, can_be_recorded  # noqa: E402
+from cuebench.observers.torch.recording import AFTER, Recordings, _equal, _turned, can_be_recorded  # noqa: E402
 
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -55,6 +55,16 @@ def test_short_runs_are_not_recorded() -> None:
     for _ in range(AFTER):
         assert recordings.run(lambda x: x + 1, torch.zeros(2)).tolist() == [1, 1]
     assert not recordings._made
+
+
+def test_a_recording_is_compared_on_other_batches() -> None:
+    """A pass that depends on more than its input in each place must be found out by the order of the images alone."""
+    x = torch.randn(5, 3, 4, 4).to(memory_format=torch.channels_last)
+    assert torch.equal(_turned(x), x.roll(-1, 0))
+    assert _turned(x).stride() == x.stride()
+    assert _equal((x, None), (x.clone(), None))
+    assert not _equal((x, None), (_turned(x), None))
+    assert not _equal((x, None), (x, x))
 
 
 def test_nothing_is_recorded_on_the_cpu() -> None:

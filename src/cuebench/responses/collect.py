@@ -13,12 +13,10 @@ again; where others come, the stored ones are set aside and everything is asked 
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count, groupby
@@ -29,6 +27,7 @@ from cuebench.arrays import Pixels
 from cuebench.errors import UserError, all_problems
 from cuebench.observers.preprocess import Geometry
 from cuebench.places import RemotePath
+from cuebench.processes import quick_turns
 from cuebench.responses.again import Difference, Examiner, first_asked_twice, note_of
 from cuebench.responses.device import Device, fitting_batch
 from cuebench.responses.events import OnEvent
@@ -51,9 +50,6 @@ COMPILE_FROM = 300
 """Seconds of answers from which compiling a network pays: it takes a minute and makes it a quarter faster, or so."""
 WRITERS = 4
 """Threads that check and write answers: mostly they wait for the disk."""
-SWITCH = 0.0005
-"""Seconds after which a thread of Python gives way to another: the one that feeds the device must not wait for those
-that speak with the workers."""
 
 
 def collect(
@@ -127,21 +123,11 @@ def collect(
     if serve is not None:
         serve(streams)
         return progress
-    with _switching(SWITCH), ThreadPoolExecutor(WRITERS, "cuebench-writer") as writers:
+    with quick_turns(), ThreadPoolExecutor(WRITERS, "cuebench-writer") as writers:
         for stream in streams:
             for fitting in shared.device.groups(stream.jobs):
                 stream.serve_all(fitting, pool, writers)
     return progress
-
-
-@contextmanager
-def _switching(seconds: float) -> Iterator[None]:
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(seconds)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
 
 
 def _set_of(job: Job) -> str:
@@ -376,8 +362,8 @@ class Stream:
         geometries = [job.geometry for job in group]
         on_gpu = _on_gpu(group)
         behind = ANSWERED_AHEAD + max((len(job.others) for job in group), default=0)
-        # A GPU copies pixels at once; others may look at them until their answers are there.
-        ahead = max(1, self._shards_in_memory(group) - (1 if all(on_gpu) else behind))
+        # A GPU copies pixels at once, and three shards ahead keep it busy; others look at them until they answer.
+        ahead = max(1, self._shards_in_memory(group) - (2 if all(on_gpu) else behind))
         pool.empty()
         try:
             for start, stimuli in self.shards():

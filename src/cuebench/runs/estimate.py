@@ -50,11 +50,12 @@ from cuebench.responses.pixel_cache import PixelCache
 from cuebench.responses.store import SHARD, Columns, ShardFolder, batches
 from cuebench.responses.table import Responses
 from cuebench.runs.cost import ObserverCost, RunCost, advice, on_nodes
-from cuebench.runs.evaluate import listed_observers, protocol_names, start_decoders
+from cuebench.runs.evaluate import listed_observers, protocol_names
 from cuebench.runs.expense import expense_of
 from cuebench.runs.joining import OTHER_FOLDER, check_conditions
 from cuebench.runs.plan import Plan, plan_run
 from cuebench.runs.record import DamagedRecord, RunOptions, RunRecord, parse_settings
+from cuebench.runs.starting import start_decoders
 from cuebench.stimuli.hashing import hashing_in
 from cuebench.types import Failure, Stimulus, StimulusSet
 

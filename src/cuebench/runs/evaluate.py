@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import sys
-import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -19,13 +16,13 @@ from cuebench.observers.base import Observer, is_observer, missing_attributes
 from cuebench.observers.load import with_distinct_names
 from cuebench.places import place
 from cuebench.protocols.base import Protocol
-from cuebench.registry import SCHEME, adapters, protocols
+from cuebench.registry import SCHEME, protocols
 from cuebench.responses.collect import Part, check_unreadable, collect
 from cuebench.responses.device import give_memory_back
-from cuebench.responses.engines import LOCAL, address_of
+from cuebench.responses.engines import address_of
 from cuebench.responses.events import Event, OnEvent, ignore
 from cuebench.responses.job import Pieces, Progress
-from cuebench.responses.pictures import DecodePool, check_workers
+from cuebench.responses.pictures import DecodePool
 from cuebench.responses.pixel_cache import PixelCache
 from cuebench.responses.ray_engine import RayEngine
 from cuebench.responses.store import SHARD
@@ -38,12 +35,10 @@ from cuebench.runs.record import DamagedRecord, RunOptions, RunRecord, locked, n
 from cuebench.runs.score import find_protocols, score_run
 from cuebench.runs.scores import Scores
 from cuebench.runs.share import PATIENCE, SHARED, PartRecord, begin, unfinished, with_parts
+from cuebench.runs.starting import start_decoders
 from cuebench.runs.waves import add_wave, answers_each, cut, loading_ahead
 from cuebench.stimuli.hashing import hashing_in
 from cuebench.types import Score
-
-WITHOUT_PIXELS = frozenset({"recorded", "ideal"})
-"""Sources of observers that look at no pixels: no decoding process is started for them."""
 
 
 def evaluate(
@@ -355,25 +350,6 @@ def protocol_names(wanted: str | Protocol | Iterable[str | Protocol]) -> list[st
             raise UserError(f"two different protocols are called {name!r}", "give one of them another name")
         by_name[name] = protocols.get(name)
     return list(by_name)
-
-
-def start_decoders(wanted: Sequence[str | Observer], options: RunOptions, tell: Callable[[str], None]) -> DecodePool:
-    """Start the decoding processes, and to import torch: both go on while stimuli are read and models are loaded."""
-    workers = check_workers(options.workers) if options.engine == LOCAL else 0
-    schemes = {o.partition(":")[0] for o in wanted if isinstance(o, str)}
-    pixels = not schemes <= WITHOUT_PIXELS or any(not isinstance(o, str) and o.preprocess is not None for o in wanted)
-    sources = [adapters.get(scheme) for scheme in schemes & set(adapters.names())] if "torch" not in sys.modules else []
-    if any("torch" in source.packages for source in sources):
-        threading.Thread(target=_import_torch, args=(options.device,), daemon=True).start()
-    return DecodePool(workers if pixels else 0, tell=tell)
-
-
-def _import_torch(device: str) -> None:
-    with suppress(Exception):  # whatever is wrong with it is said where it is needed
-        import torch
-
-        if device != "cpu" and torch.cuda.is_available():
-            torch.cuda.init()
 
 
 def _collect(

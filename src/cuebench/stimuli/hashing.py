@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from cuebench.errors import all_problems
 from cuebench.files import FileFacts, hash_file
-from cuebench.processes import ProcessPool
+from cuebench.processes import ProcessPool, quick_turns
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -37,7 +37,8 @@ def hashing_in(processes: ProcessPool | None) -> Iterator[None]:
     """Let many files be hashed in these worker processes while the block runs."""
     before = _processes.set(processes)
     try:
-        yield
+        with quick_turns():
+            yield
     finally:
         _processes.reset(before)
 

@@ -63,7 +63,7 @@ def _program(path: str) -> str:
     try:
         with zipfile.ZipFile(path) as archive:
             inside = {name.partition("/")[2] for name in archive.namelist()}
-    except (OSError, zipfile.BadZipFile):
+    except Exception:  # noqa: BLE001 - no such file, no archive, or a damaged one, of which zipfile raises anything
         return ""
     if "archive_format" in inside or any(name.startswith("models/") for name in inside):
         return "export"

@@ -56,6 +56,9 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if not scope.get("query_string", b"").isascii():  # a browser escapes everything else
+            await self._refuse(send, *_UNREADABLE)
+            return
         if _announced(scope) > LARGEST_BODY:
             await self._refuse(send, *_LARGE)
             return
@@ -100,6 +103,7 @@ class Guard:
 
 
 _LARGE = (413, b'{"detail":"the request is too large","code":"too_large"}')
+_UNREADABLE = (400, b'{"detail":"the address is not ASCII","code":"unreadable"}')
 _LATE = (408, b'{"detail":"the request was never finished","code":"too_slow"}')
 
 

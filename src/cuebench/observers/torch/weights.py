@@ -88,7 +88,8 @@ def _read_torch(path: Path) -> Any:
             f"{_conversion(path)}; then load {_converted(path)}",
         ) from None
     except MemoryError:
-        raise
+        hint = "free some memory; a damaged file can ask for any amount of it: save or download it again"
+        raise UserError(f"{path} needs more memory than there is", hint) from None
     except Exception as error:  # noqa: BLE001 - of a damaged file torch's reader raises anything
         reason = _first_reason(str(error)) if str(error) else type(error).__name__
         raise UserError(f"{path} cannot be read as a torch checkpoint: {reason}") from None

@@ -10,6 +10,7 @@ from PIL import Image
 
 from cuebench.arrays import Pixels
 from cuebench.errors import UserError, all_problems
+from cuebench.observers.preprocess import LARGEST_SIDE
 from cuebench.stimuli.image_files import read_picture
 from cuebench.stimuli.readers.scan import IMAGE_SUFFIXES
 from cuebench.stimuli.sources.novel_object import PIXELS
@@ -19,6 +20,8 @@ def masks_of(folder: Path) -> dict[str, Pixels]:
     """Read black-on-white masks, brought to 224 × 224: coverage 0 to 255; the error lists all that are not binary."""
 
     def read(image: Image.Image) -> Pixels | str:
+        if max(image.size) > LARGEST_SIDE:
+            return f"{image.width}×{image.height} pixels; at most {LARGEST_SIDE:,} on each side"
         grey = np.asarray(image.convert("L"))
         levels = np.unique(grey)
         if levels.tolist() == [0, 255]:

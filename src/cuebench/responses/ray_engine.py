@@ -40,6 +40,9 @@ FRUITLESS = 3
 """How often the stream may break off in a row without anything stored."""
 TIMEOUT = 10.0
 """Seconds for the head of a cluster to answer."""
+ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}
+"""For actors on CPUs. glibc gives threads other than the first their memory in pieces of 64 MiB; a larger tensor would be
+taken from the system and given back in every forward pass, a third of its time (``keep_freed_memory``)."""
 _AT_ONCE = 2
 """Shards that an actor is at work with: one is shown, the one before is written."""
 
@@ -115,6 +118,7 @@ class RayEngine:
                 fn_constructor_args=(Setup(orders, os.getcwd(), shape.threads),),
                 num_cpus=0,
                 num_gpus=shape.gpus,
+                runtime_env={"env_vars": {} if shape.gpus else ONE_ARENA},
                 **_placed(rows, shape.nodes),
             )
         for answered in reports.iter_rows():

@@ -41,8 +41,8 @@ FRUITLESS = 3
 TIMEOUT = 10.0
 """Seconds for the head of a cluster to answer."""
 ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}
-"""For actors on CPUs. glibc gives threads other than the first their memory in pieces of 64 MiB; a larger tensor would be
-taken from the system and given back in every forward pass, a third of its time (``keep_freed_memory``)."""
+"""For actors on CPUs. glibc gives threads other than the first their memory in pieces of 64 MiB; a larger tensor would
+be taken from the system and given back in every forward pass, a third of its time (``keep_freed_memory``)."""
 _AT_ONCE = 2
 """Shards that an actor is at work with: one is shown, the one before is written."""
 

@@ -43,14 +43,16 @@ def hashing_in(processes: ProcessPool | None) -> Iterator[None]:
         _processes.reset(before)
 
 
-def in_a_process(do: Callable[[A], T], argument: A) -> T:
-    """Return ``do(argument)``, a function of a module: computed in a worker process where there are some.
+def in_processes(do: Callable[[A], T], arguments: Sequence[A]) -> list[T]:
+    """Return ``do`` of each argument, a function of a module: computed in worker processes where there are some.
 
     For work of many small steps while this process imports torch in another thread: each call of the system would wait
     for Python's lock again.
     """
     processes = _processes.get()
-    return do(argument) if processes is None else processes.submit(do, argument).result()
+    if processes is None:
+        return list(map(do, arguments))
+    return [future.result() for future in [processes.submit(do, argument) for argument in arguments]]
 
 
 def _several(task: tuple[Callable[[P], T], Sequence[P]]) -> list[tuple[T | None, str]]:

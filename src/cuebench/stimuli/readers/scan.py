@@ -5,21 +5,27 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from cuebench.errors import UserError, all_problems, is_printable
 from cuebench.files import hash_file
 from cuebench.reading import file_kind_problem, path_problem
-from cuebench.stimuli.hashing import each_file, for_each_file, in_a_process
+from cuebench.stimuli.hashing import each_file, for_each_file, in_processes
 from cuebench.stimuli.manifest import duplicates
 from cuebench.types import Stimulus, StimulusSet
 
 IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"})
 MASKS = ("_mask", ".mask")
 """How the name of a mask file ends: ``cat_mask.png`` is the mask of ``cat.jpg``."""
+NOT_FOLLOWED = "__MACOSX"
+"""Folder that macOS puts into archives."""
 DEEPEST = 4
+_TASKS = 32
+"""Parts into which the folders of a set are divided for processes that list them."""
 READ_AT_ONCE = 1 << 20
 """Bytes; most pictures are smaller."""
 # Litter of operating systems and notes of people. Nothing else is passed over silently.
@@ -53,7 +59,13 @@ def find_images(folder: Path, depth: int | None) -> Listing:
 
 def find_names(folder: Path, depth: int | None) -> tuple[list[str], list[str]]:
     """Do what `find_images` does, with images as texts: of a large set, paths take five times the memory."""
-    return in_a_process(_find, (str(folder), depth))
+    root = str(folder)
+    _, folders, _ = next(os.walk(root), (root, [], []))
+    folders = sorted(set(folders) - {NOT_FOLLOWED})
+    size = max(1, -(-len(folders) // _TASKS))
+    groups = [("",), *(tuple(folders[i : i + size]) for i in range(0, len(folders), size))]
+    found = in_processes(_find, [(root, depth, group) for group in groups])
+    return [image for images, _ in found for image in images], [text for _, problems in found for text in problems]
 
 
 def without_masks(images: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -69,10 +81,10 @@ def without_masks(images: Sequence[str]) -> tuple[list[str], list[str]]:
     return [image for image in images if image not in masks], sorted(masks)
 
 
-def _find(task: tuple[str, int | None]) -> tuple[list[str], list[str]]:
-    folder, depth = task
+def _find(task: tuple[str, int | None, Sequence[str]]) -> tuple[list[str], list[str]]:
+    root, depth, folders = task
     images, problems = [], []
-    for place, relative in _walk(folder):
+    for place, relative in chain.from_iterable(_walk(root, folder) for folder in folders):
         suffix, deep = os.path.splitext(relative)[1], relative.count(os.sep)
         if suffix == ".part":
             problems.append(f"{relative}: an unfinished download; run `cuebench fetch` again")
@@ -96,13 +108,16 @@ def file_problem(path: str | Path) -> str:
     return file_kind_problem(path, filled=True)
 
 
-def _walk(folder: str) -> Iterable[tuple[str, str]]:
-    """Yield the folder of each file, and its path below ``folder``. Texts: a set may have a million files."""
+def _walk(root: str, below: str) -> Iterator[tuple[str, str]]:
+    """Yield the folder of each file below a folder of ``root``, and its path from there; ``""``: files of the root.
+
+    Texts: a set may have a million files.
+    """
     # Class folders are often links to another disk, so links are followed; the depth bound ends a circle of them.
-    for place, folders, files in os.walk(folder, followlinks=True):
-        below = os.path.relpath(place, folder)
-        parts = [] if below == os.curdir else below.split(os.sep)
-        folders[:] = [] if len(parts) >= DEEPEST else sorted(f for f in folders if f != "__MACOSX")
+    for place, folders, files in os.walk(os.path.join(root, below) if below else root, followlinks=True):
+        parts = os.path.relpath(place, root).split(os.sep) if below else []
+        deeper = 0 < len(parts) < DEEPEST
+        folders[:] = sorted(set(folders) - {NOT_FOLLOWED}) if deeper else []
         for name in sorted(files):
             # Side files of macOS, and temporary files of a cuebench process that was killed.
             litter = name.startswith("._") or (name.startswith(".") and name.endswith(".tmp"))
@@ -126,15 +141,16 @@ def nothing_found(place: Path, layout: str) -> UserError:
 
 def with_facts(stimuli: Sequence[Stimulus], root: Path) -> tuple[Stimulus, ...]:
     """Fill in hash and pixel size of every stimulus that has a file, sorted by id."""
-    ordered = sorted(stimuli, key=lambda s: s.id)
+    ordered = sorted(stimuli, key=attrgetter("id"))
     del stimuli  # each is replaced below: nobody needs two of them
-    paths = (os.path.join(root, s.path) for s in ordered if s.path)
+    place = os.path.join(root, "")
+    paths = (place + s.path for s in ordered if s.path)
     facts = each_file(image_facts, paths, sum(bool(s.path) for s in ordered))
     sizes: dict[int, int] = {}  # most files of a set have one of a few sizes
-    for place, s in enumerate(ordered):
+    for position, s in enumerate(ordered):
         if s.path:
             sha256, width, height = next(facts)
-            ordered[place] = s.of_file(sha256, sizes.setdefault(width, width), sizes.setdefault(height, height))
+            ordered[position] = s.of_file(sha256, sizes.setdefault(width, width), sizes.setdefault(height, height))
     deque(facts, maxlen=0)  # to its end, where it says which files could not be read
     return tuple(ordered)
 

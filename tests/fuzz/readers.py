@@ -20,12 +20,11 @@ import checksums  # type: ignore[import-not-found]
 import numpy as np
 import readers_models  # type: ignore[import-not-found]
 import readers_stored  # type: ignore[import-not-found]
-import readers_study  # type: ignore[import-not-found]
 from base import Reader, archive, file, parquet, picture, text, unchecked  # type: ignore[import-not-found]
 
 from cuebench import registry
 from cuebench.analyses.families import read_families
-from cuebench.errors import UserError
+from cuebench.errors import MissingExtra, UserError
 from cuebench.labels import LabelSpace, label_map, label_space
 from cuebench.observers.adapters import suite
 from cuebench.observers.adapters._zero_shot import read_templates
@@ -59,6 +58,15 @@ from cuebench.stimuli.render import check_recipe, decode
 from cuebench.types import Failure, Stimulus, StimulusSet
 
 SPACE = LabelSpace("fuzz", ("cat", "dog"))
+
+
+def _of_studies() -> dict[str, Reader]:
+    """Return the readers of studies; none where their packages are missing, as on a machine with a GPU only."""
+    try:
+        from readers_study import READERS as of_studies  # type: ignore[import-not-found]
+    except MissingExtra:
+        return {}
+    return dict(of_studies)
 
 
 def rows_of(path: Path, delimiter: str = ",") -> list[list[str]] | None:
@@ -423,7 +431,7 @@ READERS: dict[str, Reader] = {
         "text",
     ),
     "setting": Reader(text(read_setting), (b"kind=person", b"level=0.5", b'x={"a": [1, 2]}', b"grids=1,2,3"), "text"),
-    **readers_study.READERS,
+    **_of_studies(),
     **readers_models.READERS,
     **readers_stored.READERS,
 }

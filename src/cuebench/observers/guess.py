@@ -47,7 +47,7 @@ def factories(path: str) -> list[str]:
     """Return the public functions of a Python file, read but not run; empty where it cannot be read."""
     try:
         tree = ast.parse(Path(path).read_text("utf-8"))
-    except (OSError, ValueError, SyntaxError):
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):  # the last two: nested too deeply
         return []
     return [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
 

@@ -107,15 +107,19 @@ def _png_size(data: bytes) -> tuple[int, int] | None:
 
 
 def _jpeg_size(data: bytes) -> tuple[int, int] | None:
-    """Walk over the segments of a JPEG file to the one that holds its size; None where anything is unusual."""
-    place = 2
+    """Walk over the segments of a JPEG file, up to its pixels, to the one with its size; None for anything unusual."""
+    size, place = None, 2
     while place + 9 < len(data):
         mark, kind, length = data[place], data[place + 1], int.from_bytes(data[place + 2 : place + 4], "big")
-        if mark != 0xFF or kind in (0x00, 0x01, 0xFF) or 0xD0 <= kind <= 0xDA or length < 2:
+        if mark != 0xFF or kind in (0x00, 0x01, 0xFF) or 0xD0 <= kind <= 0xD9 or length < 2:
             return None
-        if kind in (0xC0, 0xC1, 0xC2):
+        if kind == 0xDA:
+            return size
+        if 0xC0 <= kind <= 0xCF and kind not in (0xC4, 0xC8, 0xCC):
             bits, height, width, channels = struct.unpack(">BHHB", data[place + 4 : place + 10])
-            return _plausible(width, height) if bits == 8 and channels in (1, 3, 4) else None
+            if size is not None or kind > 0xC2 or bits != 8 or channels not in (1, 3, 4):
+                return None  # of several sizes decoders take the last one
+            size = _plausible(width, height)
         place += 2 + length
     return None
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cuebench.errors import UserError
 from cuebench.study.assign import assign, balanced, place_of, triplet_matches
 from cuebench.study.design import Design, read_design
-from cuebench.study.stimuli import pink_noise, select
+from cuebench.study.stimuli import draw, pink_noise, select
 from cuebench.study.types import StudyImage
 
 
@@ -183,6 +183,14 @@ def test_too_few_images_are_a_problem_of_the_study_and_not_of_the_last_participa
         select(read_design("refined_bias"), write_data(tmp_path))
     assert "block 'shape'" in str(error.value)
     assert "block 'texture'" in str(error.value)
+
+
+def test_what_the_second_participant_lacks_is_found_before_the_first_comes() -> None:
+    images = [image(f"{c}_{i}", shape=str(c)) for c, size in enumerate((6, 5, 5)) for i in range(size)]
+    block = replace(read_design("cue_conflict").blocks[0], count=16, balance="shape", draw="participant")
+    with pytest.raises(UserError, match="shape '1' has 5 images; 6 are needed"):
+        draw(block, images, 0)
+    assert len(draw(replace(block, draw="study"), images, 0)) == 16, "the same images for everybody"
 
 
 def test_examples_are_never_trials_and_are_there_for_each_class(shared) -> None:

@@ -136,13 +136,26 @@ def _row(s: Stimulus) -> StudyImage:
     )
 
 
+def draw(block: Block, images: Sequence[StudyImage], seed: int) -> list[StudyImage]:
+    """Draw the trials of the first participant, and those of others, who get the surplus of other classes.
+
+    Where images do not suffice it fails here, and not when a later participant comes.
+    """
+    classes = {getattr(image, block.balance) for image in images} if block.balance else set()
+    people = max(len(classes), 1) if block.draw == "participant" else 1
+    first, *_ = [
+        balanced(images, block.count, block.balance, window=window, key=block.sample, seed=seed)
+        for window in range(people)
+    ]
+    return first
+
+
 def _draw_trials(
     design: Design, block: Block, images: Sequence[StudyImage], seed: int, roles: dict[str, StudyImage]
 ) -> None:
     """Give the images of a block their role; blocks that share images share them here as well."""
     available = pool(design, images, block)
-    # Both fail here and not when the last participant comes.
-    drawn = balanced(available, block.count, block.balance, key=block.sample, seed=seed)
+    drawn = draw(block, available, seed)
     keep = drawn if block.draw == "study" and block.task != "same_kind" else available
     roles |= {image.id: image for image in keep}
 
@@ -165,4 +178,4 @@ def _draw_examples(
     if not fixed:
         # What is left must still do for the trials.
         left = [i for i in available if roles[i.id].role == "trial"]
-        balanced(left, block.count, block.balance, key=block.sample, seed=seed)
+        draw(block, left, seed)

@@ -143,8 +143,8 @@ def with_facts(stimuli: Sequence[Stimulus], root: Path) -> tuple[Stimulus, ...]:
     """Fill in hash and pixel size of every stimulus that has a file, sorted by id."""
     ordered = sorted(stimuli, key=attrgetter("id"))
     del stimuli  # each is replaced below: nobody needs two of them
-    place = os.path.join(root, "")
-    paths = (place + s.path for s in ordered if s.path)
+    place = str(root)
+    paths = (os.path.join(place, s.path) for s in ordered if s.path)
     facts = each_file(image_facts, paths, sum(bool(s.path) for s in ordered))
     sizes: dict[int, int] = {}  # most files of a set have one of a few sizes
     for position, s in enumerate(ordered):

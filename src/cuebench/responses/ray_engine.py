@@ -118,7 +118,7 @@ class RayEngine:
                 fn_constructor_args=(Setup(orders, os.getcwd(), shape.threads),),
                 num_cpus=0,
                 num_gpus=shape.gpus,
-                runtime_env={"env_vars": {} if shape.gpus else ONE_ARENA},
+                **({} if shape.gpus else {"runtime_env": {"env_vars": ONE_ARENA}}),
                 **_placed(rows, shape.nodes),
             )
         for answered in reports.iter_rows():

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from cuebench.observers.base import Observer
+from cuebench.observers.torch.placement import devices_of, pick_device
 from cuebench.registry import adapters
 from cuebench.responses.engines import LOCAL
 from cuebench.responses.pictures import DecodePool, check_workers
@@ -34,12 +35,12 @@ def _warm_up(device: str, precision: str) -> None:
     with suppress(Exception):  # whatever is wrong with it is said where it is needed
         import torch
 
-        if device == "cpu" or not torch.cuda.is_available():
+        where = pick_device(devices_of(device)[0])
+        if where.type != "cuda":
             return
-        where = torch.device(device if device.startswith("cuda:") and "," not in device and ":all" not in device else 0)
-        with torch.inference_mode(), torch.cuda.device(where):
+        with torch.inference_mode():
             x = torch.zeros(8, 8, 16, 16, device=where).to(memory_format=torch.channels_last)
             kernels = torch.zeros(8, 8, 3, 3, device=where)
             with torch.autocast("cuda", dtype=getattr(torch, precision), enabled=precision != "float32"):
                 torch.nn.functional.conv2d(x, kernels).mean((2, 3)) @ kernels[..., 0, 0]
-            torch.cuda.synchronize()
+            torch.cuda.synchronize(where)

@@ -6,7 +6,8 @@ or ends the process is written to ``tests/fuzz/corpus/READER/`` and replayed by 
 
 Changes are made by ``mutate.py``; with ``--atheris`` they are guided by the coverage of cuebench's own code.
 ``--until 01:05`` goes on in slices of ``--seconds`` until that time (UTC): next is the format that had the least time,
-and of its readers the one that had. ``--tally FILE`` adds what was done to a table; ``--table`` prints it.
+and of its readers the one that had; where every format had its hour, the reader that had the least of all.
+``--tally FILE`` adds what was done to a table; ``--table`` prints it.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ LONGEST = 10
 """CPU seconds after which a reader counts as hanging."""
 BLOCKED = 120
 """Seconds of waiting, without work, after which it counts as hanging."""
+HOUR = 3_600
+"""CPU seconds that every format gets before readers are treated alike."""
 MEMORY = 6 << 30
 """Bytes of address space of a process under attack: a small file that needs more is a failure."""
 LAST_INPUT, REPORT = "last input", "report.json"
@@ -326,11 +329,15 @@ class Queue:
         self._waiting, self._endless = set(names), endless
 
     def take(self) -> str | None:
-        """Return the reader that had the least time among those whose format had; None where nobody waits."""
+        """Return the reader that had the least time, of the format that lacks most of its hour; None if nobody waits."""
         by_format: dict[str, float] = {}
         for name, seconds in self._seconds.items():
             by_format[self._formats[name]] = by_format.get(self._formats[name], 0.0) + seconds
-        least = min(sorted(self._waiting), key=lambda n: (by_format[self._formats[n]], self._seconds[n]), default=None)
+
+        def time_had(name: str) -> tuple[float, float]:
+            return min(by_format[self._formats[name]], HOUR), self._seconds[name]
+
+        least = min(sorted(self._waiting), key=time_had, default=None)
         self._waiting.discard(least or "")
         return least
 

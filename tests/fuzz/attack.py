@@ -324,12 +324,12 @@ class Queue:
         from base import format_of
         from readers import READERS
 
-        self._formats = {name: format_of(name, READERS[name]) for name in names}
-        self._seconds = {name: before.get(name, {}).get("cpu_seconds", 0.0) for name in names}
+        self._formats = {name: format_of(name, reader) for name, reader in READERS.items()}
+        self._seconds = {name: before.get(name, {}).get("cpu_seconds", 0.0) for name in READERS}
         self._waiting, self._endless = set(names), endless
 
     def take(self) -> str | None:
-        """Return the reader that had the least time, of the format that lacks most of its hour; None if nobody waits."""
+        """Return the reader that had the least time, of the format that lacks most of its hour; None if none waits."""
         by_format: dict[str, float] = {}
         for name, seconds in self._seconds.items():
             by_format[self._formats[name]] = by_format.get(self._formats[name], 0.0) + seconds

@@ -14,7 +14,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "cuebench"
 LAYERS = [
     {"errors", "arrays", "words", "_version"},
     {"types", "options", "processes", "places"},
-    {"files", "reading", "registry", "_process_main"},
+    {"files", "registry", "_process_main"},
+    {"reading"},
     {"source_code"},
     {"labels"},
     {"statistics"},

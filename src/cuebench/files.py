@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cuebench.errors import UserError
+from cuebench.errors import UserError, printable
 from cuebench.places import RemotePath
 
 if TYPE_CHECKING:
@@ -44,6 +44,23 @@ _REASONS = {
     errno.ENOTDIR: ("a part of the path is a file, not a folder", _ELSEWHERE),
     errno.EEXIST: ("a file of that name is in the way", _ELSEWHERE),
 }
+_UNREACHABLE = {
+    errno.ENAMETOOLONG: "the name is too long",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.ELOOP: "its links lead in a circle",
+}
+_SHOWN = 100
+"""Characters of a path in a message."""
+
+
+def unreachable(error: OSError) -> UserError | None:
+    """Return the user error for a path that the system does not look at; None for an ``OSError`` of another kind."""
+    if error.errno not in _UNREACHABLE or not isinstance(error.filename, str | os.PathLike):
+        return None
+    path = os.fsdecode(error.filename)
+    path = path if len(path) <= _SHOWN else f"{path[: _SHOWN - 1]}…"
+    return UserError(f"{printable(path)} cannot be opened: {_UNREACHABLE[error.errno]}", "name another file or folder")
 
 
 def write_error(path: Path, error: OSError) -> UserError:
@@ -252,18 +269,43 @@ def open_parquet(data: bytes) -> CheckedParquet:
     try:
         file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=has_checksum)
         says_so = _SEALED in (file.schema_arrow.metadata or {})
+        agrees = rows_agree(file)
     except Exception as error:  # noqa: BLE001 - a damaged file can make Arrow raise anything
         raise DamagedFile(str(error)) from None
     if says_so != has_checksum:
         raise DamagedFile("its checksum is missing")
+    if not agrees:
+        raise DamagedFile(OTHER_ROWS)
     return CheckedParquet(file, has_checksum)
+
+
+OTHER_ROWS = "it has not as many rows as it says"
+
+
+def rows_agree(file: pq.ParquetFile) -> bool:
+    """Tell whether the numbers of rows in a file's footer fit each other: Arrow believes whichever it meets."""
+    groups = [file.metadata.row_group(k) for k in range(file.metadata.num_row_groups)]
+    flat = [k for k in range(file.metadata.num_columns) if not file.schema.column(k).max_repetition_level]
+    return (
+        all(group.num_rows >= 0 for group in groups)
+        and sum(group.num_rows for group in groups) == file.metadata.num_rows
+        and all(group.column(k).num_values == group.num_rows for group in groups for k in flat)
+    )
+
+
+def read_rows(file: pq.ParquetFile, columns: list[str] | None = None, *, threads: bool = False) -> pa.Table:
+    """Return the rows of an open file; raise ``ValueError`` where they are others than its footer counts."""
+    table = file.read(columns, use_threads=threads)
+    if table.num_rows != file.metadata.num_rows:
+        raise ValueError(OTHER_ROWS)
+    return table
 
 
 def read_parquet(data: bytes) -> pa.Table:
     """Return the table in the bytes of a Parquet file; raise ``DamagedFile`` where it is not what was written."""
     with open_parquet(data).file as file:
         try:
-            return file.read(use_threads=False)
+            return read_rows(file)
         except Exception as error:  # noqa: BLE001 - as above
             raise DamagedFile(str(error)) from None
 

@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cuebench.errors import UserError, all_problems, printable
+from cuebench.files import OTHER_ROWS, read_rows, rows_agree
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -197,17 +198,18 @@ def parse_parquet(data: bytes, name: str, *, hint: str = "") -> pa.Table:
     try:
         with pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True) as file:
             facts = file.metadata
-            groups = [facts.row_group(i) for i in range(facts.num_row_groups)]
-            if not 0 <= facts.num_rows <= MOST_ROWS or sum(g.num_rows for g in groups) != facts.num_rows:
-                raise UserError(f"{name} says that it has {facts.num_rows:,} rows; {MOST_ROWS:,} are accepted", hint)
-            unpacked = sum(max(group.total_byte_size, 0) for group in groups)
+            if not rows_agree(file):
+                raise UserError(f"{name} is damaged: {OTHER_ROWS}", hint)
+            if facts.num_rows > MOST_ROWS:
+                raise UserError(f"{name} has {facts.num_rows:,} rows; {MOST_ROWS:,} are accepted", hint)
+            unpacked = sum(max(facts.row_group(i).total_byte_size, 0) for i in range(facts.num_row_groups))
             if unpacked > MOST_UNPACKED:
                 raise UserError(f"{name} unpacks to {unpacked:,} bytes; {MOST_UNPACKED:,} are accepted", hint)
             names = file.schema_arrow.names
             if len(set(names)) < len(names):
                 repeated = Counter(names).most_common(1)[0][0]
                 raise UserError(f"{name}: column {printable(repeated)!r} occurs twice", "rename or remove one of them")
-            table = file.read()
+            table = read_rows(file, threads=True)
             table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]

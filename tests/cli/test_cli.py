@@ -89,6 +89,22 @@ def test_mistakes_end_with_status_2_and_no_traceback(
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [["show"], ["score"], ["compare"], ["curate"], ["correlate"], ["board", "--out", "x"], ["run"],
+     ["run", "-o", "ideal:shape", "-p", "cue_conflict", "--out", "x", "--data-root"], ["--allow-code"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_name_that_no_file_can_have_is_a_mistake(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, _, err = call(capsys, *arguments, "x" * 300)
+    assert status == 2
+    assert "the name is too long" in err
+    assert len(err) < 250
+
+
 def test_errors_are_json_for_machines(capsys: pytest.CaptureFixture[str]) -> None:
     status, _, err = call(capsys, "score", "/nowhere", "--json")
     assert status == 2

@@ -5,9 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from cuebench.errors import UserError
+from cuebench.files import OTHER_ROWS, DamagedFile, open_parquet, read_parquet
+from cuebench.reading import parse_parquet
 from cuebench.responses.store import Key, ShardFolder, Shards, batches
 from cuebench.types import Stimulus
 
@@ -148,3 +152,43 @@ def test_pictures_of_one_file_stay_in_one_batch() -> None:
     parts = [[s.path for s in part] for _, part in batches(made, 2)]
     assert parts == [["a"] * 5, ["b"] * 5, ["c"] * 5]
     assert sum(len(part) for _, part in batches(made, 7)) == 15
+
+
+def _counts(data: bytes) -> tuple[int, int, int]:
+    """Return how many rows a footer says that a file, its row group and its column have."""
+    facts = pq.ParquetFile(pa.BufferReader(data)).metadata
+    return facts.num_rows, facts.row_group(0).num_rows, facts.row_group(0).column(0).num_values
+
+
+def _with_rows(data: bytes, wanted: tuple[int, int, int]) -> bytes:
+    """Return a file of four rows whose footer says that there are others; four is written as a byte of 8 there."""
+    changed = data
+    for place in range(len(data) - int.from_bytes(data[-8:-4], "little") - 8, len(data) - 8):
+        for number in set(wanted) if data[place] == 8 else ():
+            one = data[:place] + bytes([2 * number]) + data[place + 1 :]
+            try:
+                now = _counts(one)
+            except (OSError, pa.ArrowException):
+                continue
+            if sum(a != b for a, b in zip(now, (4, 4, 4))) == 1 and all(a in (4, w) for a, w in zip(now, wanted)):
+                changed = changed[:place] + one[place : place + 1] + changed[place + 1 :]
+    assert _counts(changed) == wanted
+    return changed
+
+
+@pytest.mark.parametrize(
+    "wanted", [(6, 4, 4), (4, 6, 4), (2, 2, 4), (6, 6, 4), (6, 6, 6)], ids=lambda counts: "-".join(map(str, counts))
+)
+def test_a_footer_that_counts_other_rows_is_found(wanted: tuple[int, int, int]) -> None:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"stimulus": pa.array([0, 1, 2, 3], pa.int32())}), sink, use_dictionary=False)
+    data = bytes(sink.getvalue().to_pybytes())
+    assert read_parquet(data).num_rows == parse_parquet(data, "x.parquet").num_rows == 4
+    damaged = _with_rows(data, wanted)
+    with pytest.raises(DamagedFile, match=OTHER_ROWS):
+        read_parquet(damaged)
+    with pytest.raises(UserError, match=OTHER_ROWS):
+        parse_parquet(damaged, "x.parquet")
+    if wanted != (6, 6, 6):  # a footer that lies everywhere alike is found when the rows are read
+        with pytest.raises(DamagedFile, match=OTHER_ROWS):
+            open_parquet(damaged)

@@ -99,6 +99,7 @@ def invoke(arguments: list[str]) -> int:
     from cuebench._version import __version__
     from cuebench.cli._console import clean_output
     from cuebench.errors import UserError
+    from cuebench.files import unreachable
 
     if arguments[:1] in (["--version"], ["version"]):
         print(f"cuebench {__version__}")
@@ -113,6 +114,12 @@ def invoke(arguments: list[str]) -> int:
             return _call(with_explained(_with_values(_with_current_names(_without_allowed(arguments)))))
     except UserError as error:
         _print_error(error, as_json="--json" in arguments)
+        return 2
+    except OSError as error:
+        refused = unreachable(error)
+        if refused is None:
+            raise
+        _print_error(refused, as_json="--json" in arguments)
         return 2
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1

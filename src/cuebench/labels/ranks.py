@@ -24,6 +24,7 @@ import numpy as np
 
 from cuebench.arrays import Array
 from cuebench.errors import MissingExtra, UserError
+from cuebench.files import OTHER_ROWS, rows_agree
 from cuebench.labels.checks import refuse_nan
 
 Ranks = np.ndarray[Any, np.dtype[np.int32]]
@@ -140,6 +141,8 @@ def _batches(path: str | Path, column: str, rows: int, mapped: bool) -> Iterator
         lists = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
         if not lists or not (pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)):
             raise UserError(f"{path}: column {column!r} holds no lists of numbers but {kind}")
+        if not rows_agree(file):
+            raise UserError(f"{path} is damaged: {OTHER_ROWS}", "write it again")
         width = 0
         for batch in file.iter_batches(batch_size=rows, columns=[column]):
             flat = batch.column(0).flatten().to_numpy(zero_copy_only=False)

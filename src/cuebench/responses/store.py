@@ -40,7 +40,7 @@ import pyarrow.parquet as pq
 
 from cuebench.arrays import Array
 from cuebench.errors import UserError
-from cuebench.files import arrow_array, open_parquet, parquet_bytes, write_atomic, write_json
+from cuebench.files import arrow_array, open_parquet, parquet_bytes, read_rows, write_atomic, write_json
 from cuebench.places import RemotePath
 from cuebench.responses.shard_form import check_columns
 from cuebench.responses.table import Reduce
@@ -156,7 +156,7 @@ class Shards:
         with _damage(path), self._open(path) as file:
             self._decode_unchecked(path, file)
             scored = [name for name in file.schema_arrow.names if not name.startswith(KEPT)]
-            table = file.read(scored, use_threads=False)
+            table = read_rows(file, scored)
             columns = {name: _from_arrow(table.column(name).combine_chunks()) for name in table.column_names}
             check_columns(columns, len(batch))
             return columns, _errors(file.schema_arrow, len(batch))
@@ -167,7 +167,7 @@ class Shards:
         with _damage(path), self._open(path) as file:
             if KEPT + name not in file.schema_arrow.names:
                 return {}
-            table = file.read(["stimulus", KEPT + name], use_threads=False)
+            table = read_rows(file, ["stimulus", KEPT + name])
             positions, contents = (column.to_pylist() for column in table.columns)
             if any(not isinstance(content, bytes) for content in contents):
                 raise ValueError(f"the column {KEPT + name!r} holds no bytes")
@@ -190,7 +190,7 @@ class Shards:
     def _decode_unchecked(self, path: Path | RemotePath, file: pq.ParquetFile) -> None:
         """Decode all of a shard without a checksum: nothing else can find damage there."""
         if path in self.unchecked:
-            file.read(use_threads=False)
+            read_rows(file)
 
     def _open(self, path: Path | RemotePath) -> pq.ParquetFile:
         """Open a shard whose checksum is right; one of an earlier version is added to ``unchecked``."""

@@ -42,6 +42,8 @@ def open_picture(data: bytes, name: str) -> Image.Image:
         raise
     except Exception as error:  # noqa: BLE001 - damaged files make Pillow's many decoders raise anything
         raise UnreadablePicture(f"{name}: cannot be decoded ({_why(error)})") from None
+    if image.mode in ("P", "PA") and image.palette is None:  # Pillow would show it as black
+        raise UnreadablePicture(f"{name}: cannot be decoded (its palette is missing)")
     return image
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cuebench.errors import UserError, all_problems, printable
-from cuebench.files import DamagedFile, arrow_array, open_parquet, parquet_bytes, write_atomic
+from cuebench.files import OTHER_ROWS, DamagedFile, arrow_array, open_parquet, parquet_bytes, write_atomic
 from cuebench.options import check_types
 from cuebench.reading import decoded, parse_json, path_problem
 from cuebench.types import Stimulus, StimulusSet
@@ -116,6 +116,8 @@ def _stimuli(file: pq.ParquetFile, path: Path) -> tuple[Stimulus, ...]:
         raise all_problems(f"manifest {path}", problems, "it was not written by cuebench; write it again")
     try:
         stimuli = tuple(_rows(file))
+        if len(stimuli) != file.metadata.num_rows:
+            raise ValueError(OTHER_ROWS)
     except Exception as error:  # noqa: BLE001 - a damaged file can make Arrow raise anything
         raise UserError(f"manifest {path} cannot be read: {error}", "it may be damaged; write it again") from None
     problems = [f"duplicated id {printable(i)!r}" for i in duplicates([s.id for s in stimuli])]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cuebench.errors import UserError
-from cuebench.reading import read_csv
+from cuebench.reading import is_regular, path_problem, read_csv
 from cuebench.stimuli.readers.scan import find_images
 
 SHOWN = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp", ".gif": "image/gif"}
@@ -53,8 +53,9 @@ def _made(home: Path) -> Cues:
     table = read_csv(home / "inspection.csv", "inspection", needed=("name", "cue", "label", "verdict", "reason", "by"))
     files, missing = [], 0
     for row in table.rows:
-        path = home / "made" / row["cue"] / row["label"] / f"{row['name']}.png"
-        if not path.resolve().is_relative_to(home.resolve()) or not path.is_file():
+        inside = f"made/{row['cue']}/{row['label']}/{row['name']}.png"
+        path = home / inside
+        if path_problem(inside) or not is_regular(path) or not path.resolve().is_relative_to(home.resolve()):
             missing += 1  # a source that could not be read or segmented has no picture
             continue
         said = row["reason"] if row["by"] == "inspection" else ""

@@ -177,7 +177,7 @@ def _with_rows(data: bytes, wanted: tuple[int, int, int]) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "wanted", [(6, 4, 4), (4, 6, 4), (2, 2, 4), (6, 6, 4), (6, 6, 6)], ids=lambda counts: "-".join(map(str, counts))
+    "wanted", [(6, 4, 4), (2, 4, 4), (4, 6, 4), (6, 6, 4), (6, 6, 6)], ids=lambda counts: "-".join(map(str, counts))
 )
 def test_a_footer_that_counts_other_rows_is_found(wanted: tuple[int, int, int]) -> None:
     sink = pa.BufferOutputStream()
@@ -189,6 +189,6 @@ def test_a_footer_that_counts_other_rows_is_found(wanted: tuple[int, int, int]) 
         read_parquet(damaged)
     with pytest.raises(UserError, match=OTHER_ROWS):
         parse_parquet(damaged, "x.parquet")
-    if wanted != (6, 6, 6):  # a footer that lies everywhere alike is found when the rows are read
+    if wanted[0] != wanted[1]:  # else it is found when the rows are read
         with pytest.raises(DamagedFile, match=OTHER_ROWS):
             open_parquet(damaged)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chat_server import CLASSES, ChatServer, completion, picture, problem
+from chat_server import CLASSES, ChatServer, Reply, completion, picture, problem
 
 import cuebench
 from cuebench.errors import UserError
@@ -196,6 +196,21 @@ def test_the_cost_is_never_exceeded(tmp_path: Path) -> None:
         spent = 104 * server.requests
         assert 6000 - 400 < spent <= 6000
         assert asked.journal.spent.cost == spent
+
+
+@pytest.mark.parametrize("counted", [-100, 10**30, "-5"])
+def test_counts_that_cannot_be_do_not_make_it_cheaper(tmp_path: Path, counted: Any) -> None:
+    def boasts(number: int, body: dict[str, Any]) -> Reply:
+        reply = json.loads(completion("A."))
+        reply["usage"]["prompt_tokens"] = counted
+        return 200, {}, json.dumps(reply).encode()
+
+    with ChatServer(boasts) as server:
+        asked = observer(server, "&price_in=1e6&price_out=1e6&max_tokens=64&max_cost=6000", str(tmp_path))
+        with pytest.raises(UserError, match="the budget of 6000 is used up"):
+            ask(asked, 64)
+        assert server.requests < 5
+        assert asked.journal.spent.cost > 1000 * server.requests  # as much as each can cost
 
 
 def test_a_request_whose_answer_was_lost_counts_as_paid(tmp_path: Path) -> None:

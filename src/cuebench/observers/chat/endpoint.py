@@ -30,6 +30,8 @@ RATE_LIMITED = 100
 """How often a request is sent again because the endpoint asked to wait; other failures are counted by ``retries``."""
 LONGEST_WAIT = 120.0
 """Seconds that a rate limit may ask to wait; a longer one ends the run, which can go on later."""
+MOST_TOKENS = 10**9
+"""Tokens of one request that can be: where an endpoint counts others, how many there were is not known."""
 IMAGE_TOKENS = 1500
 """Tokens that a picture is taken to cost before any request has been counted: more than most endpoints count."""
 _NO_IMAGES = re.compile(
@@ -320,6 +322,8 @@ class Endpoint:
             text = content if isinstance(content, str) else "".join(str(p.get("text", "")) for p in content)
             usage = reply.get("usage") or {}
             counts = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
+            if not all(0 <= count <= MOST_TOKENS for count in counts):
+                counts = 0, 0  # not known: the request is counted as the most that it can cost
             return Answer(self._clean(text), str(choice.get("finish_reason") or ""), *counts)
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError):
             shown = self._clean(data[:120].decode("utf-8", "replace"))

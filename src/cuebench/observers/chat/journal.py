@@ -109,7 +109,7 @@ class Journal:
                 self.spent.requests += 1
                 self.spent.cost += float(record["cost"])
             elif "answer" in record or "failed" in record:
-                key = record.get("answer") or record["failed"]
+                key = record["answer"] if "answer" in record else record["failed"]
                 promised = open_requests.get(key) or [0.0]
                 self.spent.cost += float(record["cost"]) - promised.pop()
                 if "answer" in record:
@@ -215,7 +215,7 @@ def _checked(line: bytes) -> dict[str, Any] | None:
         needed = {"answer": ("text", "cost"), "asked": ("cost",), "failed": ("cost",), "question": ()}
         kind = next((kind for kind in needed if kind in found), None)
         known = kind is not None and all(name in found for name in needed[kind])
-        return found if known and math.isfinite(found.get("cost", 0)) else None
+        return found if known and 0 <= found.get("cost", 0) < math.inf else None
     except (ValueError, RecursionError, UserError):  # a checksum is no signature
         return None
 

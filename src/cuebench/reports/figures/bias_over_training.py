@@ -36,6 +36,10 @@ def bias_over_training(run: str | Path | Sequence[Mapping[str, Any]], *, show: s
     if headlines and show != "all":
         begins = tuple(map(_metric_of, headlines)) if show == "metric" else ()
         numbers = [name for name in numbers if name in headlines or (begins and name.startswith(begins))]
+    if not numbers:
+        raise UserError(
+            f"no epoch has a value of its headline: {', '.join(sorted(headlines))}", "draw every number: --set show=all"
+        )
     names = dict(zip(numbers, distinct(_distinct(numbers), 44)))
     records = [
         {

@@ -22,7 +22,7 @@ from cuebench.arrays import Pixels
 from cuebench.errors import UserError
 from cuebench.files import write_atomic, write_json
 from cuebench.options import check_types
-from cuebench.reading import path_problem, read_json
+from cuebench.reading import is_regular, path_problem, read_json
 from cuebench.stimuli.image_files import read_picture
 from cuebench.stimuli.made import MADE, claim
 from cuebench.stimuli.png import png_bytes
@@ -81,7 +81,7 @@ class Folder:
     def picture(self, made: Made) -> Pixels | None:
         """Return a made cue; None where there is none."""
         path = self.home / "made" / made.cue / made.path
-        return np.asarray(read_picture(path).convert("RGB")) if path.is_file() else None
+        return np.asarray(read_picture(path).convert("RGB")) if is_regular(path) else None
 
     def finish(
         self,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 BLOCK = 64 << 20
 """Most bytes of a row of a CSV."""
+_LINE_END = re.compile(r"[\r\n]")
 _COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
 
 
@@ -31,7 +32,7 @@ def read_csv_bytes(file: Path, data: bytes, *, hint: str) -> pa.Table:
         header, rows, _ = parse_csv(content, str(file), hint=hint, separator=separator)
         cell = _with_point if separator == ";" else str
         return pa.table({column: pa.array([cell(row[column]) for row in rows], pa.string()) for column in header})
-    header = parse_csv(content.partition("\n")[0], str(file), hint=hint).columns
+    header = parse_csv(_LINE_END.split(content, maxsplit=1)[0], str(file), hint=hint).columns
     if not header:
         raise UserError(f"{file}: its first line is empty, not a header", hint)
     # Everything as text first: only then can an error name the line of a bad number. The types are given by position,

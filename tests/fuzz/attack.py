@@ -4,7 +4,8 @@ Seconds are CPU seconds of each reader, so that an hour is an hour on a busy mac
 process of its own. An input that ends in anything but success or a ``UserError``, takes too long, needs too much memory
 or ends the process is written to ``tests/fuzz/corpus/READER/`` and replayed by ``make test`` from then on.
 
-Changes are made by ``mutate.py``; with ``--atheris`` they are guided by the coverage of cuebench's own code.
+Changes are made by ``mutate.py``; with ``--atheris`` they are guided by the coverage of cuebench's own code, and it is
+said after which share of the inputs the last one came that reached a place where none had been.
 ``--until 01:05`` goes on in slices of ``--seconds`` until that time (UTC): next is the format that had the least time,
 and of its readers the one that had; where every format had its hour, the reader that had the least of all.
 ``--tally FILE`` adds what was done to a table; ``--table`` prints it.
@@ -18,6 +19,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -44,6 +46,8 @@ HOUR = 3_600
 """CPU seconds that every format gets before readers are treated alike."""
 MEMORY = 6 << 30
 """Bytes of address space of a process under attack: a small file that needs more is a failure."""
+PLACES = re.compile(r"^#(\d+)\s+[A-Z]+\s+cov: (\d+)", re.MULTILINE)
+"""What libFuzzer writes: the number of an input, and how many places were reached so far."""
 LAST_INPUT, REPORT = "last input", "report.json"
 
 
@@ -166,7 +170,7 @@ def guided(name: str, seconds: float, seed: str, folder: Path, stop_at: float) -
         return data[:most]
 
     number = int(hashlib.sha256(f"{name} {seed}".encode()).hexdigest()[:7], 16) + 1
-    flags = ["-verbosity=0", f"-seed={number}", "-max_len=100000", "-timeout=0", "-rss_limit_mb=0", "-detect_leaks=0"]
+    flags = ["-verbosity=1", f"-seed={number}", "-max_len=100000", "-timeout=0", "-rss_limit_mb=0", "-detect_leaks=0"]
     atheris.Setup([sys.argv[0], *flags, str(examples)], one, custom_mutator=change)
     atheris.Fuzz()
 
@@ -206,6 +210,14 @@ def start(name: str, seconds: float, seed: str, stop_at: float, with_atheris: bo
         return Running(name, subprocess.Popen(command, stdout=log, stderr=log, env=environment), folder)
 
 
+def last_new_place(log: str) -> int:
+    """Return the number of the last input that reached a new place of the code; 0 where the attack was not guided."""
+    last, most = 0, -1
+    for number, places in ((int(a), int(b)) for a, b in PLACES.findall(log)):
+        last, most = (number, places) if places > most else (last, most)
+    return last
+
+
 def finished(running: Running) -> dict[str, Any] | None:
     """Return what a process reports; None while it works. One that died or hangs has failed with its last input."""
     data = running.last_input
@@ -215,9 +227,10 @@ def finished(running: Running) -> dict[str, Any] | None:
     if running.process.returncode is None:
         running.process.kill()
     status, folder = running.process.wait(), Path(running.folder.name)
+    log = (folder / "log").read_text(errors="replace")
     if status == 0 and (folder / REPORT).is_file():
-        return dict(json.loads((folder / REPORT).read_text()))
-    log = (folder / "log").read_text(errors="replace")[-2_000:]
+        return {**json.loads((folder / REPORT).read_text()), "last_new": last_new_place(log)}
+    log = log[-2_000:]
     if not data.is_file():
         print(f"{running.name} could not be attacked: status {status}\n{log}", flush=True)
         return {"cpu": 0.0, "inputs": 0, "failures": {}}
@@ -375,6 +388,8 @@ def attack_all(names: list[str], arguments: argparse.Namespace) -> int:
                 one.folder.cleanup()
                 failures, inputs = report["failures"], report["inputs"]
                 line = f"{one.name:18s} {inputs:9,d} inputs in {report['cpu']:.0f} CPU s, {len(failures)} failures"
+                if report.get("last_new"):
+                    line += f", last new place after {report['last_new'] / max(inputs, 1):.0%}"
                 print(line, flush=True)
                 keep(one.name, failures, arguments.corpus)
                 failed |= bool(failures)

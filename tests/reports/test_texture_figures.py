@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -11,11 +13,13 @@ from PIL import Image
 import cuebench as cb
 from cuebench.analyses.texture_of import Association, association_of
 from cuebench.errors import UserError
+from cuebench.files import parquet_bytes, read_parquet
 from cuebench.labels import LabelSpace
 from cuebench.observers.preprocess import Preprocess
 from cuebench.registry import figures
 from cuebench.reports import vega
 from cuebench.runs.evaluate import evaluate
+from cuebench.runs.record import RunRecord
 
 CLASSES = tuple(f"shade {i}" for i in range(8))
 DARK, LIGHT = 40, 220
@@ -185,3 +189,37 @@ def test_sheet_of_textures():
     assert "polka dotted" in json.dumps(spec)
     one, two = (figures.get("texture_sheet")(textures=["grid"], variant=k).unfitted(200, 240) for k in (1, 2))
     assert one["datasets"] != two["datasets"]
+
+
+OF_TABLES = {
+    "tav_heatmap": "tav",
+    "texture_dominance": "groups",
+    "texture_confidence": "confidence",
+    "texture_examples": "images",
+    "texture_agreement_classes": "agreement",
+}
+"""Figure → the table that it draws."""
+
+
+@pytest.mark.parametrize("figure", OF_TABLES)
+def test_a_table_of_another_version_is_named_with_what_to_do(run, tmp_path, figure):
+    refused = {}
+    name = f"tables/texture_association.{OF_TABLES[figure]}.parquet"
+    table = read_parquet((run / name).read_bytes())
+    for column in table.column_names:
+        folder = tmp_path / column
+        shutil.copytree(run, folder, ignore=shutil.ignore_patterns("responses"))
+        data = parquet_bytes(table.drop_columns([column]))
+        (folder / name).write_bytes(data)
+        record = RunRecord.read(folder)
+        record.files[name] = hashlib.sha256(data).hexdigest()
+        record.write(folder)
+        try:
+            figures.get(figure)(folder)
+        except UserError as error:
+            refused[column] = error
+    assert "observer" in refused
+    assert len(refused) > 1
+    for column, error in refused.items():
+        assert f"has no column {column!r}" in error.message
+        assert error.hint == f"score it again: cuebench score {tmp_path / column}"

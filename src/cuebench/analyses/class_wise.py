@@ -16,7 +16,7 @@ import numpy as np
 from cuebench.errors import UserError
 from cuebench.protocols.headline import measured, one_row_each
 from cuebench.runs.record import RunRecord
-from cuebench.runs.results import read_scores, read_table
+from cuebench.runs.results import read_scores, read_table_rows
 from cuebench.statistics.estimates import mean
 from cuebench.types import Estimate, ObserverKind, Score
 
@@ -153,7 +153,7 @@ def _of_scores(rows: Iterable[Score], kinds: Mapping[str, str], space: str, view
 def _of_conflicts(run: Path, kinds: Mapping[str, ObserverKind | str], space: str) -> Iterable[Cell]:
     """Yield the two outcomes of cue conflict by class, counted from the table of confusions in any label space."""
     counts: dict[tuple[str, str, str], list[int]] = {}
-    rows = read_table(run, "cue_conflict", "confusion").to_pylist()
+    rows = read_table_rows(run, "cue_conflict", "confusion")
     spaces: dict[str, dict[str, None]] = {}
     for row in rows:
         spaces.setdefault(str(row["observer"]), {})[str(row["condition"])] = None

@@ -22,7 +22,7 @@ from cuebench.observers.recorded_files import read_table as read_recorded
 from cuebench.observers.study_export import WORDS as ASKED
 from cuebench.observers.study_export import answers_of, is_export
 from cuebench.reading import read_csv
-from cuebench.runs.results import read_table
+from cuebench.runs.results import read_table_rows
 from cuebench.statistics.estimates import ratio_estimates
 from cuebench.statistics.intervals import Clusters
 from cuebench.statistics.ratios import Terms
@@ -102,7 +102,7 @@ def identified(run: str | Path, observer: str = "", part: str = PART) -> tuple[s
             f"{run} has no textures of photographs",
             f"run {PROTOCOL} with a data root that holds imagenet_val (or imagenet_a)",
         )
-    records = [r for r in read_table(path, PROTOCOL, "images").to_pylist() if r["part"] == part and r["texture"]]
+    records = [r for r in read_table_rows(path, PROTOCOL, "images") if r["part"] == part and r["texture"]]
     names = [name for name in dict.fromkeys(str(r["observer"]) for r in records) if observer in name]
     exact = [name for name in names if name == observer] or names
     if not exact:

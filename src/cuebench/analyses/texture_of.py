@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from cuebench.runs.record import RunRecord
+    from cuebench.runs.results import Row
 
 PROTOCOL = "texture_association"
 WEAK = 0.5
@@ -296,12 +297,12 @@ def _association_in(run: str | Path, model: Observer) -> Association:
     return association_of(run, observer)
 
 
-def _table(run: str | Path, name: str, observer: str) -> list[dict[str, Any]]:
+def _table(run: str | Path, name: str, observer: str) -> list[Row]:
     """Return the rows of an observer in a table of the run; a table that was not written has none."""
-    from cuebench.runs.results import read_table
+    from cuebench.runs.results import read_table_rows
 
     path = Path(run).expanduser() / "tables" / f"{PROTOCOL}.{name}.parquet"
-    rows: list[dict[str, Any]] = read_table(run, PROTOCOL, name).to_pylist() if path.is_file() else []
+    rows = read_table_rows(run, PROTOCOL, name) if path.is_file() else []
     return [row for row in rows if row["observer"] == observer]
 
 

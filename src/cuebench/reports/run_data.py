@@ -13,7 +13,7 @@ from cuebench.options import Option
 from cuebench.protocols.headline import headline_of, one_row_each
 from cuebench.reports.observers import Observers
 from cuebench.runs.record import RunRecord
-from cuebench.runs.results import read_scores, read_table
+from cuebench.runs.results import Row, read_scores, read_table_rows
 from cuebench.types import Score
 
 Made = TypeVar("Made")
@@ -80,7 +80,7 @@ def _all_scores(run: Run) -> list[Score]:
     return rows
 
 
-def rows(run: Run, table: str, protocol: str = PROTOCOL) -> list[dict[str, Any]]:
+def rows(run: Run, table: str, protocol: str = PROTOCOL, *, hint: str = "") -> list[Row]:
     """Return a table of a run as records.
 
     Parameters
@@ -89,12 +89,14 @@ def rows(run: Run, table: str, protocol: str = PROTOCOL) -> list[dict[str, Any]]
         The run folder, or several.
     table, protocol : str
         ``tables/<protocol>.<table>.parquet``.
+    hint : str
+        What to do where the run has no such table; default: run the protocol.
     """
     name = f"{protocol}.{table}.parquet"
     having = [folder for folder in folders(run) if (folder / "tables" / name).is_file()]
     if not having:
-        raise UserError(f"{_named(run)} has no table {name}", how_to_get(run, protocol))
-    return [record for folder in having for record in read_table(folder, protocol, table).to_pylist()]
+        raise UserError(f"{_named(run)} has no table {name}", hint or how_to_get(run, protocol))
+    return [record for folder in having for record in read_table_rows(folder, protocol, table)]
 
 
 def scores(run: Run, protocol: str, *metrics: str, kind: str = "widest", hint: str = "") -> list[Score]:
@@ -177,7 +179,7 @@ def choose_observer(names: Iterable[str], observer: str) -> str:
     return matches[0]
 
 
-def of_observer(records: Sequence[dict[str, Any]], observer: str) -> tuple[str, list[dict[str, Any]]]:
+def of_observer(records: Sequence[Row], observer: str) -> tuple[str, list[Row]]:
     """Return an observer of a table (see `choose_observer`) and its records."""
     name = choose_observer((str(r["observer"]) for r in records), observer)
     return name, [r for r in records if r["observer"] == name]

@@ -97,6 +97,29 @@ def read_table(run: str | Path, protocol: str, name: str) -> pa.Table:
     return _read(out, f"tables/{protocol}.{name}.parquet")
 
 
+class Row(dict[str, Any]):
+    """A row of a table of a run, by column; asking for a column that its file does not have is a user error."""
+
+    __slots__ = ("_table",)
+
+    def __init__(self, values: Mapping[str, Any], table: Path) -> None:
+        super().__init__(values)
+        self._table = table
+
+    def __missing__(self, column: str) -> Any:
+        raise UserError(
+            f"{self._table} has no column {column!r}: another version of cuebench wrote it, or it was changed",
+            f"score it again: cuebench score {self._table.parent.parent}",
+        )
+
+
+def read_table_rows(run: str | Path, protocol: str, name: str) -> list[Row]:
+    """Read a table as ``read_table`` does, as rows."""
+    out = Path(run).expanduser()
+    path = out / "tables" / f"{protocol}.{name}.parquet"
+    return [Row(values, path) for values in read_table(out, protocol, name).to_pylist()]
+
+
 def _read(out: Path, name: str) -> pa.Table:
     """Read a file of scores after comparing it with the record; a folder of scores without one has its checksums."""
     score_again = f"score it again: cuebench score {out}"

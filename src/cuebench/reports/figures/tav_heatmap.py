@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from cuebench.reports.run_data import OBSERVER, PROTOCOL, Run, observers_of, of_
 from cuebench.reports.text import distinct, words
 from cuebench.reports.theme import HEAT
 from cuebench.reports.vega import alt
+from cuebench.runs.results import Row
 
 _CELL = 8.5
 
@@ -56,7 +58,7 @@ def tav_heatmap(run: Run, *, observer: str = "", textures: int = 36, classes: in
     )
 
 
-def _matrix(records: list[dict[str, Any]]) -> tuple[Array, list[str], list[str]]:
+def _matrix(records: Sequence[Row]) -> tuple[Array, list[str], list[str]]:
     textures = sorted({str(r["texture"]) for r in records})
     classes = sorted({str(r["label"]) for r in records})
     row, column = ({n: k for k, n in enumerate(names)} for names in (textures, classes))

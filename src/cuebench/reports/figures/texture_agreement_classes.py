@@ -35,12 +35,8 @@ def texture_agreement_classes(run: Run, *, observer: str = "", classes: int = 60
     classes : int
         How many at most; the subtitle says how many there are and in how many of them the prediction is ahead.
     """
-    try:
-        name, records = of_observer(rows(run, "agreement"), observer)
-    except UserError as error:
-        raise UserError(
-            error.message, "natural adversarial images are needed: imagenet_a beside imagenet_val"
-        ) from None
+    hint = "natural adversarial images are needed: imagenet_a beside imagenet_val"
+    name, records = of_observer(rows(run, "agreement", hint=hint), observer)
     judged = [r for r in records if r["prediction"] + r["own"] > 0]
     if not judged:
         raise UserError(f"no image of {run} shows the usual texture of one class only", "show more images")
@@ -49,7 +45,7 @@ def texture_agreement_classes(run: Run, *, observer: str = "", classes: int = 60
     alone = sum(r["own"] == 0 for r in judged)
     judged = sorted(judged, key=lambda r: (-r["own"] / (r["own"] + r["prediction"]), r["label"]))[:classes]
     short = distinct([words(r["label"]) for r in judged], 26)
-    records = [
+    bars = [
         {
             "class": label,
             "images": kind,
@@ -61,8 +57,8 @@ def texture_agreement_classes(run: Run, *, observer: str = "", classes: int = 60
     ]
     return Picture(
         f"Textures of adversarial images: {observers_of(run).name(name)}",
-        lambda room: _chart(records, short, room),
-        records,
+        lambda room: _chart(bars, short, room),
+        bars,
         f"Images that show the usual texture of one of the two classes; {total} true classes, {len(judged)} of them "
         f"here. More images with the texture of the prediction: {ahead / total:.0%}; only such images: "
         f"{alone / total:.0%}",

@@ -34,6 +34,7 @@ from cuebench.observers.guess import factories, likely_spec
 from cuebench.observers.recorded_files import STIMULUS, Recording, read_recording
 from cuebench.options import parse, split
 from cuebench.protocols.cue_decomposition.populations import check_population
+from cuebench.reports.draw import draw
 from cuebench.reports.figures.bias_over_training import bias_over_training
 from cuebench.reports.study_rows import share_rows
 from cuebench.responses.job import JobRecord
@@ -208,7 +209,13 @@ def run_folder(folder: Path) -> Path:
     job = JobRecord("cue_conflict", "native", "red", "model", "ideal:random", ("logits",), manifest, "red--0",
                     _LABELS, {"layout": 1})  # fmt: skip
     record = RunRecord(
-        arguments={"observers": ["red"], "protocols": ["cue_conflict"], "data_root": None, "resamples": 100},
+        arguments={
+            "observers": ["red"],
+            "protocols": ["cue_conflict"],
+            "data_root": None,
+            "resamples": 100,
+            "shard_size": 32,
+        },
         status="complete",
         protocols={"cue_conflict": {"version": 1, "origin": "cuebench", "headline": _HEADLINE}},
         jobs=[job],
@@ -223,6 +230,7 @@ def run_folder(folder: Path) -> Path:
     return folder
 
 
+_CONFUSION = "tables/cue_conflict.confusion"
 _HEADLINE = {
     "metric": "shape_bias",
     "conditions": ["16-way", "*-way"],
@@ -269,6 +277,16 @@ def read_run_folder(data: bytes, folder: Path) -> None:
 def read_answers(data: bytes, folder: Path) -> None:
     """Score a run whose answers were changed."""
     score(of_run("responses/red--0/", data, folder) if data else of_run("run.json", data, folder))
+
+
+def read_run_table(data: bytes, folder: Path) -> None:
+    """Draw what a table of a run says, which was forged together with the record."""
+    run = of_run(_CONFUSION, data, folder)
+    body = json.loads((run / "run.json").read_bytes())
+    body["files"][f"{_CONFUSION}.parquet"] = hashlib.sha256(data).hexdigest()
+    (run / "run.json").write_bytes(checksums.record(json.dumps(body).encode()))
+    for figure in ("confusion", "shape_bias"):
+        draw(figure, run)
 
 
 def read_shard(data: bytes, folder: Path) -> None:
@@ -396,6 +414,12 @@ READERS: dict[str, Reader] = {
     "scores": Reader(
         file("scores.parquet", lambda path: read_scores(path.parent)), _SCORES, "parquet", checksums.parquet
     ),
+    "run_table": Reader(
+        read_run_table,
+        lambda: (run_files()[f"{_CONFUSION}.parquet"], unchecked(run_files()[f"{_CONFUSION}.parquet"])),
+        "parquet",
+        checksums.parquet,
+    ),
     "made_json": Reader(
         file("made.json", lambda path: (made_count(path.parent), read_made(path.parent))),
         (b'{"maker": "cue_conflict", "count": 3, "version": 1}',),
@@ -406,7 +430,9 @@ READERS: dict[str, Reader] = {
         file("cue.json", lambda path: _check_claim(path, {"cue": "contrast"}, [])), (b'{"cue": "contrast"}',), "json"
     ),
     "training_json": Reader(
-        file("t.json", lambda path: bias_over_training(path).svg()), (json.dumps(_TRAINING).encode(),), "json"
+        file("t.json", lambda path: bias_over_training(path).unfitted(480, 504)),
+        (json.dumps(_TRAINING).encode(),),
+        "json",
     ),
     "study_json": Reader(file("a.json", share_rows), (json.dumps(_STUDY).encode(),), "json"),
     "input_log": Reader(file(LOG, lambda path: InputLog(path.parent)), (b'["a.png", "00"]\n',), "json"),

@@ -6,6 +6,7 @@ A short form of ``make fuzz SECONDS=3600``, which goes on for a stated time.
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import random
 import sys
@@ -53,6 +54,13 @@ def check(name: str, data: bytes, folder: Path) -> None:
     error = attack.survives(READERS[name], data, folder)
     if error is not None:
         raise AssertionError(f"{name} raised {type(error).__name__} for {data[:200]!r}") from error
+
+
+def test_the_small_run_is_scored() -> None:
+    """Attacks on a run whose answers are not found would never reach the scoring."""
+    files = readers.run_files()
+    assert f"{readers._CONFUSION}.parquet" in files
+    assert [failure["observer"] for failure in json.loads(files["run.json"])["failures"]] == ["blue"]
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -7,6 +7,7 @@ import json
 import shutil
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from PIL import Image
 
@@ -16,7 +17,7 @@ from cuebench.errors import UserError
 from cuebench.files import parquet_bytes, read_parquet
 from cuebench.labels import LabelSpace
 from cuebench.observers.preprocess import Preprocess
-from cuebench.registry import figures
+from cuebench.registry import figures, protocols
 from cuebench.reports import vega
 from cuebench.runs.evaluate import evaluate
 from cuebench.runs.record import RunRecord
@@ -201,19 +202,24 @@ OF_TABLES = {
 """Figure → the table that it draws."""
 
 
+def with_table(run, folder, name, table):
+    """Copy a run with another table, which its record names as its own."""
+    shutil.copytree(run, folder, ignore=shutil.ignore_patterns("responses"))
+    data = parquet_bytes(table)
+    (folder / name).write_bytes(data)
+    record = RunRecord.read(folder)
+    record.files[name] = hashlib.sha256(data).hexdigest()
+    record.write(folder)
+    return folder
+
+
 @pytest.mark.parametrize("figure", OF_TABLES)
 def test_a_table_of_another_version_is_named_with_what_to_do(run, tmp_path, figure):
     refused = {}
     name = f"tables/texture_association.{OF_TABLES[figure]}.parquet"
     table = read_parquet((run / name).read_bytes())
     for column in table.column_names:
-        folder = tmp_path / column
-        shutil.copytree(run, folder, ignore=shutil.ignore_patterns("responses"))
-        data = parquet_bytes(table.drop_columns([column]))
-        (folder / name).write_bytes(data)
-        record = RunRecord.read(folder)
-        record.files[name] = hashlib.sha256(data).hexdigest()
-        record.write(folder)
+        folder = with_table(run, tmp_path / column, name, table.drop_columns([column]))
         try:
             figures.get(figure)(folder)
         except UserError as error:
@@ -223,3 +229,26 @@ def test_a_table_of_another_version_is_named_with_what_to_do(run, tmp_path, figu
     for column, error in refused.items():
         assert f"has no column {column!r}" in error.message
         assert error.hint == f"score it again: cuebench score {tmp_path / column}"
+
+
+@pytest.mark.parametrize("figure", OF_TABLES)
+def test_a_table_with_other_values_is_refused(run, tmp_path, figure):
+    name = f"tables/texture_association.{OF_TABLES[figure]}.parquet"
+    table = read_parquet((run / name).read_bytes())
+    place = next(k for k, field in enumerate(table.schema) if field.type in (pa.int64(), pa.float64()))
+    column = table.column_names[place]
+    words = table.set_column(place, column, pa.array(["x"] * len(table)))
+    with pytest.raises(UserError, match=f"'{column}' holds string, not "):
+        figures.get(figure)(with_table(run, tmp_path / "words", name, words))
+    gaps = table.set_column(place, column, pa.nulls(len(table), table.schema.field(place).type))
+    with pytest.raises(UserError, match=f"'{column}' holds .* with gaps"):
+        figures.get(figure)(with_table(run, tmp_path / "gaps", name, gaps))
+    strangers = table.set_column(0, "observer", pa.array(["somebody else"] * len(table)))
+    with pytest.raises(UserError, match=r"names an observer that .*: 'somebody else'"):
+        figures.get(figure)(with_table(run, tmp_path / "strangers", name, strangers))
+
+
+def test_tables_are_what_the_protocol_declares(run):
+    for name, declared in protocols.get("texture_association").tables.items():
+        path = run / "tables" / f"texture_association.{name}.parquet"
+        assert {f.name: str(f.type) for f in read_parquet(path.read_bytes()).schema} == declared

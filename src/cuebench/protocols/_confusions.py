@@ -13,6 +13,10 @@ from cuebench.metrics.confusion import count
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_TEXTS = ("observer", "condition", "shape", "texture", "response")
+CONFUSION = {**dict.fromkeys(_TEXTS, "string"), "count": "int64"}
+"""Columns of the table, and their types."""
+
 
 def confusion_table(
     observer: str, names: Sequence[str], codes: Mapping[str, Codes], shape: Codes, texture: Codes
@@ -32,9 +36,7 @@ def confusion_table(
     """
     import pyarrow as pa
 
-    columns: dict[str, list[Any]] = {
-        name: [] for name in ("observer", "condition", "shape", "texture", "response", "count")
-    }
+    columns: dict[str, list[Any]] = {name: [] for name in CONFUSION}
     answers = np.array([*names, "none"])
     for condition, answered in codes.items():
         counts = count(answered, shape, texture, len(names))
@@ -44,5 +46,4 @@ def confusion_table(
         for name, positions in zip(("shape", "texture", "response"), where):
             columns[name] += answers[positions].tolist()
         columns["count"] += counts[where].tolist()
-    types = [pa.string()] * 5 + [pa.int64()]
-    return pa.table({n: pa.array(values, t) for (n, values), t in zip(columns.items(), types)})
+    return pa.table({name: pa.array(columns[name], kind) for name, kind in CONFUSION.items()})

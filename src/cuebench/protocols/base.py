@@ -221,6 +221,9 @@ class Protocol:
         ``contributions(responses of one observer, Asked) -> Sums``: the headline as a function of sums over images, for
         paired comparisons; None where these answers are not those of the condition asked for. The responses are those
         that ``ByObserver.measure`` sees.
+    tables : mapping of str to mapping of str to str
+        Table → column → its type in Arrow: ``{"confusion": {"response": "string", "count": "int64"}}``. For tables
+        that figures read: a file with other types is refused. Tables that are not named here are read as they are.
     """
 
     name: str
@@ -250,6 +253,7 @@ class Protocol:
     layers: bool = False
     trials: TrialTable = field(default_factory=lambda: TrialTable(plain_rows))
     contributions: Contributions | None = None
+    tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def configured(self, values: Mapping[str, Any]) -> Protocol:
         """Return the protocol as its options, parsed, ask for it."""
@@ -280,7 +284,23 @@ def score_rows(protocol: Protocol, result: Result) -> list[Score]:
             f"protocol {protocol.name!r} computes {', '.join(undeclared)}, which it does not declare",
             "name every metric in Protocol(metrics=…)",
         )
+    for name, table in result.tables.items():
+        if problem := table_problem(protocol, name, table):
+            raise UserError(f"protocol {protocol.name!r}: table {name}: {problem}", "correct Protocol(tables=…)")
     return [row for m in result.measurements for row in _rows(protocol, m)]
+
+
+def table_problem(protocol: Protocol, name: str, table: pa.Table) -> str:
+    """Return what in a table is not as the protocol declares it: a type, a gap; empty where all is well."""
+    import pyarrow as pa
+
+    declared = protocol.tables.get(name, {})
+    for column, values in zip(table.schema, table.columns):
+        kind = str(column.type.value_type if pa.types.is_dictionary(column.type) else column.type)
+        expected, gaps = declared.get(column.name, ""), " with gaps" * bool(values.null_count)
+        if expected and (kind != expected or gaps):
+            return f"column {column.name!r} holds {kind}{gaps}, not {expected}"
+    return ""
 
 
 def unmeasured_row(failure: Failure, metric: str, version: int) -> Score:

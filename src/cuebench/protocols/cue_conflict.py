@@ -33,7 +33,7 @@ from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.recorded_files import stimulus_key
 from cuebench.observers.recorded_rows import names_of
 from cuebench.options import Option
-from cuebench.protocols._confusions import confusion_table
+from cuebench.protocols._confusions import CONFUSION, confusion_table
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
 from cuebench.protocols.classes import CLASSES, with_classes
 from cuebench.protocols.refined_bias import faithful, faithful_of_fixed_size
@@ -457,6 +457,7 @@ PROTOCOL = Protocol(
     score=score,
     trials=TrialTable(trial_rows),
     contributions=contributions,
+    tables={"confusion": CONFUSION},
     check=check,
     targets=label_map(TARGETS).names,
     metrics=(*(m.name for m in RATIOS), "error_consistency"),

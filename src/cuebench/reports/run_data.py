@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cuebench.errors import UserError, did_you_mean
+from cuebench.errors import UserError, did_you_mean, printable
 from cuebench.options import Option
 from cuebench.protocols.headline import headline_of, one_row_each
 from cuebench.reports.observers import Observers
@@ -96,7 +96,14 @@ def rows(run: Run, table: str, protocol: str = PROTOCOL, *, hint: str = "") -> l
     having = [folder for folder in folders(run) if (folder / "tables" / name).is_file()]
     if not having:
         raise UserError(f"{_named(run)} has no table {name}", hint or how_to_get(run, protocol))
-    return [record for folder in having for record in read_table_rows(folder, protocol, table)]
+    found = [record for folder in having for record in read_table_rows(folder, protocol, table)]
+    strangers = {str(r["observer"]) for r in found if "observer" in r} - set(observers_of(run).kinds)
+    if strangers:
+        raise UserError(
+            f"table {name} names an observer that {_named(run)} has no scores of: {printable(min(strangers))[:80]!r}",
+            f"score it again: cuebench score {having[0]}",
+        )
+    return found
 
 
 def scores(run: Run, protocol: str, *metrics: str, kind: str = "widest", hint: str = "") -> list[Score]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from cuebench import registry
 from cuebench.errors import UserError, printable
 from cuebench.files import (
     DamagedFile,
@@ -26,6 +27,7 @@ from cuebench.files import (
 )
 from cuebench.labels import label_map, map_file
 from cuebench.options import check_types
+from cuebench.protocols.base import table_problem
 from cuebench.runs.record import RunRecord
 from cuebench.runs.record_form import is_plain_name
 from cuebench.stimuli.manifest import read_manifest
@@ -92,9 +94,17 @@ def read_scores(out: Path) -> list[Score]:
 
 
 def read_table(run: str | Path, protocol: str, name: str) -> pa.Table:
-    """Read a table that the scoring of a run wrote beside its scores; the checks are those of ``read_scores``."""
+    """Read a table that the scoring of a run wrote beside its scores.
+
+    The checks are those of ``read_scores``; columns that the protocol declares have their types, and no gaps.
+    """
     out = Path(run).expanduser()
-    return _read(out, f"tables/{protocol}.{name}.parquet")
+    file = f"tables/{protocol}.{name}.parquet"
+    table = _read(out, file)
+    known = protocol in registry.protocols  # not that of a package that is not installed here
+    if known and (problem := table_problem(registry.protocols.get(protocol), name, table)):
+        raise UserError(f"{out / file}: {printable(problem)}", f"score it again: cuebench score {out}")
+    return table
 
 
 class Row(dict[str, Any]):

@@ -185,7 +185,7 @@ def _read(path: Path) -> dict[str, dict[str, dict[str, Any]]]:
         raise UserError(f"population file {path} does not exist", f"check the path, or choose one of {known}")
     data = read_json(path, "population file", hint=f"expected {form}")
     try:
-        sets = {dataset: {m: dict(q) for m, q in entry["models"].items()} for dataset, entry in data["sets"].items()}
+        sets = {name: {m: dict(q.items()) for m, q in entry["models"].items()} for name, entry in data["sets"].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"population file {path} cannot be used: {error!r}", f"expected {form}") from None
     return sets

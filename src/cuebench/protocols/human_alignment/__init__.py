@@ -21,7 +21,7 @@ from cuebench.options import Option
 from cuebench.protocols.base import ByObserver, Protocol, View
 from cuebench.protocols.classes import CLASSES, with_classes
 from cuebench.protocols.human_alignment.numbers import METRICS
-from cuebench.protocols.human_alignment.scores import BY_SPELLING, BY_VALUE, together
+from cuebench.protocols.human_alignment.scores import BY_SPELLING, BY_VALUE, PAIRS, together
 from cuebench.protocols.human_alignment.trials import condense, measure, trial_rows
 from cuebench.protocols.trials import TrialTable
 from cuebench.stimuli.readers import model_vs_human as reader
@@ -105,6 +105,7 @@ PROTOCOL = Protocol(
     views=(View("native", Preprocess.whole_image),),
     score=ByObserver(measure, together, condense),
     trials=TrialTable(trial_rows),
+    tables={"error_consistency": PAIRS},
     check=check,
     targets=label_map(reader.TARGETS).names,
     metrics=(*METRICS, "mean_rank"),

@@ -204,8 +204,8 @@ def consistency_table(contest: Contest, left_out: Mapping[str, str]) -> pa.Table
             values[MEAN], images[MEAN] = float(over_people(np.array([*values.values()]))), sum(images.values())
             names = one.responses.observer, other.responses.observer
             rows += [(*names, name, v, images[name]) for name, v in values.items() if not np.isnan(v)]
-    columns = zip(*rows) if rows else [()] * len(_TABLE)
-    return pa.table({name: pa.array(c, kind) for (name, kind), c in zip(_TABLE.items(), columns)})
+    columns = zip(*rows) if rows else [()] * len(PAIRS)
+    return pa.table({name: pa.array(c, kind) for (name, kind), c in zip(PAIRS.items(), columns)})
 
 
-_TABLE = {"observer": "string", "other": "string", "condition": "string", "value": "double", "n": "int64"}
+PAIRS = {"observer": "string", "other": "string", "condition": "string", "value": "double", "n": "int64"}

@@ -27,7 +27,7 @@ from cuebench.protocols.texture_association.measure import (
     trial_rows,
 )
 from cuebench.protocols.texture_association.scores import Scorer
-from cuebench.protocols.texture_association.tables import tables
+from cuebench.protocols.texture_association.tables import TABLES, tables
 from cuebench.protocols.trials import TrialTable
 from cuebench.responses.table import Responses
 from cuebench.stimuli.drawing.textures import names
@@ -187,6 +187,7 @@ PROTOCOL = Protocol(
     score=score,
     trials=TrialTable(trial_rows, value="confidence: probability of the first answer"),
     contributions=contributions,
+    tables={name: {"observer": "string", **columns} for name, columns in TABLES.items()},
     check=check,
     metrics=(
         "texture_association",

@@ -16,6 +16,26 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Columns = dict[str, Any]
+_TEXT, _WHOLE, _NUMBER, _TRUTH = "string", "int64", "double", "bool"
+TABLES = {
+    "tav": {"texture": _TEXT, "label": _TEXT, "position": _WHOLE, "count": _WHOLE, "tav": _NUMBER},
+    "textures": {
+        "texture": _TEXT, "n": _WHOLE, "confidence": _NUMBER, "top_label": _TEXT, "top_share": _NUMBER,
+        "too_few": _TRUTH,
+    },
+    "confidence": {"low": _NUMBER, "high": _NUMBER, "count": _WHOLE},
+    "groups": {
+        "by": _TEXT, "label": _TEXT, "texture": _TEXT, "n": _WHOLE, "share": _NUMBER, "value": _NUMBER,
+        "dominant": _TRUTH,
+    },
+    "images": {
+        "part": _TEXT, "stimulus": _TEXT, "texture": _TEXT, "texturedness": _NUMBER, "prediction": _TEXT,
+        "label": _TEXT, "confidence": _NUMBER, "correct": _TRUTH,
+    },
+    "agreement": {"label": _TEXT, "prediction": _WHOLE, "own": _WHOLE},
+    "layers": {"layer": _TEXT, "texture": _TEXT, "label": _TEXT, "share": _NUMBER, "tav": _NUMBER},
+}  # fmt: skip
+"""Table → its columns and their types, after the observer."""
 
 
 def tables(measured: Measured) -> dict[str, pa.Table]:

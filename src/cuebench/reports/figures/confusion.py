@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from cuebench.errors import UserError
 from cuebench.options import Option
 from cuebench.reports.figures.base import Figure
 from cuebench.reports.marks import heading, table, tooltip
@@ -36,6 +37,10 @@ def confusion(run: Run, *, observer: str = "", by: str = "both", condition: str 
     name, counts = of_observer(rows(run, "confusion", PROTOCOL), observer)
     condition = condition or str(counts[0]["condition"])
     counts = [r for r in counts if r["condition"] == condition and r["shape"] != r["texture"]]
+    if not any(r["count"] > 0 for r in counts):
+        raise UserError(
+            f"{name} answered no image in conflict in {condition}", "show more images, or another condition"
+        )
     cues = ("shape", "texture") if by == "both" else (by,)
     records = []
     for cue in cues:
@@ -48,6 +53,7 @@ def confusion(run: Run, *, observer: str = "", by: str = "both", condition: str 
             {"observer": name, "condition": condition, "cue": cue, "class": truth, "answer": answer, "answers": number,
              "share": number / asked[truth], "of": asked[truth]}
             for (truth, answer), number in sorted(answered.items())
+            if asked[truth]
         ]  # fmt: skip
     total = sum(r["count"] for r in counts)
     label = observers_of(run).name(name)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cuebench.arrays import Array
+from cuebench.errors import UserError
 from cuebench.options import Option
 from cuebench.reports.figures.base import Figure
 from cuebench.reports.marks import table, tooltip
@@ -65,6 +66,8 @@ def _matrix(records: Sequence[Row]) -> tuple[Array, list[str], list[str]]:
     matrix = np.zeros((len(textures), len(classes)))
     for r in records:
         matrix[row[r["texture"]], column[r["label"]]] += r["tav"]
+    if not ((matrix >= 0) & (matrix < np.inf)).all():
+        raise UserError("texture associations are not between 0 and 1", "score the run again: cuebench score RUN")
     return matrix, textures, classes
 
 

@@ -59,6 +59,10 @@ def texture_examples(
     kept = sorted(kept, key=lambda r: (-r["texturedness"], r["stimulus"]))[:number]
     stimuli = stimuli_of(run, PROTOCOL)
     by_id = {s.id: s for s in stimuli}
+    if any(r["stimulus"] not in by_id for r in kept):
+        raise UserError(
+            f"the table of images of {run} is not one of its stimuli", f"score it again: cuebench score {run}"
+        )
     tiles = [tile(stimuli, by_id[r["stimulus"]]) for r in kept]
     captions = [words(r["prediction"] if chosen else r["texture"]) for r in kept]
     what = f"identified as {words(chosen)}" if chosen else f"answered with {words(prediction)}"

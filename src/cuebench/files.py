@@ -303,7 +303,9 @@ def read_parquet(data: bytes) -> pa.Table:
     """Return the table in the bytes of a Parquet file; raise ``DamagedFile`` where it is not what was written."""
     with open_parquet(data).file as file:
         try:
-            return read_rows(file)
+            table = read_rows(file)
+            table.validate(full=True)  # texts that are not UTF-8, among others
+            return table
         except Exception as error:  # noqa: BLE001 - as above
             raise DamagedFile(str(error)) from None
 

@@ -279,7 +279,7 @@ def open_parquet(data: bytes) -> CheckedParquet:
     return CheckedParquet(file, has_checksum)
 
 
-OTHER_ROWS = "it has not as many rows as it says"
+OTHER_ROWS = "it does not have as many rows as it says"
 
 
 def rows_agree(file: pq.ParquetFile) -> bool:

@@ -418,8 +418,9 @@ def _reaction_times(judged: Judged) -> Iterator[Row]:
         if not medians:
             continue
         found = mean(np.log(medians))
-        low, high, note = found.intervals[0].low, found.intervals[0].high, found.intervals[0].note
-        interval = Interval(PEOPLE, math.exp(low), math.exp(high), note)
+        with np.errstate(over="ignore"):  # of two people who differ without measure, the end has none
+            low, high = np.exp([found.intervals[0].low, found.intervals[0].high]).tolist()
+        interval = Interval(PEOPLE, low, high, found.intervals[0].note)
         yield Row("reaction_time", judged.task, part, math.exp(found.value), (interval,), int(rows.sum()), len(medians),
                   note="geometric mean of the people's medians, in ms")  # fmt: skip
 

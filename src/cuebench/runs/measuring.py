@@ -158,8 +158,9 @@ def read_responses(work: Work, shards: Shards, memory: Memory, condense: Reduce 
     """
     job = work.job
     manifest = work.manifests.read(job.stimuli)
-    columns, excluded = _columns(shards, manifest, work.shard_size, memory, condense)
     labels = labels_of(job)
+    classes = None if labels is None else len(labels)
+    columns, excluded = _columns(shards, manifest, work.shard_size, memory, condense, classes)
     # How words were read is known from the answers alone, whichever observer gave them.
     read_by, decisions = (columns.get(name, np.empty(0)).tolist() for name in ("read_by", "decisions"))
     in_words = said(read_by, decisions) if read_by else ()
@@ -178,13 +179,24 @@ def read_responses(work: Work, shards: Shards, memory: Memory, condense: Reduce 
     return only_selected(responses, work.selection)
 
 
+def _check_width(columns: Mapping[str, Array], classes: int | None) -> None:
+    """Refuse logits of more or fewer classes than the record names: they would be read as those of others."""
+    logits = columns.get("logits")
+    if logits is not None and classes is not None and logits.shape[1:] != (classes,):
+        found = " × ".join(map(str, logits.shape[1:]))
+        raise UserError(
+            f"its answers are for {found} classes, and the record names {classes}", "run the same command again"
+        )
+
+
 def _columns(
-    shards: Shards, manifest: StimulusSet, size: int, memory: Memory, condense: Reduce | None
+    shards: Shards, manifest: StimulusSet, size: int, memory: Memory, condense: Reduce | None, classes: int | None
 ) -> tuple[Columns, dict[str, str]]:
     raised: list[Exception] = []
 
     def condensed(columns: Mapping[str, Array], shown: Sequence[Stimulus]) -> dict[str, Array]:
         assert condense is not None
+        _check_width(columns, classes)
         try:
             return condense(columns, shown)
         except Exception as error:
@@ -193,7 +205,9 @@ def _columns(
 
     try:
         if condense is None:
-            return gather(shards, manifest.stimuli, size, memory)
+            columns, excluded = gather(shards, manifest.stimuli, size, memory)
+            _check_width(columns, classes)
+            return columns, excluded
         return gather_condensed(shards, manifest.stimuli, size, condensed)
     except UserError as error:
         if raised:  # what a protocol says of the answers is not damage

@@ -69,6 +69,11 @@ def check_record(known: Mapping[str, Any], record: type[Any], options: type[Any]
             raise ValueError(f"{name!r} is no name of a file in this folder")
 
 
+_LONGEST_NAME = 255
+"""Bytes of a file's name: more are more than most file systems take."""
+
+
 def is_plain_name(name: str) -> bool:
     """Tell whether a text is the name of a file, without a folder or a drive before it."""
-    return bool(name) and name not in (".", "..") and not set(name) & set("/\\:\0")
+    short = 0 < len(name.encode("utf-8", "surrogatepass")) <= _LONGEST_NAME
+    return short and name not in (".", "..") and not set(name) & set("/\\:\0")

@@ -6,8 +6,8 @@ or ends the process is written to ``tests/fuzz/corpus/READER/`` and replayed by 
 
 Changes are made by ``mutate.py``; with ``--atheris`` they are guided by the coverage of cuebench's own code, and it is
 said after which share of the inputs the last one came that reached a place where none had been.
-``--until 01:05`` goes on in slices of ``--seconds`` until that time (UTC): next is the format that had the least time,
-and of its readers the one that had; where every format had its hour, the reader that had the least of all.
+``--until 01:05`` goes on in slices of ``--seconds`` until that time (UTC): next is the format that had the least time
+since failures, and of its readers the one that had; where every format had its hour, the reader that had least of all.
 ``--tally FILE`` adds what was done to a table; ``--table`` prints it.
 """
 
@@ -48,6 +48,7 @@ MEMORY = 6 << 30
 """Bytes of address space of a process under attack: a small file that needs more is a failure."""
 PLACES = re.compile(r"^#(\d+)\s+[A-Z]+\s+cov: (\d+)", re.MULTILINE)
 """What libFuzzer writes: the number of an input, and how many places were reached so far."""
+TALLIED = ("cpu_seconds", "inputs", "failures", "slices", "clean_seconds")
 LAST_INPUT, REPORT = "last input", "report.json"
 
 
@@ -248,20 +249,24 @@ def keep(name: str, failures: dict[str, str], corpus: Path) -> None:
 
 
 def read_tally(path: Path) -> dict[str, dict[str, float]]:
-    """Return reader → what was done so far."""
+    """Return reader → what was done so far; ``clean_seconds`` are those since its last failure."""
     if not path.is_file():
         return {}
     with path.open(newline="") as file:
-        return {row.pop("reader"): {key: float(value) for key, value in row.items()} for row in csv.DictReader(file)}
+        return {row["reader"]: {key: float(row.get(key) or 0) for key in TALLIED} for row in csv.DictReader(file)}
 
 
 def add_to_tally(path: Path, name: str, report: dict[str, Any]) -> None:
     """Add a slice to the table; failures are counted as they were found, also where they are fixed since."""
     tally = read_tally(path)
-    row = tally.setdefault(name, dict.fromkeys(("cpu_seconds", "inputs", "failures", "slices"), 0.0))
-    for key, more in zip(row, (report["cpu"], report["inputs"], len(report["failures"]), 1), strict=True):
+    row = tally.setdefault(name, dict.fromkeys(TALLIED, 0.0))
+    for key, more in zip(
+        row, (report["cpu"], report["inputs"], len(report["failures"]), 1, report["cpu"]), strict=True
+    ):
         row[key] += more
-    lines = ["reader,cpu_seconds,inputs,failures,slices"]
+    if report["failures"]:
+        row["clean_seconds"] = 0.0
+    lines = [",".join(("reader", *TALLIED))]
     lines += [f"{n},{','.join(f'{value:.0f}' for value in row.values())}" for n, row in sorted(tally.items())]
     temporary = path.with_suffix(".tmp")
     temporary.write_text("\n".join(lines) + "\n")
@@ -281,14 +286,18 @@ def table(path: Path) -> str:
             total[key] += value
     formats = dict(sorted(formats.items()))
     formats["all"] = {key: sum(row[key] for row in formats.values()) for key in next(iter(formats.values()))}
-    lines = ["| format | readers | CPU minutes | inputs | failures found |", "|---|---:|---:|---:|---:|"]
+    lines = [f"| format | readers | {_HEADINGS} |", "|---|---:|---:|---:|---:|---:|"]
     lines += [f"| {name} | {row['readers']:.0f} | {_numbers(row)} |" for name, row in formats.items()]
-    lines += ["", "| reader | CPU minutes | inputs | failures found |", "|---|---:|---:|---:|"]
+    lines += ["", f"| reader | {_HEADINGS} |", "|---|---:|---:|---:|---:|"]
     return "\n".join([*lines, *(f"| {name} | {_numbers(row)} |" for name, row in tally.items())])
 
 
+_HEADINGS = "CPU minutes | inputs | failures found | CPU minutes since the last"
+
+
 def _numbers(row: dict[str, float]) -> str:
-    return f"{row['cpu_seconds'] / 60:.1f} | {row['inputs']:,.0f} | {row['failures']:.0f}"
+    minutes, clean = row["cpu_seconds"] / 60, row["clean_seconds"] / 60
+    return f"{minutes:.1f} | {row['inputs']:,.0f} | {row['failures']:.0f} | {clean:.1f}"
 
 
 def end_of(clock: str) -> float:
@@ -338,7 +347,7 @@ class Queue:
         from readers import READERS
 
         self._formats = {name: format_of(name, reader) for name, reader in READERS.items()}
-        self._seconds = {name: before.get(name, {}).get("cpu_seconds", 0.0) for name in READERS}
+        self._seconds = {name: before.get(name, {}).get("clean_seconds", 0.0) for name in READERS}
         self._waiting, self._endless = set(names), endless
 
     def take(self) -> str | None:

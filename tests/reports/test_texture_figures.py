@@ -18,9 +18,10 @@ from cuebench.files import parquet_bytes, read_parquet
 from cuebench.labels import LabelSpace
 from cuebench.observers.preprocess import Preprocess
 from cuebench.registry import figures, protocols
-from cuebench.reports import vega
+from cuebench.reports import run_data, vega
 from cuebench.runs.evaluate import evaluate
 from cuebench.runs.record import RunRecord
+from cuebench.runs.results import read_scores
 
 CLASSES = tuple(f"shade {i}" for i in range(8))
 DARK, LIGHT = 40, 220
@@ -253,3 +254,10 @@ def test_tables_are_what_the_protocol_declares(run):
         path = run / "tables" / f"texture_association.{name}.parquet"
         if name != "layers":  # which are measured where they are asked for
             assert {f.name: str(f.type) for f in read_parquet(path.read_bytes()).schema} == declared
+
+
+def test_a_figure_reads_the_scores_once(run, monkeypatch):
+    read = []
+    monkeypatch.setattr(run_data, "read_scores", lambda folder: read.append(folder) or read_scores(folder))
+    figures.get("tav_heatmap")(run)
+    assert read == [run]

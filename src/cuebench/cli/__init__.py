@@ -112,14 +112,11 @@ def invoke(arguments: list[str]) -> int:
                 raise UserError(f"the argument {word!r} is not UTF-8", "rename the file or folder")
         with clean_output():
             return _call(with_explained(_with_values(_with_current_names(_without_allowed(arguments)))))
-    except UserError as error:
-        _print_error(error, as_json="--json" in arguments)
-        return 2
-    except OSError as error:
-        refused = unreachable(error)
-        if refused is None:
+    except (UserError, OSError) as error:
+        mistake = unreachable(error) if isinstance(error, OSError) else error
+        if mistake is None:
             raise
-        _print_error(refused, as_json="--json" in arguments)
+        _print_error(mistake, as_json="--json" in arguments)
         return 2
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1

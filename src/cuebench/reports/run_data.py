@@ -36,7 +36,10 @@ _KEPT: ContextVar[dict[Any, Any] | None] = ContextVar("kept", default=None)
 
 @contextmanager
 def reading_once() -> Iterator[None]:
-    """Read the scores and records of runs once for all figures that are drawn inside: a report draws many."""
+    """Read the scores and records of runs once for all that is drawn inside: one figure, or all of a report."""
+    if _KEPT.get() is not None:
+        yield
+        return
     token = _KEPT.set({})
     try:
         yield

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from cuebench.errors import UserError
 from cuebench.options import Option, parse
 from cuebench.reports.picture import Picture
+from cuebench.reports.run_data import reading_once
 
 Needs = Literal["run", "file", "nothing", "objects"]
 
@@ -65,4 +66,5 @@ class Figure:
 
     def __call__(self, *sources: Any, **options: Any) -> Picture:
         """Draw the figure from its source, with options as values or as text."""
-        return self.draw(*sources, **parse(self.options, options, f"figure {self.name!r}"))
+        with reading_once():
+            return self.draw(*sources, **parse(self.options, options, f"figure {self.name!r}"))

@@ -13,7 +13,7 @@ from cuebench.options import Option
 from cuebench.reports.figures.base import Figure
 from cuebench.reports.marks import pictures
 from cuebench.reports.picture import Picture
-from cuebench.reports.run_data import OBSERVER, PROTOCOL, Run, observers_of, of_observer, rows
+from cuebench.reports.run_data import OBSERVER, PROTOCOL, Run, folders, observers_of, of_observer, rows
 from cuebench.reports.stimulus_pictures import stimuli_of, tile
 from cuebench.reports.text import words
 
@@ -61,7 +61,8 @@ def texture_examples(
     by_id = {s.id: s for s in stimuli}
     if any(r["stimulus"] not in by_id for r in kept):
         raise UserError(
-            f"the table of images of {run} is not one of its stimuli", f"score it again: cuebench score {run}"
+            f"{folders(run)[0]} has a table of images that are none of its stimuli",
+            f"score it again: cuebench score {folders(run)[0]}",
         )
     tiles = [tile(stimuli, by_id[r["stimulus"]]) for r in kept]
     captions = [words(r["prediction"] if chosen else r["texture"]) for r in kept]

@@ -70,14 +70,15 @@ def test_the_direction_and_the_value_of_people_are_named(capsys: pytest.CaptureF
 
 def test_conditions_that_differ_in_a_number_are_one_table(capsys: pytest.CaptureFixture[str]) -> None:
     rows = planted_scores("triplets")
+    version = protocols.get("triplets").version
     printed = lines(capsys, *rows)
-    start = printed.index("triplets v3 · experiment1/alpha: triplet_shape_bias")
+    start = printed.index(f"triplets v{version} · experiment1/alpha: triplet_shape_bias")
     assert printed[start + 1] == "observer 0.0 0.2 0.4 0.6 0.8 1.0"
     own = {r.condition: r for r in one_row_each(rows) if r.observer == MIXTURES[1]}
     curve = [value_with_interval(own[f"experiment1/alpha={a}"]) for a in ("0.0", "0.2", "0.4", "0.6", "0.8", "1.0")]
     assert f"{MIXTURES[1]} {' '.join(curve)}" in printed[start:], "there is room for intervals"
     (more,) = [line for line in printed if "more conditions" in line]
-    titles = [line for line in printed if line.startswith("triplets v3 · ")]
+    titles = [line for line in printed if line.startswith(f"triplets v{version} · ")]
     assert len(titles) == 6
     assert int(more.split()[1]) < len({r.condition for r in rows}) - 6
 

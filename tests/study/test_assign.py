@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
@@ -87,6 +88,28 @@ def test_the_same_number_gets_the_same_trials_and_another_one_others() -> None:
     orders = {tuple(t.stimuli for t in assign(design, images, n, seed=1)) for n in range(6)}
     assert len(orders) == 6
     assert assign(design, images, 5, seed=2) != assign(design, images, 5, seed=1)
+
+
+def drawn_for(name: str) -> tuple[Design, list[StudyImage]]:
+    """Return a design and its images, as small as they can be."""
+    design = read_design(name)
+    if name.startswith("cue_conflict"):
+        return small(design, count=8, practice=0, attention=2), [*conflict_images(), *masks()]
+    return design, [*(row.image for row in select(design, None).chosen), *masks()]
+
+
+@pytest.mark.parametrize("name", ["cue_conflict", "cue_conflict_both", "texture_words", "triplets"])
+def test_a_study_made_anew_gives_the_same_number_the_same_trials(name: str) -> None:
+    """Ids are drawn anew for each study; by the names of the images, everything is the same."""
+    design, images = drawn_for(name)
+
+    def trials(salt: str) -> list[tuple[tuple[str, ...], ...]]:
+        ids = {i.name: hashlib.sha256(f"{salt}{i.name}".encode()).hexdigest() for i in images}
+        names = {value: key for key, value in ids.items()}
+        given = assign(design, [replace(i, id=ids[i.name]) for i in images], 5, seed=1)
+        return [tuple(tuple(names.get(word, word) for word in part) for part in (t.stimuli, t.options)) for t in given]
+
+    assert trials("one") == trials("other")
 
 
 def test_aligned_checks_have_one_answer_and_lie_inside_the_block() -> None:

@@ -47,18 +47,25 @@ def assign(design: Design, images: Sequence[StudyImage], number: int, seed: int)
     design : Design
         What is asked.
     images : sequence of StudyImage
-        The images of the study.
+        The images of the study, in any order.
     number : int
-        Of the participant, from 0. The same number gets the same trials.
+        Of the participant, from 0. The same number gets the same trials, also in another study with the same design,
+        stimuli and seed: nothing depends on the ids of the images, which each study draws anew.
     seed : int
         Of the study.
     """
+    images = by_name(images)
     group, window = place_of(design, number)
     trials: list[Trial] = []
     for name in design.groups[group]:
         session = _Session(design, design.block(name), images, number, window, seed)
         trials += session.trials()
     return [replace(trial, position=position) for position, trial in enumerate(trials)]
+
+
+def by_name(images: Sequence[StudyImage]) -> list[StudyImage]:
+    """Return images in an order that is the same in every study that shows them."""
+    return sorted(images, key=lambda image: image.name)
 
 
 def balanced(
@@ -82,7 +89,7 @@ def balanced(
         Of the study.
     """
     strata: dict[str, list[StudyImage]] = {}
-    for image in sorted(images, key=lambda image: image.id):
+    for image in by_name(images):
         strata.setdefault(getattr(image, column) if column else "", []).append(image)
     if not strata:
         raise UserError(f"there are no images to draw {count} from", "check [stimuli] and the blocks of the design")
@@ -194,7 +201,7 @@ class _Session:
             if len(others) < self.block.choices - 1:
                 raise UserError(f"there are {len(names)} words; {self.block.choices} are needed", "show more textures")
             # By the study, not by the participant: people are compared on the same words.
-            rng = generator(self.seed, "words", image.id) if image else self.rng
+            rng = generator(self.seed, "words", image.name) if image else self.rng
             names = [word, *rng.choice(others, self.block.choices - 1, replace=False)]
         if self.block.task == "words" or self.block.order == "trial":
             names = [names[i] for i in self.rng.permutation(len(names))]
@@ -228,7 +235,7 @@ class _Session:
             if not all(matches):
                 raise UserError(f"{anchor.name} has no shape match or no texture match", "show more images")
             # By the study and the window, not by the participant: people are compared on the same triplets.
-            rng = generator(self.seed, "matches", self.window, anchor.id)
+            rng = generator(self.seed, "matches", self.window, anchor.name)
             shape, texture = (options[int(rng.integers(len(options)))].id for options in matches)
             pair = (shape, texture) if on_left else (texture, shape)
             yield self._trial(kind, (anchor.id, *pair), pair, ())
@@ -252,13 +259,13 @@ class _Session:
         return members[int(self.rng.integers(len(members)))]
 
     def _instructed(self, shown: Sequence[StudyImage], number: int) -> Trial:
-        masks = sorted(image.id for image in self.images if image.role == "mask")
+        masks = [image.id for image in self.images if image.role == "mask"]
         options = self._options(None)
         asked = self._one(options, "options")
         return self._trial("attention", (self._one(masks, "masks"),), options, (asked,), asked)
 
     def _aligned(self, shown: Sequence[StudyImage], number: int) -> Trial:
-        aligned = sorted((i for i in self.images if i.role == "trial" and i.shape == i.texture), key=lambda i: i.id)
+        aligned = [i for i in self.images if i.role == "trial" and i.shape == i.texture]
         image = self._one(aligned, "images with shape and texture of one class")
         return self._trial("attention", (image.id,), self._options(image), (image.shape,))
 

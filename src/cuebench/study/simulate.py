@@ -152,45 +152,46 @@ class Person:
             return trial.correct or (guess,)
         images = [stimuli[identity] for identity in trial.stimuli]
         if trial.task == "words":
-            return self._words(trial, images[0].texture, rng)
+            return self._words(trial, images[0], rng)
         if trial.task == "same_kind":
             return (self._match(trial, images, rng),)
         label = trial.correct[0] if len(trial.correct) == 1 else ""
         known = self.population.by_class.get((trial.task, label), self.population.accuracy.get(trial.task))
         if known is not None and trial.correct:
-            right = rng.random() < self._shifted(known, trial)
+            right = rng.random() < self._shifted(known, trial, images[0])
             return trial.correct[:1] if right else (_other(trial, rng),)
         return (self._by_cue(trial, images[0], rng) or guess,)
 
     def _by_cue(self, trial: Trial, image: StudyImage, rng: np.random.Generator) -> str:
         """Return the class of the cue that the person goes by; empty where the image lacks it."""
-        by_shape = rng.random() < self._shifted(self.population.shape, trial)
+        by_shape = rng.random() < self._shifted(self.population.shape, trial, image)
         answer = (image.shape if by_shape else image.texture) or (image.label if trial.task == "category" else "")
         return answer if answer in trial.options else ""
 
     def _match(self, trial: Trial, images: Sequence[StudyImage], rng: np.random.Generator) -> str:
         by_shape = next(i for i in (1, 2) if images[i].shape_source == images[0].shape_source)
-        chosen = by_shape if rng.random() < self._shifted(self.population.shape, trial) else 3 - by_shape
+        goes_by_shape = rng.random() < self._shifted(self.population.shape, trial, images[0])
+        chosen = by_shape if goes_by_shape else 3 - by_shape
         return trial.stimuli[chosen]
 
-    def _words(self, trial: Trial, texture: str, rng: np.random.Generator) -> tuple[str, ...]:
+    def _words(self, trial: Trial, image: StudyImage, rng: np.random.Generator) -> tuple[str, ...]:
         """Name the texture or another word, and where several are allowed a further wrong one now and then."""
-        named = rng.random() < self._shifted(self.population.accuracy.get("words", 0.75), trial)
-        others = [word for word in trial.options if word != texture]
-        first = texture if named else others[int(rng.integers(len(others)))]
+        named = rng.random() < self._shifted(self.population.accuracy.get("words", 0.75), trial, image)
+        others = [word for word in trial.options if word != image.texture]
+        first = image.texture if named else others[int(rng.integers(len(others)))]
         more = [word for word in others if word != first]
         second = (more[int(rng.integers(len(more)))],) if trial.several and more and rng.random() < 0.2 else ()
         return tuple(word for word in trial.options if word in (first, *second))
 
-    def _shifted(self, probability: float, trial: Trial) -> float:
-        """Return a probability moved by the effects of this person and of the image."""
+    def _shifted(self, probability: float, trial: Trial, image: StudyImage) -> float:
+        """Return a probability moved by the effects of this person and of the image, whatever its id in this study."""
         if probability in (0.0, 1.0):
             return probability
-        image = 0.0
+        effect = 0.0
         if self.population.image_sd:
-            rng = child_generator(self.seed, f"study/image/{trial.task}/{trial.stimuli[0]}")
-            image = self.population.image_sd * float(rng.normal())
-        return 1 / (1 + math.exp(-math.log(probability / (1 - probability)) - self.shift - image))
+            rng = child_generator(self.seed, f"study/image/{trial.task}/{image.name}")
+            effect = self.population.image_sd * float(rng.normal())
+        return 1 / (1 + math.exp(-math.log(probability / (1 - probability)) - self.shift - effect))
 
 
 def person(people: Population, number: int, seed: int = 0) -> Person:

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from cuebench.calibration.designs import DESIGNS
-from cuebench.calibration.planted import Planted, happens, intercept, rates, with_guesses
+from cuebench.calibration.planted import SETTINGS, Planted, happens, intercept, rates, with_guesses
 from cuebench.calibration.studies import Task, simulate
+from cuebench.calibration.tables import read_coverage
 from cuebench.registry import protocols
 
 STUDIES = 10
+VARY = "sources vary"
 BIASED = {
     ("texture_association", "texture_association"): "few pictures underestimate both entropies",
     ("texture_association", "texturedness"): "rests on the same associations",
@@ -79,6 +81,19 @@ def test_where_sources_vary_intervals_over_sources_are_wider(name, metric, kind,
     condition = "choices" if name == "triplets" else next(c for c, m in tallies if m == metric)
     tally = tallies[condition, metric]
     assert tally.width[kind] > times * tally.width["images"]
+
+
+@pytest.mark.parametrize("name", list(DESIGNS))
+def test_shipped_widths_are_those_of_this_code(name):
+    """Who changes an interval simulates anew what is said of it: `cuebench calibrate -p NAME --out …`."""
+    tallies = simulate(Task(name, VARY, SETTINGS[VARY], 0, STUDIES, 0))
+    shipped = [c for c in read_coverage() if c.protocol == name and c.situation == VARY]
+    assert shipped
+    for row in shipped:
+        tally = tallies[row.condition, row.metric]
+        width = tally.width[row.over] / max(tally.made[row.over], 1)
+        # Ten studies give the width to a few percent; where it is near nothing, to a thousandth.
+        assert width == pytest.approx(row.mean_width, rel=0.2, abs=2e-3), (row.condition, row.metric, row.over)
 
 
 def test_every_metric_of_every_protocol_is_calibrated_or_says_why_not():

@@ -10,14 +10,22 @@ from PIL import Image
 
 from cuebench import cli
 from cuebench.errors import UserError
+from cuebench.metrics.triplet_shape_bias import shared_terms, terms
 from cuebench.metrics.triplets import enumerate_triplets
 from cuebench.observers.load import load
+from cuebench.observers.recorded_files import CHOICE_SHAPE, CHOICE_TEXTURE
 from cuebench.protocols import textured_silhouettes
-from cuebench.protocols.triplets.choices import stimuli_from_recordings
+from cuebench.protocols.triplets.choices import Chosen, chosen, contributions, stimuli_from_recordings
 from cuebench.protocols.triplets.stimuli import MATCHES, matching_objects
+from cuebench.responses.table import Responses
 from cuebench.runs.evaluate import evaluate
+from cuebench.statistics.clustered import share_interval
+from cuebench.statistics.estimates import ratio_estimates
+from cuebench.statistics.intervals import KINDS
+from cuebench.statistics.paired import paired
 from cuebench.stimuli.render import decode, render
 from cuebench.stimuli.sources.novel_object import SHAPES
+from cuebench.types import Stimulus, StimulusSet
 
 HEADER = ["subject", "anchor", "shape_match", "texture_match", "choice"]
 
@@ -35,6 +43,100 @@ def trials(subject, shape_choices, total=20):
         a, b, x, y = f"s{i % 6}", f"s{(i + 1) % 6}", f"t{i % 5}", f"t{(i + 2) % 5}"
         rows.append([subject, f"{a}-{x}", f"{a}-{y}.png", f"{b}-{x}", "shape" if i < shape_choices else f"{b}-{x}"])
     return rows
+
+
+def drawn_images(rng, number, sources):
+    """Return triplets at random: the numbers of two shapes and two textures of each, and the names of its images."""
+    shape, texture = rng.integers(0, sources, (2, number))
+    other_shape, other_texture = ((own + rng.integers(1, sources, number)) % sources for own in (shape, texture))
+    shown = shape, other_shape, texture, other_texture
+    return shown, [[f"s{a}-t{x}", f"s{a}-t{y}", f"s{b}-t{x}"] for a, b, x, y in zip(*shown)]
+
+
+def lean(rng, shown, sources, matches):
+    """Return how much the shapes and textures of each triplet draw answers to shape; by how much matches count."""
+    shapes, textures = rng.normal(0, 0.8, (2, sources))
+    return 0.5 + shapes[shown[0]] - textures[shown[2]] + matches * (shapes[shown[1]] - textures[shown[3]])
+
+
+def chance(log_odds):
+    return 1 / (1 + np.exp(-log_odds))
+
+
+def drawn_trials(rng, people, number, sources, matches):
+    """Return choices of people who differ, and who gave them."""
+    shown, images = drawn_images(rng, number, sources)
+    rate = chance(lean(rng, shown, sources, matches)[None] + rng.normal(0, 0.5, people)[:, None])
+    by_shape = (rng.random(rate.shape) < rate).ravel().astype(float)
+    person = np.repeat([f"p{k}" for k in range(people)], number)
+    return Chosen(np.arange(len(by_shape)), by_shape, np.array(images * people), 0), person
+
+
+def test_a_source_counts_with_all_trials_that_show_it():
+    trials, person = drawn_trials(np.random.default_rng(0), 3, 40, 6, 1.0)
+    tally, clusters = trials.by_image(person)
+    (estimate,) = ratio_estimates([terms(tally)], clusters, KINDS, shared=[shared_terms(tally)])
+    assert estimate.value == pytest.approx(trials.shape.mean())
+    assert estimate.n == len(trials.shape)
+    psi = (trials.shape - trials.shape.mean()) / len(trials.shape)
+    part = {"shape_sources": (0, [0, 2]), "texture_sources": (1, [0, 1])}  # shapes of anchor and other match; textures
+    for kind, (place, roles) in part.items():
+        shown = [{name.split("-")[place] for name in row[roles]} for row in trials.images]
+        assert {len(pair) for pair in shown} == {2}
+        sums = [sum(p for p, pair in zip(psi, shown) if source in pair) for source in set().union(*shown)]
+        g = len(sums)
+        variance = g * (g - 1) / (g - 2) ** 2 * sum(s * s for s in sums)
+        found = next(i for i in estimate.intervals if i.kind == kind)
+        expected = share_interval(estimate.value, variance, g - 1, kind)
+        assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_a_condition_without_a_choice_has_no_number():
+    nobody = Chosen(np.zeros(0, np.intp), np.zeros(0), np.zeros((0, 3), np.str_), 4)
+    for people in (None, np.zeros(0, np.str_)):
+        tally, clusters = nobody.by_image(people)
+        (estimate,) = ratio_estimates([terms(tally)], clusters, KINDS, shared=[shared_terms(tally)])
+        assert np.isnan(estimate.value)
+        assert all(i.note for i in estimate.intervals)
+
+
+def test_choices_about_something_else_are_refused():
+    stimuli = StimulusSet("triplets", (Stimulus("cat1-dog2.png", condition="choices"),))
+    answered = Responses("anna", "person", stimuli, np.zeros(1, np.intp), {"choices": np.array(["shape"])})
+    with pytest.raises(UserError, match="choices of anna are not about triplets"):
+        chosen(answered)
+
+
+@pytest.mark.parametrize("matches", [0.0, 1.0])
+def test_intervals_hold_whatever_the_matches_do(matches):
+    """Over anchors alone, 68 % of the two-way intervals held the truth where matches mattered as much as anchors."""
+    rng = np.random.default_rng(1)
+    many = np.random.default_rng(2).normal(0, 1, (100_000, 3)) @ [0.8 * 2**0.5, 0.8 * 2**0.5 * matches, 0.5]
+    truth = float(chance(0.5 + many).mean())
+    held = 0
+    for _ in range(60):
+        trials, person = drawn_trials(rng, 8, 120, 16, matches)
+        tally, clusters = trials.by_image(person)
+        (estimate,) = ratio_estimates([terms(tally)], clusters, ["three_way"], shared=[shared_terms(tally)])
+        held += estimate.intervals[0].low <= truth <= estimate.intervals[0].high
+    assert held >= 50  # of intervals that hold in 93 %, fewer do in one of 400 cases; in 70 %, as many in one of 100
+
+
+def test_people_of_the_same_bias_are_not_told_apart():
+    """Each is drawn by other shapes and textures. Counted by anchors alone, 30 % of 200 such pairs had p ≤ .05."""
+    rng, found = np.random.default_rng(3), 0
+    for _ in range(40):
+        shown, images = drawn_images(rng, 200, 16)
+        stimuli = stimuli_from_recordings(["|".join(("choices", *names)) for names in images])
+        place = {s.id.partition("|")[2]: k for k, s in enumerate(stimuli)}
+        order = np.array([place["|".join(names)] for names in images])
+        sums = []
+        for name in ("anna", "ben"):
+            by_shape = rng.random(len(order)) < chance(lean(rng, shown, 16, 1.0))
+            answers = {"choices": np.where(by_shape, CHOICE_SHAPE, CHOICE_TEXTURE)}
+            sums.append(contributions(Responses(name, "person", stimuli, order, answers), "choices"))
+        found += paired(*sums).p <= 0.05
+    assert found <= 6  # of tests that hold their level, more in one of 300 cases; at 30 %, as few in one of 40
 
 
 def test_choices_of_people_are_scored_without_features(tmp_path):

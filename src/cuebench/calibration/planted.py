@@ -90,7 +90,8 @@ def happens(rate: float, spread: float, rng: np.random.Generator, *sources: Arra
     rng : Generator
         Draws the effects and the trials.
     sources : int arrays
-        Number of each trial's source; all kinds have effects of their own.
+        Number of each trial's source; all kinds have effects of their own. With a column for each where a trial shows
+        several sources of a kind, as triplets do: one has the same effect in all columns.
     """
     return rng.random(len(sources[0])) < rates(rate, spread, rng, *sources)
 
@@ -101,7 +102,8 @@ def rates(rate: float, spread: float, rng: np.random.Generator, *sources: Array)
         return np.full(len(sources[0]), rate)
     lean = np.full(len(sources[0]), intercept(rate, spread * len(sources) ** 0.5))
     for source in sources:
-        lean += spread * rng.standard_normal(int(source.max()) + 1)[source]
+        each = rng.standard_normal(int(source.max()) + 1)[source].reshape(len(lean), -1)
+        lean += spread * each.sum(1) / each.shape[1] ** 0.5
     return np.asarray(1 / (1 + np.exp(-lean)))
 
 

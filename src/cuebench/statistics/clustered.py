@@ -211,7 +211,7 @@ class Clustering:
         """
         influence = dict.fromkeys((*self.groups, "two_way"), psi) | dict(shared or {})
         by_kind = {
-            kind: groups.variance(influence[kind], self.strata, twice=bool(shared) and kind != "images")
+            kind: groups.variance(influence[kind], self.strata, twice=kind in (shared or ()) and kind != "images")
             for kind, groups in self.groups.items()
         }
         clusters = {kind: groups.number for kind, groups in self.groups.items()}
@@ -219,24 +219,24 @@ class Clustering:
         two, three = _WAYS[:2], _WAYS
         for together, ways in (("two_way", two), ("three_way", three)):
             if set(ways) <= set(by_kind):
-                by_kind[together], df[together] = self._together(influence["two_way"], ways, by_kind, df)  # type: ignore[index]
+                by_kind[together], df[together] = self._together(influence, ways, by_kind, df)  # type: ignore[index]
         return Variances(by_kind, clusters, df)
 
     def _together(
         self,
-        psi: Floats,
+        influence: Mapping[IntervalKind, Floats],
         ways: tuple[IntervalKind, ...],
         one_way: Mapping[IntervalKind, float],
         df: Mapping[IntervalKind, float],
     ) -> tuple[float, float]:
         """Return variance and degrees of freedom for sources of several kinds that are all drawn anew."""
         pairs = self._cross(ways[:2])
-        base = pairs.variance(psi, self.strata)
+        base = pairs.variance(influence["two_way"], self.strata)
         value = base + sum(max(0.0, one_way[way] - base) for way in ways[:2])
         least = dict.fromkeys(ways[:2], base)
         if len(ways) == 3:
-            single = self._cross(ways).variance(psi, self.strata)
-            crossed = sum(self._cross((way, ways[2])).variance(psi, self.strata) for way in ways[:2])
+            single = self._cross(ways).variance(influence["two_way"], self.strata)
+            crossed = sum(self._cross((way, ways[2])).variance(influence[way], self.strata) for way in ways[:2])
             both = sum(one_way[way] for way in ways) - base - crossed + single
             value = max(value, one_way[ways[2]], both)
             least[ways[2]] = single

@@ -89,7 +89,8 @@ def answers(planted: Planted, rng: np.random.Generator) -> list[Responses]:
         responses(objects, {COLUMN: _features(0.5, objects, rng)}, name=f"untrained-{k}", baseline_of=OBSERVER)
         for k in range(BASELINES)
     ]
-    shape, texture = _sources(chosen)
+    # The other match shows another shape and the shape match another texture, which draw answers as the anchor's do.
+    shape, texture = (np.stack([own, (own + 1) % (own.max() + 1)], 1) for own in _sources(chosen))
     attends = happens(planted.competence, planted.spread, rng, shape, texture)
     by_shape = happens(planted.weight, planted.spread, rng, shape, texture)
     by_shape = np.where(attends, by_shape, rng.random(len(shape)) < 0.5)
@@ -118,6 +119,6 @@ DESIGN = Design(
     truths,
     f"{SHAPES * TEXTURES} pictures: {SHAPES} shapes in {TEXTURES} textures, all triplets; and as many recorded choices",
     weight="share of the pictures whose embedding is mostly shape; of choices, share by shape",
-    sources="shapes and textures (of recorded choices)",
+    sources="shapes and textures of anchors and matches (of recorded choices)",
     values={"similarity": ("cosine",)},
 )

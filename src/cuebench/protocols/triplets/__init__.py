@@ -30,7 +30,7 @@ from cuebench.statistics.clustered import Sums
 from cuebench.stimuli.sources.novel_object import BACKGROUNDS
 from cuebench.types import Citation, Headline, IntervalKind, Reference, StimulusSet
 
-VERSION = 3
+VERSION = 4
 OPTIONS: Mapping[str, Option] = {
     "experiments": Option(
         (),

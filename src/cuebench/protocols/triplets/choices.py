@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cuebench.arrays import Array
-from cuebench.errors import all_problems
-from cuebench.metrics.triplet_shape_bias import terms
-from cuebench.metrics.triplets import Tally
+from cuebench.errors import UserError, all_problems
+from cuebench.metrics.triplet_shape_bias import shared_terms, terms
+from cuebench.metrics.triplets import Role, Tally
 from cuebench.observers.recorded_files import CHOICE_SHAPE, CHOICE_TEXTURE
 from cuebench.protocols.base import Result, ScoreOptions
 from cuebench.protocols.trials import SHAPE, TEXTURE, TrialRows
@@ -39,14 +39,13 @@ def stimuli_from_recordings(names: Sequence[str]) -> StimulusSet:
             continue
         problem = _problem(*images)
         problems += [f"{' | '.join(images)}: {problem}"] if problem else []
-        shape, _, texture = images[0].partition("-")
         stimuli.append(
             Stimulus(
                 id=name,
-                shape=shape,
-                texture=texture,
-                shape_source=shape,
-                texture_source=texture or images[0],
+                shape=_shape_of(images[0]),
+                texture=images[0].partition("-")[2],
+                shape_source=_shape_of(images[0]),
+                texture_source=_texture_of(images[0]),
                 condition=condition,
             )
         )
@@ -54,6 +53,16 @@ def stimuli_from_recordings(names: Sequence[str]) -> StimulusSet:
         hint = "a shape match shares only the shape with its anchor, the other match only the texture, size or colour"
         raise all_problems("recorded triplets", problems or ["none"], hint)
     return StimulusSet("triplets", tuple(stimuli))
+
+
+def _shape_of(image: str) -> str:
+    """Return the shape that an image shows: ``SHAPE`` of ``SHAPE-TEXTURE``; of another name, the image itself."""
+    return image.partition("-")[0]
+
+
+def _texture_of(image: str) -> str:
+    """Return the texture of an image; of a name that does not say it, the image itself."""
+    return image.partition("-")[2] or image
 
 
 def _problem(anchor: str, shape_match: str, other_match: str) -> str:
@@ -70,30 +79,53 @@ def _problem(anchor: str, shape_match: str, other_match: str) -> str:
 
 
 class Chosen(NamedTuple):
-    """The decided trials of one condition: row in the answers, whether the shape match was chosen, and the anchor."""
+    """The decided trials of one condition: row in the answers, whether the shape match was chosen, and three images."""
 
     rows: Array
     shape: Array
-    anchors: Array
+    images: Array
     unanswered: int
 
-    @property
-    def terms(self) -> Terms:
-        """What each trial adds to the share of shape choices."""
-        return terms(Tally(self.shape, 1 - self.shape, np.zeros(len(self.shape))))
+    def by_image(self, people: Array | None) -> tuple[Tally, Clusters]:
+        """Count the choices of each person about each image: as the anchor, as the shape match, as the other match.
+
+        So a shape and a texture count with all trials in which they appear, as they do for networks.
+        """
+        names, image = np.unique(self.images, return_inverse=True)
+        persons, person = np.unique(np.zeros(len(self.rows)) if people is None else people, return_inverse=True)
+        cells, cell = np.unique(image.reshape(-1, 3) + len(names) * person.reshape(-1, 1), return_inverse=True)
+        roles = []
+        for shown_as in cell.reshape(-1, 3).T:
+            by_shape, every = (np.bincount(shown_as, w, len(cells)) for w in (self.shape, np.ones(len(self.shape))))
+            roles.append(Role(np.asarray(by_shape, np.float64), np.asarray(every, np.float64)))
+        anchor, *matches = roles
+        shown = names[cells % len(names)]
+        return (
+            Tally(anchor.shape, anchor.trials - anchor.shape, np.zeros(len(cells)), *matches),
+            Clusters(
+                shown,
+                np.array([_shape_of(name) for name in shown]),
+                np.array([_texture_of(name) for name in shown]),
+                None if people is None else persons[cells // len(names)],
+            ),
+        )
 
 
 def chosen(responses: Responses) -> dict[str, Chosen]:
     """Return condition → its decided trials."""
     answers = responses.columns[COLUMN].astype(np.str_)
     conditions = responses.truth("condition")
-    anchors = np.array([s.id.split("|")[1] for s in responses.stimuli], dtype=np.str_)[responses.stimulus]
+    shown = [s.id.split("|")[1:] for s in responses.stimuli]
+    if any(len(images) != 3 for images in shown):
+        hint = "record choices with the columns anchor, shape_match and texture_match"
+        raise UserError(f"choices of {responses.observer} are not about triplets", hint)
+    images = np.array(shown, dtype=np.str_).reshape(-1, 3)[responses.stimulus]
     found = {}
     for condition in dict.fromkeys(conditions.tolist()):
-        shown = conditions == condition
-        rows = np.flatnonzero(shown & np.isin(answers, (CHOICE_SHAPE, CHOICE_TEXTURE)))
+        of_condition = conditions == condition
+        rows = np.flatnonzero(of_condition & np.isin(answers, (CHOICE_SHAPE, CHOICE_TEXTURE)))
         shape = (answers[rows] == CHOICE_SHAPE).astype(float)
-        found[condition] = Chosen(rows, shape, anchors[rows], int(shown.sum()) - len(rows))
+        found[condition] = Chosen(rows, shape, images[rows], int(of_condition.sum()) - len(rows))
     return found
 
 
@@ -106,15 +138,13 @@ def trial_rows(responses: Responses) -> Iterator[TrialRows]:
 
 
 def contributions(responses: Responses, condition: str) -> Sums | None:
-    """Return the share of shape choices as a ratio of sums over anchors."""
+    """Return the share of shape choices as a ratio of sums over images."""
     trials = chosen(responses).get(condition)
     if trials is None:
         return None
-    sources: dict[IntervalKind, Array] = {
-        "shape_sources": responses.truth("shape_source")[trials.rows],
-        "texture_sources": responses.truth("texture_source")[trials.rows],
-    }
-    return Sums.of_ratio(trials.terms, trials.anchors, sources)
+    tally, clusters = trials.by_image(None)
+    sources: dict[IntervalKind, Array] = {kind: clusters.of(kind) for kind in KINDS[1:3]}
+    return Sums.of_ratio(terms(tally), clusters.images, sources, shared_terms(tally))
 
 
 def measure(responses: Responses, options: ScoreOptions) -> Result:
@@ -123,14 +153,13 @@ def measure(responses: Responses, options: ScoreOptions) -> Result:
     subjects = responses.columns.get("subject") if responses.kind == "people" else None
     kinds: tuple[IntervalKind, ...] = KINDS if subjects is None else (*KINDS, "subjects", "three_way")
     for condition, trials in chosen(responses).items():
-        shape, texture = (responses.truth(field)[trials.rows] for field in ("shape_source", "texture_source"))
         people = None if subjects is None else np.asarray(subjects, np.str_)[trials.rows]
-        clusters = Clusters(trials.anchors, shape, texture, people)
-        (estimate,) = ratio_estimates([trials.terms], clusters, kinds)
+        tally, clusters = trials.by_image(people)
+        (estimate,) = ratio_estimates([terms(tally)], clusters, kinds, shared=[shared_terms(tally)])
         note = f"recorded choices in {len(set(responses.stimulus[trials.rows].tolist())):,} triplets"
         result.add(responses, condition, BIAS, estimate.excluding({"unanswered": trials.unanswered}).noting(note))
         if people is not None:
-            mean = mean_of_subjects(trials.terms, people)
+            mean = mean_of_subjects(Terms(trials.shape, np.ones(len(trials.shape))), people)
             note = f"mean over {mean.n} subjects"
             result.add(responses, f"{condition}/mean_of_subjects", BIAS, mean.noting(note))
     return result

@@ -22,7 +22,7 @@ from cuebench.observers.base import Spec
 from cuebench.observers.preprocess import Geometry, Preprocess
 from cuebench.observers.recorded_files import read_recording
 from cuebench.options import split
-from cuebench.reading import parse_csv, parse_json, parse_parquet, read_bytes, read_json
+from cuebench.reading import parse_csv, parse_json, parse_parquet, parse_toml, read_bytes, read_json
 from cuebench.stimuli.decomposition.classes import read_classes
 from cuebench.stimuli.readers import image_folder
 from cuebench.stimuli.readers.scan import check_hashes
@@ -37,6 +37,7 @@ from cuebench.types import Stimulus, StimulusSet
         ('{"x": {"b": 1, "c": 1, "b": 1}}', "the key 'b' occurs 2 times"),
         ("[" * 100_000, "nested too deeply"),
         ('{"a":' * 100_000, "nested too deeply"),
+        ("[" * 980 + "]" * 980, "nested too deeply"),  # Python reads it, and cannot print it a few calls later
         ("{", "not valid JSON"),
     ],
 )
@@ -335,3 +336,16 @@ def test_a_repository_with_code_of_its_own_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError):
         load(f"transformers:{tmp_path}")
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("text", ["a." * 3_000 + "a = 1", "a = " + "[" * 200 + "]" * 200, "[" * 3_000])
+def test_deep_toml_is_refused(text):
+    with pytest.raises(UserError, match=r"nested too deeply|not valid TOML"):
+        parse_toml(text, "design.toml")
+
+
+def test_toml_of_some_depth_is_read():
+    found = parse_toml("a." * 90 + "a = [[1]]", "design.toml")
+    for _ in range(91):
+        found = found["a"]
+    assert found == [[1]]

@@ -28,6 +28,8 @@ LARGEST = 1 << 30
 """Most bytes of a file that is read into memory as a whole."""
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 """How JSON writes characters in two halves."""
+DEEPEST = 100
+"""Most objects and arrays of JSON and TOML that lie in each other."""
 MOST_ROWS = 1 << 27
 """Most rows of a Parquet file: a few bytes can claim any number."""
 MOST_UNPACKED = 16 << 30
@@ -153,6 +155,7 @@ def parse_json(text: str, name: str, *, hint: str = "") -> Any:
         found = json.loads(text, object_pairs_hook=without_repeats)
         if _HALF.search(text):  # Python reads half of a character, and nothing can write it again
             json.dumps(found, ensure_ascii=False).encode()
+        _check_depth(found)
         return found
     except UnicodeEncodeError:
         raise UserError(f"{name} holds half of a character (a lone surrogate)", hint) from None
@@ -160,6 +163,17 @@ def parse_json(text: str, name: str, *, hint: str = "") -> Any:
         raise UserError(f"{name} is nested too deeply to be read", hint) from None
     except ValueError as error:
         raise UserError(f"{name} is not valid JSON: {error}", hint) from None
+
+
+def _check_depth(data: Any) -> None:
+    """Raise ``RecursionError`` where so much lies in each other that a message about it could not be written."""
+    depth, level = 0, [data]
+    while level:
+        depth += 1
+        if depth > DEEPEST:
+            raise RecursionError
+        inner = (d.values() if isinstance(d, dict) else d for d in level if isinstance(d, (dict, list)))
+        level = [value for values in inner for value in values if isinstance(value, (dict, list))]
 
 
 # ---- TOML ------------------------------------------------------------------------------------------------------------
@@ -171,9 +185,11 @@ def read_toml(path: Path, what: str = "", *, hint: str = "") -> dict[str, Any]:
 
 
 def parse_toml(text: str, name: str, *, hint: str = "") -> dict[str, Any]:
-    """Return what a TOML text holds."""
+    """Return what a TOML text holds; too deep nesting is refused, also by keys such as ``a.a.a``."""
     try:
-        return tomllib.loads(text)
+        found = tomllib.loads(text)
+        _check_depth(found)
+        return found
     except RecursionError:
         raise UserError(f"{name} is nested too deeply to be read", hint) from None
     except ValueError as error:  # also numbers with thousands of digits, which are no TOMLDecodeError

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from PIL import Image
 from scipy import stats
@@ -16,6 +17,7 @@ from cuebench.cli import invoke
 from cuebench.errors import UserError
 from cuebench.labels import label_map
 from cuebench.reports.published_gaps import published_gaps
+from cuebench.runs.results import write_scores
 from cuebench.statistics.estimates import difference_from_intervals, share
 from cuebench.types import Score
 
@@ -77,6 +79,16 @@ def test_mean_of_the_models_taus(planted):
 def test_nothing_to_correlate():
     with pytest.raises(UserError, match="both outcomes of cue conflict and a pure cue"):
         class_agreement(panel(cells("a", "edges", dict.fromkeys(CLASSES, 0.5))))
+
+
+def test_a_table_of_conflicts_whose_conditions_are_no_label_space(tmp_path):
+    counts = {"condition": ["4-way", "odd"], "shape": ["cat"] * 2, "texture": ["dog"] * 2, "response": ["cat"] * 2}
+    table = pa.table({"observer": ["a", "b"], **counts, "count": [3, 0]})
+    score = Score("cue_conflict", 1, "a", "4-way", "shape_bias", 1.0)
+    write_scores(tmp_path, [score], {"cue_conflict.confusion": table})
+    found = read_panel([tmp_path])
+    assert found.of("a", "shape answers") == {"cat": 1.0}
+    assert found.of("b", "shape answers") == {}  # nothing was counted
 
 
 def test_people_beside_models():

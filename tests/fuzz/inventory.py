@@ -104,7 +104,6 @@ MADE_HERE = "was made by the same process a moment ago"
 CODE = "is Python that you named or installed"
 BYTES = "is copied, hashed or compared as bytes, not interpreted"
 PROGRAMS = "is a program for its runtime (ONNX, TorchScript), which you trust by naming it"
-TABLES = "is a table of a run, which must have the SHA-256 that the record names"
 PICTURES = "is a picture, opened by `open_picture` as all are"
 PINNED = "has a pinned SHA-256, which is compared first"
 SERVER = "comes from the server of a study that was just started"
@@ -113,11 +112,8 @@ WHATEVER = "is a help only: whatever goes wrong with it is ignored"
 NOT_ATTACKED = {
     "_process_main.py:_packed_error": PIPES,
     "_process_main.py:answer": PIPES,
-    "analyses/class_wise.py:_of_conflicts": TABLES,
     "analyses/demo/stimuli.py:_scene": MADE_HERE,
     "analyses/demo/stimuli.py:_tile": MADE_HERE,
-    "analyses/texture_judgements.py:identified": TABLES,
-    "analyses/texture_of.py:_table": TABLES,
     "analyses/texture_of.py:answers_of": MADE_HERE,
     "calibration/designs/cue_decomposition.py:_published": SHIPPED,
     "cli/_run_file.py:save": BYTES,
@@ -146,9 +142,6 @@ NOT_ATTACKED = {
     "reports/figures/decisions.py:_opened": PICTURES,
     "reports/html/report.py:_page": SHIPPED,
     "reports/html/report.py:report": SHIPPED,
-    "reports/html/trust.py:_calibration": TABLES,
-    "reports/run_data.py:rows": TABLES,
-    "runs/results.py:read_table_rows": TABLES,
     "reports/theme.py:in_dark": MADE_HERE,
     "reports/vega.py:bundle": SHIPPED,
     "responses/ray_engine.py:_pickled": PIPES,

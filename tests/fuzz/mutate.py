@@ -12,6 +12,7 @@ import io
 import json
 import math
 import random
+import re
 import tomllib
 import warnings
 import zipfile
@@ -27,8 +28,8 @@ WORDS = {
             b"1e999", b"id,", b"logit_0", b"logit_00", b"prob_1", b"cat", b"Cat", b"1_0", b"-1", b"../", b"/etc/passwd",
             b"\x1b[2J", b" ", b"''", b'""', b"\xe2\x80\xae", b"file:", b"x" * 70_000, b"9" * 5_000),
     "json": (b"{", b"}", b"[", b"]", b'"', b",", b":", b"null", b"true", b"NaN", b"-Infinity", b"1e999", b"9" * 5_000,
-             b"[" * 3_000, b'{"a":' * 2_000, b'"targets"', b'"cat"', b'"ids"', b"-1", b"0.5", b"\\ud800", b"\xff",
-             b"\0", b"{}", b"[]", b'""', b"\x1b[2J", b'"format": 1', b'"format": 99'),
+             b"[" * 3_000, b'{"a":' * 2_000, b"[" * 970 + b"]" * 970, b'"targets"', b'"cat"', b'"ids"', b"-1",
+             b"0.5", b"\\ud800", b"\xff", b"\0", b"{}", b"[]", b'""', b"\x1b[2J", b'"format": 1', b'"format": 99'),
     "text": (b"?", b"&", b"=", b";", b":", b"/", b"..", b"%00", b"%ff", b"\xff", b"\0", b"nan", b"inf", b"1e999",
              b"~no",
              b"python:", b"file:", b"black:", b"@", b"{class}", b"[" * 3_000, b"x" * 9_000, b"\xe2\x80\xae", b"-",
@@ -133,6 +134,25 @@ def any_value(generator: random.Random, depth: int = 2) -> Any:
     return [any_value(generator, depth - 1) for _ in range(count)]
 
 
+def other_value(value: Any, others: list[Any], generator: random.Random) -> Any:
+    """Return another value of the same type: one of others, or one that a reader may not expect."""
+    if isinstance(value, list) and value:
+        at = generator.randrange(len(value))
+        changed = other_value(value[at], value, generator)
+        return generator.choice(([*value[:at], changed, *value[at + 1 :]], value[:at], value + value, value[::-1]))
+    if others and generator.random() < 0.3:
+        return generator.choice(others)
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return generator.choice((0, 1, -1, 2, value + 1, -value, 2**31 - 1, 2**31, 2**53, 2**63 - 1, -(2**63)))
+    if isinstance(value, float):
+        return generator.choice((0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -value, 5e-324, 1e308, math.inf, -math.inf, math.nan))
+    if isinstance(value, str):
+        return generator.choice((any_text(generator), value + value, value[1:], value.swapcase(), f"{value} "))
+    return None
+
+
 def _paths(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     inner = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     return [path, *(deeper for key, value in inner for deeper in _paths(value, (*path, key)))]
@@ -153,9 +173,11 @@ def _changed_document(data: Any, generator: random.Random) -> Any:
             data = any_value(generator) if generator.random() < 0.3 else data
             continue
         parent, key = _at(data, path[:-1]), path[-1]
-        choice = generator.randrange(6)
+        choice = generator.randrange(8)
         if choice == 0:
             del parent[key]
+        elif choice > 5 and not isinstance(parent[key], (dict, list, type(None))):
+            parent[key] = other_value(parent[key], [], generator)
         elif choice == 1 and isinstance(parent, dict):
             parent[any_text(generator)] = parent.pop(key) if generator.random() < 0.5 else any_value(generator)
         elif choice == 2:  # a copy: what is shared could contain itself
@@ -174,11 +196,20 @@ def _document(data: bytes, generator: random.Random) -> bytes:
     return text.encode("utf-8", "replace")
 
 
+def _other_cell(cell: str, rows: list[list[str]], generator: random.Random) -> str:
+    """Return another text for a cell of a CSV: any, one of another cell, or another number for a number."""
+    if generator.random() < 0.4:
+        return any_text(generator)
+    numeric = re.fullmatch(r"-?\d+(\.\d+)?", cell)
+    value: Any = cell if numeric is None else float(cell) if numeric[1] else int(cell)
+    return str(other_value(value, [text for row in rows for text in row], generator))
+
+
 def _table(data: bytes, generator: random.Random) -> bytes:
     """Drop, repeat, rename and add columns and rows, and change cells; sometimes another separator or encoding."""
     rows = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline="")))
     for _ in range(generator.choice((1, 1, 2, 3))):
-        choice, row = generator.randrange(7), generator.randrange(len(rows))
+        choice, row = generator.randrange(8), generator.randrange(len(rows))
         column = generator.randrange(len(rows[row]) or 1)
         if choice == 0:
             rows.insert(row, list(rows[generator.randrange(len(rows))]))
@@ -192,7 +223,7 @@ def _table(data: bytes, generator: random.Random) -> bytes:
             name = generator.choice(("extra", "logit_00", "Cat", "id", "recipe", "path", "seed", any_text(generator)))
             rows = [[*cells, any_text(generator) if i else name] for i, cells in enumerate(rows)]
         elif rows[row]:
-            rows[row][column] = any_text(generator)
+            rows[row][column] = _other_cell(rows[row][column], rows, generator)
     text = io.StringIO()
     ends = generator.choice(("\n", "\r\n"))
     csv.writer(text, delimiter=generator.choice(",,,,,,,;\t"), lineterminator=ends).writerows(rows)
@@ -234,11 +265,24 @@ def _column(length: int, generator: random.Random) -> pa.Array:
     return empty
 
 
+def _with_other_cells(column: pa.ChunkedArray, generator: random.Random) -> pa.ChunkedArray:
+    """Return the column with some cells changed, its type as it is; unchanged where they do not fit into it."""
+    values = column.to_pylist()
+    for _ in range(generator.choice((1, 1, 2, len(values)))):
+        at = generator.randrange(len(values))
+        other = other_value(values[at], values, generator)
+        values[at] = other.encode("utf-8", "replace").decode() if isinstance(other, str) else other
+    try:
+        return pa.chunked_array([pa.array(values, column.type)])
+    except (pa.ArrowInvalid, OverflowError):  # of 2**63 - 1, which is no int32
+        return column
+
+
 def _parquet(data: bytes, generator: random.Random) -> bytes:
-    """Drop, rename, repeat, retype and reorder columns, rows and metadata of a Parquet file."""
+    """Drop, rename, repeat, retype and reorder columns, rows, cells and metadata of a Parquet file."""
     table = pq.read_table(pa.BufferReader(data), use_threads=False)
     for _ in range(generator.choice((1, 1, 2, 3))):
-        choice = generator.randrange(8)
+        choice = generator.randrange(12)
         names = table.column_names
         at = generator.randrange(len(names) or 1)
         metadata = dict(table.schema.metadata or {})
@@ -258,6 +302,8 @@ def _parquet(data: bytes, generator: random.Random) -> bytes:
             table = table.rename_columns([new if i == at else name for i, name in enumerate(names)])
         elif choice == 5:
             table = table.slice(0, generator.randrange(table.num_rows + 1))
+        elif choice > 7 and names and table.num_rows:
+            table = table.set_column(at, table.schema.field(at), _with_other_cells(table.column(at), generator))
         elif choice == 6 and table.num_rows:
             table = pa.concat_tables([table, table.slice(generator.randrange(table.num_rows))])
         elif names:

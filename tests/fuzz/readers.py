@@ -20,6 +20,7 @@ import checksums  # type: ignore[import-not-found]
 import numpy as np
 import readers_models  # type: ignore[import-not-found]
 import readers_stored  # type: ignore[import-not-found]
+import readers_tables  # type: ignore[import-not-found]
 from base import Reader, archive, file, parquet, picture, text, unchecked  # type: ignore[import-not-found]
 
 from cuebench import registry
@@ -34,7 +35,6 @@ from cuebench.observers.guess import factories, likely_spec
 from cuebench.observers.recorded_files import STIMULUS, Recording, read_recording
 from cuebench.options import parse, split
 from cuebench.protocols.cue_decomposition.populations import check_population
-from cuebench.reports.draw import draw
 from cuebench.reports.figures.bias_over_training import bias_over_training
 from cuebench.reports.study_rows import share_rows
 from cuebench.responses.job import JobRecord
@@ -279,16 +279,6 @@ def read_answers(data: bytes, folder: Path) -> None:
     score(of_run("responses/red--0/", data, folder) if data else of_run("run.json", data, folder))
 
 
-def read_run_table(data: bytes, folder: Path) -> None:
-    """Draw what a table of a run says, which was forged together with the record."""
-    run = of_run(_CONFUSION, data, folder)
-    body = json.loads((run / "run.json").read_bytes())
-    body["files"][f"{_CONFUSION}.parquet"] = hashlib.sha256(data).hexdigest()
-    (run / "run.json").write_bytes(checksums.record(json.dumps(body).encode()))
-    for figure in ("confusion", "shape_bias"):
-        draw(figure, run)
-
-
 def read_shard(data: bytes, folder: Path) -> None:
     """Read one file of answers in every way that there is; what is refused by one is refused by all."""
     shards = Shards(folder)
@@ -414,12 +404,6 @@ READERS: dict[str, Reader] = {
     "scores": Reader(
         file("scores.parquet", lambda path: read_scores(path.parent)), _SCORES, "parquet", checksums.parquet
     ),
-    "run_table": Reader(
-        read_run_table,
-        lambda: (run_files()[f"{_CONFUSION}.parquet"], unchecked(run_files()[f"{_CONFUSION}.parquet"])),
-        "parquet",
-        checksums.parquet,
-    ),
     "made_json": Reader(
         file("made.json", lambda path: (made_count(path.parent), read_made(path.parent))),
         (b'{"maker": "cue_conflict", "count": 3, "version": 1}',),
@@ -460,4 +444,5 @@ READERS: dict[str, Reader] = {
     **_of_studies(),
     **readers_models.READERS,
     **readers_stored.READERS,
+    **readers_tables.READERS,
 }

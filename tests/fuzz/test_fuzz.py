@@ -35,7 +35,7 @@ def _module(name: str) -> ModuleType:
     return module
 
 
-for _name in ("checksums", "base", "readers_study", "readers_models", "readers_stored"):
+for _name in ("checksums", "base", "readers_study", "readers_models", "readers_stored", "readers_tables"):
     _module(_name)
 mutate, readers, inventory = _module("mutate"), _module("readers"), _module("inventory")
 attack = _module("attack")

@@ -249,6 +249,28 @@ def test_a_table_with_other_values_is_refused(run, tmp_path, figure):
         figures.get(figure)(with_table(run, tmp_path / "strangers", name, strangers))
 
 
+@pytest.mark.parametrize(
+    ("table", "column", "value", "why"),
+    [
+        ("tav", "texture", "a texture of nobody", "fits no texture or class"),
+        ("tav", "position", 10**6, "fits no texture or class"),
+        ("tav", "position", -1, "'position' holds -1: counts and positions begin at 0"),
+        ("tav", "tav", 1.5, "is not between 0 and 1"),
+        ("tav", "tav", float("nan"), "is not between 0 and 1"),
+        ("textures", "texture", "", "a texture occurs twice|fits no texture"),
+    ],
+)
+def test_an_association_that_fits_nothing_is_refused(run, tmp_path, table, column, value, why):
+    name = f"tables/texture_association.{table}.parquet"
+    before = read_parquet((run / name).read_bytes())
+    place = before.column_names.index(column)
+    forged = before.set_column(place, before.schema.field(place), pa.array([value] * len(before)))
+    folder = with_table(run, tmp_path / "run", name, forged)
+    with pytest.raises(UserError, match=why) as error:
+        association_of(folder, "greys")
+    assert error.value.hint == f"score it again: cuebench score {folder}"
+
+
 def test_tables_are_what_the_protocol_declares(run):
     for name, declared in protocols.get("texture_association").tables.items():
         path = run / "tables" / f"texture_association.{name}.parquet"

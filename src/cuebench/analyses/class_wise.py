@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cuebench.errors import UserError
-from cuebench.protocols.headline import measured, one_row_each
+from cuebench.protocols.headline import measured, number_of_classes, one_row_each
 from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_scores, read_table_rows
 from cuebench.statistics.estimates import mean
@@ -167,14 +167,15 @@ def _of_conflicts(run: Path, kinds: Mapping[str, ObserverKind | str], space: str
             total[0] += row["count"] * (row["response"] == label)
             total[1] += row["count"]
     for (observer, source, label), (hits, n) in counts.items():
-        yield Cell(observer, kinds.get(observer, "model"), source, label, hits / n, n)
+        if n:
+            yield Cell(observer, kinds.get(observer, "model"), source, label, hits / n, n)
 
 
 def _space(present: Sequence[str], asked: str) -> str:
     """Return the label space that was asked for; of a set with other classes, ``16-way`` means its own classes."""
     if asked in present or asked != FEW:
         return asked
-    return min(present, key=lambda condition: int(condition.removesuffix("-way")))
+    return min(present, key=number_of_classes)
 
 
 def _is_human(kind: str) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cuebench.arrays import Array
-from cuebench.errors import UserError, did_you_mean
+from cuebench.errors import UserError, did_you_mean, printable
 from cuebench.labels import LabelSpace, label_space, softmax
 from cuebench.metrics.texture_association import TAV
 from cuebench.observers.base import Batch, LoadOptions, Observer
@@ -240,13 +240,20 @@ def association_of(run: str | Path, observer: str) -> Association:
     names = {j.observer: j.labels["names"] for j in record.jobs if j.protocol == PROTOCOL and j.labels}
     if observer not in names:
         raise did_you_mean("observer of this run", observer, names)
+    score_again = f"score it again: cuebench score {run}"
     textures = tuple(r["texture"] for r in _table(run, "textures", observer))
     if not textures:
-        raise UserError(f"{run} has no table of the textures of {observer}", f"score it again: cuebench score {run}")
+        raise UserError(f"{run} has no table of the textures of {observer}", score_again)
     row = {texture: i for i, texture in enumerate(textures)}
     tav = np.zeros((len(textures), len(names[observer])))
     for pair in _table(run, "tav", observer):
-        tav[row[pair["texture"]], pair["position"]] = pair["tav"]
+        texture, position, value = pair["texture"], pair["position"], pair["tav"]
+        if texture not in row or position >= tav.shape[1] or not 0 <= value <= 1:
+            what = f"the association of {printable(texture)[:80]!r}"
+            raise UserError(f"{run}: {what} is not between 0 and 1, or fits no texture or class", score_again)
+        tav[row[texture], position] = value
+    if len(row) < len(textures):
+        raise UserError(f"{run}: a texture occurs twice in the table of the textures of {observer}", score_again)
     groups = _table(run, "groups", observer)
     dominant = {g["label"]: g["texture"] for g in groups if g["by"] == "prediction" and g["dominant"]}
     return Association(tav, textures, label_space(names[observer]), dominant, _source(record, observer, len(textures)))

@@ -223,7 +223,8 @@ class Protocol:
         that ``ByObserver.measure`` sees.
     tables : mapping of str to mapping of str to str
         Table → column → its type in Arrow: ``{"confusion": {"response": "string", "count": "int64"}}``. For tables
-        that figures read: a file with other types is refused. Tables that are not named here are read as they are.
+        that figures read: a file with other types, gaps or negative whole numbers (they count) is refused. Tables
+        and columns that are not named here are read as they are.
     """
 
     name: str
@@ -291,8 +292,9 @@ def score_rows(protocol: Protocol, result: Result) -> list[Score]:
 
 
 def table_problem(protocol: Protocol, name: str, table: pa.Table) -> str:
-    """Return what in a table is not as the protocol declares it: a type, a gap; empty where all is well."""
+    """Return what in a table is not as the protocol declares it: a type, a gap, a count; empty where all is well."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     declared = protocol.tables.get(name, {})
     for column, values in zip(table.schema, table.columns):
@@ -300,6 +302,8 @@ def table_problem(protocol: Protocol, name: str, table: pa.Table) -> str:
         expected, gaps = declared.get(column.name, ""), " with gaps" * bool(values.null_count)
         if expected and (kind != expected or gaps):
             return f"column {column.name!r} holds {kind}{gaps}, not {expected}"
+        if expected == "int64" and (least := pc.min(values).as_py() or 0) < 0:
+            return f"column {column.name!r} holds {least}: counts and positions begin at 0"
     return ""
 
 

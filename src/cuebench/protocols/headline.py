@@ -78,14 +78,14 @@ def chosen_condition(axis: Axis, present: Sequence[str]) -> str | None:
     for pattern in axis.conditions:
         fitting = [c for c in present if fnmatchcase(c, pattern)]
         if fitting:
-            return min(fitting, key=_classes) if pattern.endswith("*-way") else fitting[0]
+            return min(fitting, key=number_of_classes) if pattern.endswith("*-way") else fitting[0]
     return None
 
 
-def _classes(condition: str) -> float:
+def number_of_classes(condition: str) -> float:
     """Return the number of classes that a condition is named by: ``silhouettes/16-way``; infinite where it is not."""
     number = condition.rpartition("/")[2].removesuffix("-way")
-    return int(number) if number.isdecimal() else math.inf
+    return int(number) if number.isdecimal() and len(number) < 10 else math.inf
 
 
 def widest(rows: Sequence[Score]) -> Score:

@@ -151,6 +151,8 @@ def _calibration(material: Material) -> list[Table]:
 
 
 def _cell(value: Any) -> Cell:
-    if isinstance(value, bool) or value is None or isinstance(value, str):
-        return Cell("–", None) if value is None else words(str(value))
-    return count(value) if isinstance(value, int) else Cell(f"{value:.3f}", float(value))
+    if value is None:
+        return Cell("–", None)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return count(value)
+    return Cell(f"{value:.3f}", value) if isinstance(value, float) else words(str(value))

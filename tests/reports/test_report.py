@@ -238,7 +238,8 @@ def test_two_runs_with_the_same_observers(scores: Scores, tmp_path: Path) -> Non
 def test_a_calibration_table_is_shown(scores: Scores, tmp_path: Path) -> None:
     run = shutil.copytree(scores.out, tmp_path / "run")
     record = RunRecord.read(run)
-    data = parquet_bytes(pa.table({"planted": [0.25, 0.75], "recovered": [0.2512, 0.749], "covered": [True, True]}))
+    data = parquet_bytes(pa.table({"planted": [0.25, 0.75], "recovered": [0.2512, 0.749], "covered": [True, True],
+                                   "limits": [[0.25, 0.5], None]}))  # fmt: skip
     (run / "tables" / "cue_conflict.calibration.parquet").write_bytes(data)
     record.files["tables/cue_conflict.calibration.parquet"] = hashlib.sha256(data).hexdigest()
     record.write(run)
@@ -246,6 +247,7 @@ def test_a_calibration_table_is_shown(scores: Scores, tmp_path: Path) -> None:
     text = Page(made.path.read_text("utf-8")).text
     assert "Calibration of cue_conflict" in text
     assert "0.251" in text
+    assert "[0.25, 0.5]" in text  # whatever a protocol of somebody's own puts there
 
 
 def test_every_headline_says_what_simulations_found_of_it(page: str) -> None:

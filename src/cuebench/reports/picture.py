@@ -26,6 +26,8 @@ TABLE = ".data.csv"
 _NARROWEST = 60.0
 _SLACK = 4.0
 """Points by which a picture may be narrower than it should; nobody sees them, and it is drawn once less."""
+_OF_WIDTH = 0.95
+"""Part of the width at which titles are broken: fonts that stand in for a missing one are a little wider."""
 
 
 class Fit(NamedTuple):
@@ -130,7 +132,7 @@ class Picture:
     def unfitted(self, room: float, width: float, *, validate: bool = False) -> dict[str, Any]:
         """Return the specification with plots of a width, below a title that is broken at another one."""
         title, subtitle = (
-            wrapped(text, width - 6, theme.SIZES[size], bold=size == "title")
+            wrapped(text, _OF_WIDTH * width - 6, theme.SIZES[size], bold=size == "title")
             for text, size in ((self.title, "title"), (self.subtitle, "subtitle"))
         )
         spec = vega.as_spec(lambda: self.build(room), theme.config(), validate=validate)

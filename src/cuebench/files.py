@@ -12,9 +12,11 @@ import hashlib
 import json
 import math
 import os
+import shutil
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -176,6 +178,73 @@ def make_folder(path: Path) -> Path:
     with disk_errors(path):
         (path / ".writable").unlink(missing_ok=True)
     return path
+
+
+def copy_folder(source: Path, target: Path, *, without: str) -> None:
+    """Copy a folder, without what matches a pattern at any depth; unlike ``shutil.copytree`` it stops at an error."""
+    with disk_errors(target):
+        for folder, folders, files in os.walk(source, followlinks=True):
+            folders[:] = [name for name in folders if not fnmatch(name, without)]
+            place = target / Path(folder).relative_to(source)
+            place.mkdir()
+            for name in files:
+                if not fnmatch(name, without):
+                    shutil.copy2(Path(folder) / name, place / name)
+
+
+UNFINISHED = ".unfinished"
+"""File in a folder that is being filled; a process that was killed leaves it there."""
+
+
+@contextmanager
+def filling(folder: Path, names: Sequence[str]) -> Iterator[None]:
+    """Hold a new folder while it is filled. What a process that was killed left of it is removed and made again.
+
+    Parameters
+    ----------
+    folder : Path
+        Where; absent, empty, or left unfinished.
+    names : sequence of str
+        What is written into it: nothing else is ever removed.
+
+    Raises
+    ------
+    UserError
+        Where it holds anything else, or another process fills it. It is then left as it was, as it is after any other
+        error while it is filled.
+    """
+    there = UserError(f"{folder} is there already", "name a folder that does not exist yet")
+    mark, was_there = folder / UNFINISHED, folder.exists()
+    own = {*names, UNFINISHED} if mark.exists() else set()
+    if was_there and (not folder.is_dir() or any(p.name not in own and not is_temporary(p) for p in folder.iterdir())):
+        raise there
+
+    def clear() -> None:
+        for path in [folder / name for name in names] + [p for p in folder.iterdir() if is_temporary(p)]:
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        file = mark.open("ab")
+    with file:
+        try:
+            take_lock(file.fileno())
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                raise UserError(f"another process is making {folder}", "wait for it, or name another folder") from None
+        if not mark.exists():  # the other process finished after we had looked
+            raise there
+        clear()
+        try:
+            yield
+        except BaseException:
+            clear()
+            file.close()
+            mark.unlink()
+            if not was_there:
+                folder.rmdir()
+            raise
+    mark.unlink()
 
 
 class FileFacts(NamedTuple):

@@ -7,7 +7,8 @@ or ends the process is written to ``tests/fuzz/corpus/READER/`` and replayed by 
 Changes are made by ``mutate.py``; with ``--atheris`` they are guided by the coverage of cuebench's own code, and it is
 said after which share of the inputs the last one came that reached a place where none had been.
 ``--until 01:05`` goes on in slices of ``--seconds`` until that time (UTC): next is the format that had the least time
-since failures, and of its readers the one that had; where every format had its hour, the reader that had least of all.
+since one of its readers failed, and of its readers the one that had; where every format had its hour, the reader that
+had least of all.
 ``--tally FILE`` adds what was done to a table; ``--table`` prints it.
 """
 
@@ -249,7 +250,7 @@ def keep(name: str, failures: dict[str, str], corpus: Path) -> None:
 
 
 def read_tally(path: Path) -> dict[str, dict[str, float]]:
-    """Return reader → what was done so far; ``clean_seconds`` are those since its last failure."""
+    """Return reader → what was done so far; ``clean_seconds``: since a reader of its format last failed."""
     if not path.is_file():
         return {}
     with path.open(newline="") as file:
@@ -257,15 +258,18 @@ def read_tally(path: Path) -> dict[str, dict[str, float]]:
 
 
 def add_to_tally(path: Path, name: str, report: dict[str, Any]) -> None:
-    """Add a slice to the table; failures are counted as they were found, also where they are fixed since."""
+    """Add a slice to the table; failures are counted as they were found, also where they are fixed since.
+
+    Readers of one format share the code that takes bytes apart: after a failure of one, all of them begin anew.
+    """
     tally = read_tally(path)
     row = tally.setdefault(name, dict.fromkeys(TALLIED, 0.0))
     for key, more in zip(
         row, (report["cpu"], report["inputs"], len(report["failures"]), 1, report["cpu"]), strict=True
     ):
         row[key] += more
-    if report["failures"]:
-        row["clean_seconds"] = 0.0
+    for other in readers_like(name) if report["failures"] else ():
+        tally.get(other, row)["clean_seconds"] = 0.0
     lines = [",".join(("reader", *TALLIED))]
     lines += [f"{n},{','.join(f'{value:.0f}' for value in row.values())}" for n, row in sorted(tally.items())]
     temporary = path.with_suffix(".tmp")
@@ -273,9 +277,18 @@ def add_to_tally(path: Path, name: str, report: dict[str, Any]) -> None:
     temporary.replace(path)
 
 
+def readers_like(name: str) -> list[str]:
+    """Return the readers of the same format."""
+    from base import format_of  # type: ignore[import-not-found]
+    from readers import READERS
+
+    mine = format_of(name, READERS[name])
+    return [other for other, reader in READERS.items() if format_of(other, reader) == mine]
+
+
 def table(path: Path) -> str:
     """Return the tally as Markdown: the formats, then the readers."""
-    from base import format_of  # type: ignore[import-not-found]
+    from base import format_of
     from readers import READERS
 
     tally = read_tally(path)
@@ -367,8 +380,10 @@ class Queue:
         """Count time that a reader is getting; several of one format may be under attack at once."""
         self._seconds[name] += seconds
 
-    def put_back(self, name: str) -> None:
-        """Let a reader wait for its next slice, if there is one."""
+    def put_back(self, name: str, *, failed: bool) -> None:
+        """Let a reader wait for its next slice, if there is one; after a failure its format begins anew."""
+        for other in readers_like(name) if failed else ():
+            self._seconds[other] = 0.0
         if self._endless:
             self._waiting.add(name)
 
@@ -404,7 +419,7 @@ def attack_all(names: list[str], arguments: argparse.Namespace) -> int:
                 failed |= bool(failures)
                 if arguments.tally:
                     add_to_tally(arguments.tally, one.name, report)
-                waiting.put_back(one.name)
+                waiting.put_back(one.name, failed=bool(failures))
     finally:
         for one in running:
             one.process.kill()

@@ -56,6 +56,25 @@ def check(name: str, data: bytes, folder: Path) -> None:
         raise AssertionError(f"{name} raised {type(error).__name__} for {data[:200]!r}") from error
 
 
+def test_after_a_failure_all_readers_of_the_format_begin_anew(tmp_path: Path) -> None:
+    path = tmp_path / "tally.csv"
+    well, ill = {"cpu": 30.0, "inputs": 7, "failures": {}}, {"cpu": 20.0, "inputs": 5, "failures": {"why": "00"}}
+    for name, report in [("study_toml", well), ("run_json", well), ("design_toml", ill), ("study_toml", well)]:
+        attack.add_to_tally(path, name, report)
+    tally = attack.read_tally(path)
+    assert {name: row["clean_seconds"] for name, row in tally.items()} == {
+        "design_toml": 0, "run_json": 30, "study_toml": 30,
+    }  # fmt: skip
+    assert tally["study_toml"]["cpu_seconds"] == 60
+    assert [row["failures"] for row in tally.values()] == [1, 0, 0]
+    queue = attack.Queue(["study_toml", "design_toml", "run_json"], tally, endless=True)
+    queue.expect("run_json", attack.HOUR)
+    assert queue.take() == "design_toml"
+    queue.expect("study_toml", attack.HOUR)
+    queue.put_back("design_toml", failed=True)
+    assert [queue.take(), queue.take(), queue.take()] == ["design_toml", "study_toml", "run_json"]
+
+
 def test_the_small_run_is_scored() -> None:
     """Attacks on a run whose answers are not found would never reach the scoring."""
     files = readers.run_files()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cuebench.cli._idle import refuse_idle
 from cuebench.cli._json import print_json
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ MOST = 20
 
 
 def command(
+    context: typer.Context,
     runs: Annotated[list[Path], typer.Argument(help="Run folders; the same name is the same observer in all of them.")],
     x: Annotated[
         str, typer.Option(help="metric@condition, or a protocol for its headline; default: every column.")
@@ -48,8 +50,13 @@ def command(
     correlations of what is repeatable, a common factor, and what each headline has of its own.
     """
     if corrected:
+        hint = "leave it out, or leave out --corrected"
+        refuse_idle(context, "x", "y", "everything", "method", "resamples", where="with --corrected", hint=hint)
         _corrected(runs, protocol or (), kind or ("model",), same or (), seed, out, as_json=as_json)
         return
+    refuse_idle(
+        context, "protocol", "same", "out", where="without --corrected", hint="add --corrected, or leave it out"
+    )
     from cuebench.reports.correlate import correlate_columns
 
     pairs = correlate_columns(

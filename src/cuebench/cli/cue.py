@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cuebench.cli._idle import refuse_idle
 from cuebench.cli._json import print_json
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 
 def command(
+    context: typer.Context,
     name: Annotated[
         str | None, typer.Argument(help="The cue, or python:FILE.py:NAME (with --sheet: the image).")
     ] = None,
@@ -37,6 +39,8 @@ def command(
     All cues of one image: cuebench cue --sheet OUT.png IN.png
     """
     if sheet is not None:
+        hint = "leave it out: a sheet shows all cues as they are without settings"
+        refuse_idle(context, "target", "settings", "workers", "fresh", where="with --sheet", hint=hint)
         return _draw(
             sheet,
             name,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cuebench.cli._idle import refuse_idle
 from cuebench.cli._json import print_json
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def list_tables(
 
 
 def export(
+    context: typer.Context,
     run: Annotated[
         Path | None, typer.Argument(help="Write the scores of this run in the layout of REFINED-BIAS.")
     ] = None,
@@ -53,6 +55,8 @@ def export(
     from cuebench.published.readme_layout import export_readme_layout
 
     if run is not None:
+        hint = "leave it out: all scores of the run are exported"
+        refuse_idle(context, "paper", "table", "model", "metric", where="with a run", hint=hint)
         if out is None:
             raise UserError("the export of a run needs a folder", f"cuebench published export {run} --out DIR")
         files = [str(path) for path in export_readme_layout(run, out)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cuebench.cli._idle import refuse_idle
 from cuebench.cli._json import print_json
 from cuebench.errors import UserError
 
@@ -43,6 +44,7 @@ WIDTH = 120
 
 
 def command(
+    context: typer.Context,
     runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="A run folder; several for one HTML report.")],
     format_: Annotated[
         Format | None, typer.Option("--format", "-f", help="Default: by the ending of FILE, else table.")
@@ -76,6 +78,7 @@ def command(
     if chosen is Format.html:
         _write_page(runs, out, title=title, images=images, figures=figures, as_json=as_json)
         return
+    refuse_idle(context, "title", "images", "figures", where="in a table", hint="for the page: --out report.html")
     if len(runs) > 1:
         raise UserError(
             f"several runs make one report as HTML only; got {len(runs)} runs",

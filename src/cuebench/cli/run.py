@@ -13,6 +13,7 @@ import typer
 
 from cuebench.cli._complete import names_of, sources
 from cuebench.cli._flags import Flag, flags_of
+from cuebench.cli._idle import is_written, refuse_idle
 from cuebench.cli._json import print_json
 from cuebench.errors import UserError
 from cuebench.options import split
@@ -165,6 +166,8 @@ def with_defaults(
     """
     from cuebench.cli import _run_file
 
+    if not given["plan"]:
+        refuse_idle(context, "nodes", "price", where="without --plan", hint="add --plan, or leave it out")
     if given["file"] and given["again"]:
         raise UserError("--again and a file both say what to run", "leave one of them out")
     if given["again"]:
@@ -173,15 +176,9 @@ def with_defaults(
         wanted = _run_file.read_file(given["file"], flags)
     else:
         return dict(given), dict(settings)
-    written = {flag.parameter for flag in flags if _is_written(context, flag.parameter)}
+    written = {flag.parameter for flag in flags if is_written(context, flag.parameter)}
     below = {name: value for name, value in wanted.values.items() if name not in written}
     return {**given, **below}, {**wanted.settings, **settings}
-
-
-def _is_written(context: typer.Context, parameter: str) -> bool:
-    """Tell whether a flag stands on the command line; one from the environment goes after the file."""
-    source = context.get_parameter_source(parameter)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 @contextmanager

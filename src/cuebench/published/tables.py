@@ -128,8 +128,6 @@ def export(path: str | Path, numbers: Sequence[Entry]) -> Path:
     target = Path(path).expanduser()
     if target.suffix != ".csv":
         raise UserError(f"cannot export to {target}", "name a file that ends in .csv")
-    if not target.parent.is_dir():
-        raise UserError(f"folder {target.parent} does not exist", f"mkdir -p {target.parent}")
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, EXPORTED, lineterminator="\n")
     writer.writeheader()

@@ -10,10 +10,12 @@ from pathlib import Path
 
 from cuebench._version import __version__
 from cuebench.errors import UserError
+from cuebench.files import copy_folder, disk_errors, filling
 from cuebench.reading import file_kind_problem
 from cuebench.study.folder import SQLITE, Study
 
 TEMPLATES = Path(__file__).parent / "deploy"
+PASSWORD = ".env"
 _POSTGRESQL_ONLY = "compose.override.yaml"
 _POSTGRESQL = """
 Answers are kept in PostgreSQL: `compose.override.yaml` starts it, with the password in `.env`."""
@@ -29,7 +31,7 @@ def write_bundle(
     study : Study
         An opened study folder.
     out : Path
-        A folder that does not exist yet.
+        A folder that does not exist yet, is empty, or is what a process that was killed left of a bundle.
     domain : str
         Name of the server: ``study.example.org``.
     postgresql : bool
@@ -44,17 +46,8 @@ def write_bundle(
     """
     if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9-]+)*", domain):
         raise UserError(f"{domain!r} is no name of a server", "give --domain study.example.org")
-    if out.exists():
-        raise UserError(f"{out} is there already", "name a folder that does not exist yet")
     if wheel is not None and (problem := file_kind_problem(wheel, filled=True)):
         raise UserError(f"wheel {wheel}: {problem}", "build one: python -m build --wheel")
-    out.mkdir(parents=True, mode=0o700)
-    shutil.copytree(study.folder, out / "study", ignore=shutil.ignore_patterns(f"{SQLITE}*"))
-    (out / "wheels").mkdir()
-    if wheel is not None:
-        shutil.copy(wheel, out / "wheels")
-    else:
-        (out / "wheels" / ".keep").touch()
     values = {
         "TITLE": study.settings.title or study.design.title(study.languages[0]),
         "NAME": study.settings.name,
@@ -65,13 +58,21 @@ def write_bundle(
         "REQUIREMENT": f"'cuebench[study]=={__version__}'",
         "POSTGRESQL": _POSTGRESQL if postgresql else "",
     }
-    names = sorted(path.name for path in TEMPLATES.iterdir() if path.is_file())
-    for name in names if postgresql else [n for n in names if n != _POSTGRESQL_ONLY]:
-        text = (TEMPLATES / name).read_text("utf-8")
-        (out / name).write_text(re.sub(r"@([A-Z_]+)@", lambda match: values[match[1]], text), "utf-8", newline="\n")
-    (out / "backup.sh").chmod(0o755)
-    if postgresql:
-        _write_password(out / ".env")
+    templates = sorted(path.name for path in TEMPLATES.iterdir() if path.is_file())
+    with filling(out, ("study", "wheels", PASSWORD, *templates)), disk_errors(out):
+        out.chmod(0o700)
+        copy_folder(study.folder, out / "study", without=f"{SQLITE}*")
+        (out / "wheels").mkdir()
+        if wheel is not None:
+            shutil.copy(wheel, out / "wheels")
+        else:
+            (out / "wheels" / ".keep").touch()
+        for name in templates if postgresql else [n for n in templates if n != _POSTGRESQL_ONLY]:
+            text = re.sub(r"@([A-Z_]+)@", lambda match: values[match[1]], (TEMPLATES / name).read_text("utf-8"))
+            (out / name).write_text(text, "utf-8", newline="\n")
+        (out / "backup.sh").chmod(0o755)
+        if postgresql:
+            _write_password(out / PASSWORD)
     return sorted(path.name for path in out.iterdir() if path.is_file())
 
 

@@ -15,7 +15,6 @@ import hashlib
 import json
 import re
 import secrets as random
-import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
@@ -24,13 +23,14 @@ from typing import Any
 
 from cuebench._version import __version__
 from cuebench.errors import UserError, all_problems, did_you_mean
-from cuebench.files import disk_errors, hash_file, make_folder, parquet_bytes, write_atomic
+from cuebench.files import copy_folder, disk_errors, filling, hash_file, parquet_bytes, write_atomic
 from cuebench.options import check_types
 from cuebench.reading import file_kind_problem, parse_parquet, path_problem, read_bytes, read_toml
 from cuebench.study import exclusions
 from cuebench.study.assign import assign, place_of
 from cuebench.study.database import Facts, now, sqlite_url
 from cuebench.study.design import Design, read_design
+from cuebench.study.secrets import FILE as SECRETS
 from cuebench.study.secrets import Secrets, make_secrets, read_secrets
 from cuebench.study.stimuli import Chosen, pink_noise, select
 from cuebench.study.types import ROLES, StudyImage, Trial
@@ -162,7 +162,7 @@ def new_study(folder: Path, new: NewStudy, progress: Callable[[int, int], None] 
     Parameters
     ----------
     folder : Path
-        Where; it must be empty or absent.
+        Where; it must be empty or absent, or what a process that was killed left of a new study.
     new : NewStudy
         What it is made of.
     progress : callable, optional
@@ -173,36 +173,34 @@ def new_study(folder: Path, new: NewStudy, progress: Callable[[int, int], None] 
     UserError
         With everything that does not fit; the folder is then left as it was.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"{folder} is there already", "name a folder that does not exist yet")
+    with filling(folder, (SETTINGS, DESIGN, STIMULI, IMAGES, exclusions.FILE, SECRETS)):
+        _fill(folder, new, progress)
+    return open_study(folder)
+
+
+def _fill(folder: Path, new: NewStudy, progress: Callable[[int, int], None] | None) -> None:
     design = read_design(new.design)
     unknown = [f"no texts in {code!r}" for code in new.languages if code not in design.languages]
     if unknown:
         raise all_problems(f"design {design.name}", unknown, f"languages: {', '.join(design.languages)}")
     selection = select(design, new.data_root, seed=new.seed, run=new.run)
-    place = make_folder(folder)
-    try:
-        secrets = make_secrets(place)
-        shutil.copytree(design.folder, place / DESIGN, ignore=shutil.ignore_patterns("__pycache__"))
-        write_atomic(place / exclusions.FILE, exclusions.TEMPLATE.encode())
-        images = _write_images(place, secrets, selection.chosen, selection.root, progress)
-        images += _write_masks(place, secrets, pink_noise(design, seed=new.seed))
-        write_atomic(place / STIMULI, parquet_bytes(_table(images)))
-        own = {key: value for key, value in asdict(new).items() if key not in ("design", "data_root", "run")}
-        settings = Settings(
-            **{**own, "name": new.name or folder.name},
-            identity=random.token_hex(16),
-            design=design.name,
-            made_at=now(),
-            made_with=f"cuebench {__version__}",
-            rules_sha256=exclusions.read_rules(place).sha256,
-            notes=selection.notes,
-        )
-        write_atomic(place / SETTINGS, _toml(settings).encode())
-    except BaseException:
-        shutil.rmtree(place)
-        raise
-    return open_study(place)
+    secrets = make_secrets(folder)
+    copy_folder(design.folder, folder / DESIGN, without="__pycache__")
+    write_atomic(folder / exclusions.FILE, exclusions.TEMPLATE.encode())
+    images = _write_images(folder, secrets, selection.chosen, selection.root, progress)
+    images += _write_masks(folder, secrets, pink_noise(design, seed=new.seed))
+    write_atomic(folder / STIMULI, parquet_bytes(_table(images)))
+    own = {key: value for key, value in asdict(new).items() if key not in ("design", "data_root", "run")}
+    settings = Settings(
+        **{**own, "name": new.name or folder.name},
+        identity=random.token_hex(16),
+        design=design.name,
+        made_at=now(),
+        made_with=f"cuebench {__version__}",
+        rules_sha256=exclusions.read_rules(folder).sha256,
+        notes=selection.notes,
+    )
+    write_atomic(folder / SETTINGS, _toml(settings).encode())
 
 
 def _write_images(

@@ -76,20 +76,25 @@ def new_part(kind: str, name: str, folder: str | Path = ".") -> Begun:
         problems.append(f"{name!r} is no name: lower-case letters, digits and underscores, e.g. my_{kind}")
     elif kind != "observer" and name in begun.registry:
         problems.append(f"there is a {kind} {name!r} already ({begun.registry.origin(name)}): choose another name")
-    problems += [f"{path} exists" for path in (file, test) if path.exists() and not (inside and path == test)]
-    if problems:
-        raise all_problems(f"new {kind}", problems, "nothing was written")
     if inside and kind == "observer":
         raise UserError("a model of yours belongs into a file of yours", "a source of many: docs/extending.md")
     values = {"name": name, "title": name.replace("_", " ").capitalize()}
     values["part"] = name if inside else f"{SCHEME}{file}:{Template(begun.attribute).substitute(values)}"
-    home.mkdir(parents=True, exist_ok=True)
-    write_atomic(file, _filled(f"{kind}.txt", values))
+    texts = {file: _filled(f"{kind}.txt", values)} | ({} if inside else {test: _filled(f"test_{kind}.txt", values)})
+    # A file that says what would be written is what a process that was killed had written.
+    problems += [f"{path} exists" for path, text in texts.items() if path.exists() and _differs(path, text)]
+    if problems:
+        raise all_problems(f"new {kind}", problems, "choose another name, or another folder with --to DIR")
+    for path, text in texts.items():
+        write_atomic(path, text)
     use = Template(begun.use).substitute(values)
     if inside:
         return Begun(file, None, name, f"pytest tests/conformance -k {name}", use)
-    write_atomic(test, _filled(f"test_{kind}.txt", values))
     return Begun(file, test, values["part"], f"pytest {test}", use)
+
+
+def _differs(path: Path, text: bytes) -> bool:
+    return not path.is_file() or path.stat().st_size != len(text) or path.read_bytes() != text
 
 
 def _filled(template: str, values: dict[str, str]) -> bytes:

@@ -12,7 +12,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "cuebench"
 LAYERS = [
-    {"errors", "arrays", "words", "_version"},
+    {"errors", "arrays", "words", "compiled", "_version"},
     {"types", "options", "processes", "places"},
     {"files", "registry", "_process_main"},
     {"reading"},

@@ -46,6 +46,8 @@ _REASONS = {
     errno.ENOTDIR: ("a part of the path is a file, not a folder", _ELSEWHERE),
     errno.EEXIST: ("a file of that name is in the way", _ELSEWHERE),
 }
+_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+"""Of these, what says that nothing more can be written, wherever it is met."""
 _UNREACHABLE = {
     errno.ENAMETOOLONG: "the name is too long",
     errno.EACCES: "permission denied",
@@ -56,13 +58,16 @@ _SHOWN = 100
 """Characters of a path in a message."""
 
 
-def unreachable(error: OSError) -> UserError | None:
-    """Return the user error for a path that the system does not look at; None for an ``OSError`` of another kind."""
-    if error.errno not in _UNREACHABLE or not isinstance(error.filename, str | os.PathLike):
+def mistake_of(error: OSError) -> UserError | None:
+    """Return the user error for a full disk or a path that the system does not look at; None for any other error."""
+    named = isinstance(error.filename, str | os.PathLike)
+    path = os.fsdecode(error.filename) if named else "a file"
+    path = printable(path if len(path) <= _SHOWN else f"{path[: _SHOWN - 1]}…")
+    if error.errno in _DISK:
+        return write_error(Path(path), error)
+    if error.errno not in _UNREACHABLE or not named:
         return None
-    path = os.fsdecode(error.filename)
-    path = path if len(path) <= _SHOWN else f"{path[: _SHOWN - 1]}…"
-    return UserError(f"{printable(path)} cannot be opened: {_UNREACHABLE[error.errno]}", "name another file or folder")
+    return UserError(f"{path} cannot be opened: {_UNREACHABLE[error.errno]}", "name another file or folder")
 
 
 def write_error(path: Path, error: OSError) -> UserError:
@@ -234,17 +239,20 @@ def filling(folder: Path, names: Sequence[str]) -> Iterator[None]:
                 raise UserError(f"another process is making {folder}", "wait for it, or name another folder") from None
         if not mark.exists():  # the other process finished after we had looked
             raise there
-        clear()
+        with disk_errors(folder):
+            clear()
         try:
             yield
         except BaseException:
-            clear()
-            file.close()
-            mark.unlink()
-            if not was_there:
-                folder.rmdir()
+            with suppress(OSError):  # a disk on which nothing can be removed: the mark stays, and the next one does it
+                clear()
+                file.close()
+                mark.unlink()
+                if not was_there:
+                    folder.rmdir()
             raise
-    mark.unlink()
+    with disk_errors(mark):
+        mark.unlink()
 
 
 class FileFacts(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -103,6 +104,22 @@ def test_a_name_that_no_file_can_have_is_a_mistake(
     assert status == 2
     assert "the name is too long" in err
     assert len(err) < 250
+
+
+@pytest.mark.parametrize(
+    ("error", "why"), [(errno.ENOSPC, "the disk is full"), (errno.EROFS, "the file system is read-only")]
+)
+def test_a_full_disk_is_no_traceback_wherever_it_is_met(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, error: int, why: str
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise OSError(error, "from a library", "kept.bin")
+
+    monkeypatch.setattr("cuebench.testing.new.new_part", fails)
+    status, _, err = call(capsys, "new", "cue", "mine")
+    assert status == 2
+    assert f"cannot write kept.bin: {why}" in err
+    assert "→" in err
 
 
 def test_errors_are_json_for_machines(capsys: pytest.CaptureFixture[str]) -> None:

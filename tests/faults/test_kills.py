@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import http.server
 import random
@@ -304,6 +305,46 @@ def test_the_rerun_ends_in_the_same_bytes(
         if not (name in ONCE and "is there already" in again["output"]):  # killed after its last step
             assert again["status"] == 0, (kill, again["output"][-2000:])
         assert comparable(name, contents(out)) == expected, kill
+
+
+@pytest.mark.parametrize("verb", VERBS, indirect=True)
+@pytest.mark.timeout(1800)
+def test_a_full_disk_is_said_and_the_rerun_ends_in_the_same_bytes(
+    verb: tuple[Path, Path | None, list[Any], dict[str, Any]],
+    commands: Any,
+    contents: Callable[[Path], dict[str, Any]],
+    everything: bool,
+    request: pytest.FixtureRequest,
+) -> None:
+    out, start, arguments, more = verb
+    name = request.node.callspec.params["verb"]
+    if name not in ONCE and not everything:
+        pytest.skip("the long form: make faults")
+
+    def reset() -> None:
+        shutil.rmtree(out, ignore_errors=True)
+        if start is not None:
+            shutil.copytree(start, out)
+
+    reset()
+    whole = commands(*arguments, **more)
+    assert whole["status"] == 0, whole["output"][-2000:]
+    expected, draw = comparable(name, contents(out)), random.Random(name)
+    steps = range(1, whole["steps"] + 1)
+    for step in draw.sample(steps, min(len(steps), 2 if name in SLOW or not everything else 12)):
+        reset()
+        error = draw.choice((errno.ENOSPC, errno.EROFS, errno.EDQUOT))
+        result = commands(*arguments, **more, fail_at=step, errno=error)
+        assert result["status"] in (0, 1, 2), (
+            step,
+            result["output"][-1500:],
+        )  # 0: nothing was left to write; 1: a row says why
+        assert "Traceback" not in result["output"], (step, result)
+        assert result["status"] == 0 or "→" in result["output"] or result["status"] == 1, (step, result)
+        again = commands(*arguments, **more)
+        if not (name in ONCE and "is there already" in again["output"]):
+            assert again["status"] == 0, (step, again["output"][-2000:])
+        assert comparable(name, contents(out)) == expected, step
 
 
 def test_every_command_that_writes_is_killed_somewhere() -> None:

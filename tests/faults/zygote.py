@@ -95,11 +95,16 @@ class Steps:
 
 def fetch_from(url: str, root: str, files: dict[str, str]) -> int:
     """Fetch a data set of the test's own server."""
+    from cuebench.errors import UserError
     from cuebench.stimuli.datasets.base import Dataset, RemoteFile
     from cuebench.stimuli.fetch import fetch
 
     remote = tuple(RemoteFile(f"d/{name}", name, *facts) for name, facts in files.items())
-    fetch(Dataset("d", "", "", "", "d", (url,), lambda: remote), Path(root))
+    try:
+        fetch(Dataset("d", "", "", "", "d", (url,), lambda: remote), Path(root))
+    except UserError as error:
+        print(f"{error.message}\n→ {error.hint}", flush=True)
+        return 2
     return 0
 
 

@@ -97,3 +97,18 @@ def test_bad_input(target, members, message):
 def test_nothing_to_rank():
     assert len(best_ranks(np.zeros((0, 3)), np.zeros(0, int), [np.array([0])])) == 0
     assert np.isnan(shape_sensitivity(np.zeros((0, 3)), np.zeros(0, int), [np.array([0])]))
+
+
+def test_without_a_place_for_compiled_code_it_is_compiled_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A read-only installation, no home that can be written: Numba then refuses to keep anything."""
+    from cuebench.compiled import compiled
+
+    def nowhere(*_: object) -> object:
+        raise RuntimeError("cannot cache function: no locator available")
+
+    monkeypatch.setattr("numba.core.dispatcher.Dispatcher.enable_caching", nowhere)
+
+    def double(x: float) -> float:
+        return 2 * x
+
+    assert compiled(double, nogil=True)(2.5) == 5

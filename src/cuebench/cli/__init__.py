@@ -99,7 +99,7 @@ def invoke(arguments: list[str]) -> int:
     from cuebench._version import __version__
     from cuebench.cli._console import clean_output
     from cuebench.errors import UserError
-    from cuebench.files import unreachable
+    from cuebench.files import mistake_of
 
     if arguments[:1] in (["--version"], ["version"]):
         print(f"cuebench {__version__}")
@@ -113,7 +113,7 @@ def invoke(arguments: list[str]) -> int:
         with clean_output():
             return _call(with_explained(_with_values(_with_current_names(_without_allowed(arguments)))))
     except (UserError, OSError) as error:
-        mistake = unreachable(error) if isinstance(error, OSError) else error
+        mistake = mistake_of(error) if isinstance(error, OSError) else error
         if mistake is None:
             raise
         _print_error(mistake, as_json="--json" in arguments)

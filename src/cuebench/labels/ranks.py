@@ -17,12 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cuebench.arrays import Array
+from cuebench.compiled import compiled
 from cuebench.errors import MissingExtra, UserError
 from cuebench.files import OTHER_ROWS, rows_agree
 from cuebench.labels.checks import refuse_nan
@@ -194,12 +196,9 @@ def count_with_numpy(logits: Array, members: Array) -> Ranks:
 @cache
 def compiled_counter() -> Callable[[Array, Array], Ranks]:
     """Compile the counter: one pass that touches every logit once."""
-    try:
-        import numba
-    except ImportError as error:
-        raise MissingExtra("counting ranks with numba", "image", "numba") from error
+    if find_spec("numba") is None:
+        raise MissingExtra("counting ranks with numba", "image", "numba")
 
-    @numba.njit(cache=True, nogil=True)
     def count(logits, members):  # type: ignore[no-untyped-def] # noqa: ANN001
         out = np.empty(len(logits), np.int32)
         for row in range(len(logits)):
@@ -219,4 +218,4 @@ def compiled_counter() -> Callable[[Array, Array], Ranks]:
             out[row] = larger
         return out
 
-    return count
+    return compiled(count, nogil=True)

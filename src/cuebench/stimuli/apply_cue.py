@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from cuebench._version import __version__
 from cuebench.errors import UserError
-from cuebench.files import write_json
+from cuebench.files import disk_errors, write_json
 from cuebench.reading import read_json
 from cuebench.registry import cues
 from cuebench.stimuli._cue_worker import run_jobs
@@ -124,7 +124,8 @@ def apply_cue(
     if log is not None:
         log.finish()
     if new and len(failed) == total:  # nothing was made: a corrected command must not meet the claim of this one
-        (Path(target) / MANIFEST).unlink()
+        with disk_errors(Path(target)):
+            (Path(target) / MANIFEST).unlink()
     reasons = set(failed.values())
     if total > 1 and len(failed) == total and len(reasons) == 1:  # one mistake is one error, not a thousand
         raise UserError(f"all {total} files failed: {reasons.pop()}")

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cuebench.errors import UserError, all_problems
-from cuebench.files import hash_file, take_lock, write_error, write_json
+from cuebench.files import disk_errors, hash_file, take_lock, write_error, write_json
 from cuebench.reading import read_json
 from cuebench.registry import datasets
 from cuebench.stimuli._download import Refused, Unreachable, download
@@ -200,20 +200,18 @@ def _download_all(
 def _fetch_file(job: _Job, file: RemoteFile) -> str:
     """Fetch a file from the first mirror that has it; return why that failed, or ""."""
     place = job.place(file)
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise write_error(place, error) from error
     part = place.with_name(place.name + job.suffix)
     reasons = []
-    for mirror in job.mirrors:
-        reason = job.down.get(mirror) or _from_mirror(job, file, mirror, part)
-        if not reason:
-            part.replace(place)
-            return ""
-        reasons.append(reason)
-    if job.suffix != PART:
-        part.unlink(missing_ok=True)
+    with disk_errors(place):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        for mirror in job.mirrors:
+            reason = job.down.get(mirror) or _from_mirror(job, file, mirror, part)
+            if not reason:
+                part.replace(place)
+                return ""
+            reasons.append(reason)
+        if job.suffix != PART:
+            part.unlink(missing_ok=True)
     return "; ".join(reasons) or "the dataset names no mirror"
 
 

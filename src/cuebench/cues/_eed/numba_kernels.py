@@ -13,18 +13,16 @@ no multiple of 4 KiB, so neighbouring rows do not fight for the same sets of the
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 import numpy as np
 
-from cuebench.cues._eed.numba_cache import fallback
+from cuebench.compiled import compiled
 from cuebench.errors import MissingExtra
 
-try:
-    import numba
-except ImportError as missing:  # pragma: no cover - numba is in the dev environment
-    raise MissingExtra("the Numba kernel of eed", "image", "numba") from missing
+if find_spec("numba") is None:  # pragma: no cover - numba is in the dev environment
+    raise MissingExtra("the Numba kernel of eed", "image", "numba")
 
 STRIDE = 16384 + 240
 """Floats from one scratch row to the next."""
@@ -43,13 +41,9 @@ Real = float | np.floating[Any]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-if not numba.config.CACHE_DIR and (folder := fallback(Path(__file__).parent)):  # pragma: no cover - read-only installs
-    numba.config.CACHE_DIR = str(folder)
-
-
 def kernel(function: F) -> F:
     """Compile without the GIL and keep the machine code on disk."""
-    return numba.njit(nogil=True, fastmath=True, cache=True, boundscheck=False, error_model="numpy")(function)
+    return compiled(function, nogil=True, fastmath=True, boundscheck=False, error_model="numpy")
 
 
 def scratch_rows(channels: int, taps: int, tensor_taps: int) -> int:

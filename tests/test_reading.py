@@ -73,8 +73,8 @@ def test_latin_1_is_named_with_its_line(tmp_path: Path) -> None:
 
 def test_pipes_folders_and_large_files_are_refused_without_blocking(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    for path, message in ((tmp_path / "pipe", "no regular file"), (tmp_path, ""), (Path("/dev/zero"), "no regular")):
-        with pytest.raises(UserError, match=message):
+    for path in (tmp_path / "pipe", tmp_path, Path("/dev/zero")):
+        with pytest.raises(UserError, match=f"{path} is no regular file"):
             read_bytes(path)
     (tmp_path / "large").write_bytes(b"123")
     with pytest.raises(UserError, match="at most 2 are read"):

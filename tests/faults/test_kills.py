@@ -68,8 +68,8 @@ NOTHING_WRITTEN = {
 }  # fmt: skip
 VERBS = tuple(verb for verbs in COMMANDS.values() for verb in verbs)
 SLOW = {
-    "board_build": 20, "calibrate": 6, "controls": 3, "correlate": 10, "cue_sheet": 8, "figure": 20,
-    "make_novel_objects": 20, "make_toy_world": 4, "published_agree": 10, "report_page": 12, "study_analyse": 12,
+    "board_build": 20, "calibrate": 4, "controls": 1, "correlate": 10, "cue_sheet": 8, "figure": 20,
+    "make_novel_objects": 20, "make_toy_world": 2, "published_agree": 10, "report_page": 12, "study_analyse": 12,
     "texture_of": 20,
 }  # fmt: skip
 """Verbs that take seconds even for the smallest result → how often they are killed, all of them by ``make faults``."""

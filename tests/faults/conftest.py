@@ -130,3 +130,17 @@ def run_command(data: Path) -> Callable[..., list[str]]:
         return ["run", *flags, "-p", "cue_conflict", "--data-root", str(data), "--out", str(out), *small]
 
     return arguments
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print how often each verb was killed, where ``make faults`` has run."""
+    kills = {
+        report.nodeid.rpartition("[")[2].rstrip("]"): value
+        for report in terminalreporter.getreports("passed")
+        for key, value in report.user_properties
+        if key == "kills"
+    }
+    if kills:
+        terminalreporter.section("kills")
+        terminalreporter.write_line(", ".join(f"{verb} {number}" for verb, number in kills.items()))
+        terminalreporter.write_line(f"{sum(kills.values())} in all")

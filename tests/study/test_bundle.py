@@ -75,6 +75,12 @@ def test_a_domain_is_a_name(study, tmp_path, domain):
         write_bundle(study, tmp_path / "bundle", domain=domain)
 
 
+def test_a_bundle_does_not_lie_in_its_study(study):
+    with pytest.raises(UserError, match="lies in the study itself"):
+        write_bundle(study, study.folder / "bundle", domain="study.example.org")
+    assert not (study.folder / "bundle").exists()
+
+
 def test_on_the_command_line(study, tmp_path, capsys):
     command = ["study", "bundle", str(study.folder), "--out", str(tmp_path / "b"), "--domain", "study.example.org"]
     assert invoke(command) == 0

@@ -46,6 +46,8 @@ def write_bundle(
     """
     if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9-]+)*", domain):
         raise UserError(f"{domain!r} is no name of a server", "give --domain study.example.org")
+    if out.resolve().is_relative_to(study.folder.resolve()):
+        raise UserError(f"{out} lies in the study itself", "name a folder outside of it")
     if wheel is not None and (problem := file_kind_problem(wheel, filled=True)):
         raise UserError(f"wheel {wheel}: {problem}", "build one: python -m build --wheel")
     values = {

@@ -66,11 +66,21 @@ def test_mistakes_are_told_together_and_nothing_is_written(folder: Path) -> None
         new_part("cue", "My Cue")
     with pytest.raises(UserError, match="there is a cue 'eed' already"):
         new_part("cue", "eed")
-    new_part("cue", "mine")
+    for path in (folder / "mine.py", folder / "test_mine.py"):
+        path.write_text("of mine")
     with pytest.raises(UserError, match="2 problems") as caught:
         new_part("cue", "mine")
     assert "test_mine.py exists" in caught.value.message
+    assert (folder / "mine.py").read_text() == "of mine"
     assert {path.name for path in folder.iterdir()} == {"mine.py", "test_mine.py"}
+
+
+def test_what_a_killed_process_had_written_is_no_mistake(folder: Path) -> None:
+    begun = new_part("cue", "mine")
+    texts = [path.read_text() for path in (folder / "mine.py", folder / "test_mine.py")]
+    (folder / "test_mine.py").unlink()
+    assert new_part("cue", "mine") == begun
+    assert [path.read_text() for path in (folder / "mine.py", folder / "test_mine.py")] == texts
 
 
 def test_in_the_folder_of_cuebench_it_becomes_a_part_of_cuebench(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -293,7 +293,7 @@ def test_the_rerun_ends_in_the_same_bytes(
     kills: list[dict[str, Any]] = [{"kill_at": step} for step in chosen]
     kills += [{"kill_after": draw.uniform(0, duration)} for _ in range(20)]
     if name in SLOW or not everything:
-        kills = draw.sample(kills, SLOW.get(name, 2))
+        kills = draw.sample(kills, SLOW.get(name, 1))
     killed = 0
     for kill in kills:
         reset()

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -176,9 +176,42 @@ def make():
 """
 
 
+class Call(NamedTuple):
+    """A command that writes, which can be given again and again."""
+
+    name: str
+    out: Path
+    before: Path | None
+    """What lies in ``out`` before it, if anything."""
+    arguments: list[Any]
+    more: dict[str, Any]
+    """Further parts of the request."""
+    commands: Any
+    contents: Callable[[Path], dict[str, Any]]
+
+    def reset(self) -> None:
+        shutil.rmtree(self.out, ignore_errors=True)
+        if self.before is not None:
+            shutil.copytree(self.before, self.out)
+
+    def give(self, **fault: Any) -> dict[str, Any]:
+        return self.commands(*self.arguments, **self.more, **fault)  # type: ignore[no-any-return]
+
+    def written(self) -> dict[str, Any]:
+        return comparable(self.name, self.contents(self.out))
+
+    def check_rerun(self, expected: dict[str, Any], fault: Any) -> None:
+        again = self.give()
+        if not (self.name in ONCE and "is there already" in again["output"]):  # it had come to its last step
+            assert again["status"] == 0, (fault, again["output"][-2000:])
+        assert self.written() == expected, fault
+
+
 @pytest.fixture
 def verb(
     request: pytest.FixtureRequest,
+    commands: Any,
+    contents: Callable[[Path], dict[str, Any]],
     tmp_path: Path,
     finished: tuple[Path, Path],
     scored: Path,
@@ -187,8 +220,8 @@ def verb(
     data: Path,
     run_command: Callable[..., list[str]],
     server: tuple[str, dict[str, tuple[str, int]]],
-) -> tuple[Path, Path | None, list[Any], dict[str, Any]]:
-    """Return where the verb writes, what lies there before, its arguments, and further parts of the request."""
+) -> Call:
+    """Return how a verb is called."""
     out, (first, second) = tmp_path / "out", finished
     sizes = ("size=32", "resize=0", "workers=1")
     settings = [word for setting in sizes for word in ("--set", setting)]
@@ -239,7 +272,7 @@ def verb(
         "trials": (None, ["trials", scored, "--out", out / "trials.parquet"]),
     }  # fmt: skip
     more = {"fetch": {"url": server[0], "root": str(out), "files": server[1]}} if request.param == "fetch" else {}
-    return (out, *calls[request.param], more)
+    return Call(request.param, out, *calls[request.param], more, commands, contents)
 
 
 def comparable(name: str, files: dict[str, Any]) -> dict[str, Any]:
@@ -264,88 +297,52 @@ def without(data: bytes, *starts: bytes) -> list[bytes]:
 
 @pytest.mark.parametrize("verb", VERBS, indirect=True)
 @pytest.mark.timeout(1800)
-def test_the_rerun_ends_in_the_same_bytes(
-    verb: tuple[Path, Path | None, list[Any], dict[str, Any]],
-    commands: Any,
-    contents: Callable[[Path], dict[str, Any]],
-    everything: bool,
-    request: pytest.FixtureRequest,
-) -> None:
-    out, start, arguments, more = verb
-    name = request.node.callspec.params["verb"]
-    if name in SLOW and not everything:
+def test_the_rerun_ends_in_the_same_bytes(verb: Call, everything: bool, request: pytest.FixtureRequest) -> None:
+    if verb.name in SLOW and not everything:
         pytest.skip("takes seconds; like verbs are killed in the short form, this one by make faults")
-
-    def reset() -> None:
-        shutil.rmtree(out, ignore_errors=True)
-        if start is not None:
-            shutil.copytree(start, out)
-
-    reset()
+    verb.reset()
     began = time.monotonic()
-    whole = commands(*arguments, **more)
+    whole = verb.give()
     duration = time.monotonic() - began
     assert whole["status"] == 0, whole["output"][-2000:]
-    expected, steps = comparable(name, contents(out)), whole["steps"]
+    expected, steps = verb.written(), whole["steps"]
     assert steps > 2, "nothing was written"
-    draw = random.Random(name)
+    draw = random.Random(verb.name)
     chosen = range(1, steps + 1) if steps <= 100 else sorted(draw.sample(range(1, steps + 1), 100))
     kills: list[dict[str, Any]] = [{"kill_at": step} for step in chosen]
-    kills += [{"kill_after": draw.uniform(0, duration)} for _ in range(20)]
-    if name in SLOW or not everything:
-        kills = draw.sample(kills, SLOW.get(name, 1))
+    # A random instant can come after the end: the short form has none.
+    kills += [{"kill_after": draw.uniform(0, duration)} for _ in range(20 * everything)]
+    if verb.name in SLOW or not everything:
+        kills = draw.sample(kills, SLOW.get(verb.name, 1))
     killed = 0
     for kill in kills:
-        reset()
+        verb.reset()
         for _ in range(draw.choice((1, 1, 2))):  # sometimes the second attempt dies too
-            result = commands(*arguments, **more, **kill)
-            killed += result["signal"] == KILL
-        again = commands(*arguments, **more)
-        if not (name in ONCE and "is there already" in again["output"]):  # killed after its last step
-            assert again["status"] == 0, (kill, again["output"][-2000:])
-        assert comparable(name, contents(out)) == expected, kill
-    assert killed or not everything
+            killed += verb.give(**kill)["signal"] == KILL
+        verb.check_rerun(expected, kill)
+    assert killed
     request.node.user_properties.append(("kills", killed))
 
 
 @pytest.mark.parametrize("verb", VERBS, indirect=True)
 @pytest.mark.timeout(1800)
-def test_a_full_disk_is_said_and_the_rerun_ends_in_the_same_bytes(
-    verb: tuple[Path, Path | None, list[Any], dict[str, Any]],
-    commands: Any,
-    contents: Callable[[Path], dict[str, Any]],
-    everything: bool,
-    request: pytest.FixtureRequest,
-) -> None:
-    out, start, arguments, more = verb
-    name = request.node.callspec.params["verb"]
-    if name not in ONCE and not everything:
+def test_a_full_disk_is_said_and_the_rerun_ends_in_the_same_bytes(verb: Call, everything: bool) -> None:
+    if verb.name not in ONCE and not everything:
         pytest.skip("the long form: make faults")
-
-    def reset() -> None:
-        shutil.rmtree(out, ignore_errors=True)
-        if start is not None:
-            shutil.copytree(start, out)
-
-    reset()
-    whole = commands(*arguments, **more)
+    verb.reset()
+    whole = verb.give()
     assert whole["status"] == 0, whole["output"][-2000:]
-    expected, draw = comparable(name, contents(out)), random.Random(name)
+    expected, draw = verb.written(), random.Random(verb.name)
     steps = range(1, whole["steps"] + 1)
-    for step in draw.sample(steps, min(len(steps), 2 if name in SLOW or not everything else 12)):
-        reset()
+    for step in draw.sample(steps, min(len(steps), 2 if verb.name in SLOW or not everything else 12)):
+        verb.reset()
         error = draw.choice((errno.ENOSPC, errno.EROFS, errno.EDQUOT))
-        result = commands(*arguments, **more, fail_at=step, errno=error)
-        assert result["status"] in (0, 1, 2), (
-            step,
-            result["output"][-1500:],
-        )  # 0: nothing was left to write; 1: a row says why
-        assert "Traceback" not in result["output"], (step, result)
-        assert result["status"] == 0 or "→" in result["output"] or result["status"] == 1, (step, result)
-        again = commands(*arguments, **more)
-        if not (name in ONCE and "is there already" in again["output"]):
-            assert again["status"] == 0, (step, again["output"][-2000:])
-        assert comparable(name, contents(out)) == expected, step
+        result = verb.give(fail_at=step, errno=error)
+        told = (step, result["output"][-1500:])
+        assert result["status"] in (0, 1, 2), told  # 0: nothing was left to write; 1: a row says why
+        assert "Traceback" not in result["output"], told
+        assert result["status"] != 2 or "→" in result["output"], told
+        verb.check_rerun(expected, step)
 
 
 def test_every_command_that_writes_is_killed_somewhere() -> None:

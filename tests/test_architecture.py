@@ -14,6 +14,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "cuebench"
 LAYERS = [
     {"errors", "arrays", "words", "compiled", "_version"},
     {"types", "options", "processes", "places"},
+    {"imports"},
     {"files", "registry", "_process_main"},
     {"reading"},
     {"source_code"},
@@ -41,6 +42,7 @@ IMPORTS_BY_NAME = {
     "__init__.py": "public names and rooms, imported when they are used",
     "cli/__init__.py": "the verbs, one file each",
     "registry.py": "the parts, one file each",
+    "imports.py": "what the code of a user asks for",
     "types.py": "how a notebook shows stimuli",
     "processes.py": "the module that a worker process runs",
     "testing/__init__.py": "the checks, imported when they are used",

@@ -18,6 +18,8 @@ from cuebench.labels import (
     label_space,
     softmax,
 )
+from cuebench.observers.preprocess import Preprocess
+from cuebench.observers.wrap import wrap
 
 SHARED_INDICES = Path(__file__).resolve().parents[2] / "shared"
 
@@ -177,6 +179,106 @@ def test_a_csv_index_names_every_output_once(tmp_path: Path, text: str, part: st
     with pytest.raises(UserError) as caught:
         label_space(tmp_path / "c.csv")
     assert part in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Index,Name\n1,dog\n0,cat\n",
+        "NAME,INDEX,Id\ndog,1,n2\ncat,0,n1\n",
+        " name , index \n dog , 1 \n cat , 0 \n",
+        ",name\n0,cat\n1,dog\n",  # pandas
+        '"","name"\n"1","cat"\n"2","dog"\n',  # R
+    ],
+)
+def test_a_csv_of_classes_as_programs_write_it(tmp_path: Path, text: str) -> None:
+    (tmp_path / "c.csv").write_text(text)
+    assert label_space(tmp_path / "c.csv").names == ("cat", "dog")
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("name,idx\ndog,1\ncat,0\n", "unknown column 'idx'"),
+        ("class_id,name\n1,dog\n0,cat\n", "unknown column 'class_id'"),
+        ("name,wnid,note\ncat,n1,x\n", "unknown columns 'wnid', 'note'"),
+        (",name\n1,dog\n0,cat\n", "unknown column one without a name"),
+        ("index,Index,name\n0,1,dog\n1,0,cat\n", "two columns are called 'index'"),
+        ("name,id\ncat,n1\ndog,\n", "row 2 has no id"),
+    ],
+)
+def test_a_csv_column_that_could_say_another_order_is_never_ignored(tmp_path: Path, text: str, part: str) -> None:
+    (tmp_path / "c.csv").write_text(text)
+    with pytest.raises(UserError) as caught:
+        label_space(tmp_path / "c.csv")
+    assert part in caught.value.message
+    assert "index" in f"{caught.value.message} {caught.value.hint}" or "id" in caught.value.hint
+
+
+def test_json_keys_that_nobody_reads_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_text('{"names": ["cat", "dog"], "index": [1, 0]}')
+    with pytest.raises(UserError, match="unknown key 'index'") as caught:
+        label_space(tmp_path / "c.json")
+    assert "names" in caught.value.hint
+    (tmp_path / "c.json").write_text('{"about": "pets", "name": "pets", "names": ["cat", "dog"], "ids": ["n1", "n2"]}')
+    assert label_space(tmp_path / "c.json").ids == ("n1", "n2")
+
+
+MAPS = [
+    {"dog": 1, "cat": 0},
+    {1: "dog", 0: "cat"},
+    {"1": "dog", "0": "cat"},
+    {"dog": np.int64(1), "cat": np.int64(0)},
+]
+
+
+@pytest.mark.parametrize("source", MAPS, ids=["class_to_idx", "id2label", "id2label of JSON", "numpy"])
+def test_a_map_says_the_order_by_its_indices(source: dict[str, int], tmp_path: Path) -> None:
+    assert label_space(source).names == ("cat", "dog")
+    (tmp_path / "c.json").write_text(json.dumps(source, default=int))
+    assert label_space(tmp_path / "c.json").names == ("cat", "dog")
+
+
+def test_digits_are_the_names_of_digits() -> None:
+    assert label_space({"0": 0, "10": 2, "1": 1}).names == ("0", "1", "10")
+
+
+@pytest.mark.parametrize(
+    ("source", "part"),
+    [
+        ({"cat", "dog"}, "given as a set, which has no order"),
+        (frozenset({"cat", "dog"}), "given as a frozenset, which has no order"),
+        ({"cat": 1, "dog": 2}, "index '2' is not one of 0 … 1"),
+        ({"cat": 0, "dog": 0}, "index 0 is that of entry 1 too"),
+        ({1: "cat", 2: "dog"}, "index '2' is not one of 0 … 1"),
+        ({"00": "cat", "1": "dog"}, "index '00' is not one of"),
+        ({0: 1, 1: 0}, "neither a map from names to indices nor from indices to names"),
+        ({"cat": "dog"}, "neither a map from names to indices"),
+        ({"cat": True}, "neither a map from names to indices"),
+        ({"cat": 0.0}, "neither a map from names to indices"),
+        ({"names": ["cat"], "index": [0]}, "unknown key 'index'"),
+        ({}, "holds no class names"),
+        ([], "holds no class names"),
+        ([None, "cat"], "None is no name"),
+        (b"cat", "given as bytes"),
+        (3, "given as int"),
+    ],
+)
+def test_an_order_that_nobody_chose_is_refused(source: object, part: str) -> None:
+    with pytest.raises(UserError) as caught:
+        label_space(source)  # type: ignore[arg-type]
+    assert part in caught.value.message
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("source", [("cat", "dog"), {"cat": 0, "dog": 1}.keys(), np.array(["cat", "dog"]), MAPS[0]])
+def test_wrapped_models_take_ordered_names(source: object) -> None:
+    preprocess = Preprocess(size=8)
+    observer = wrap(np.asarray, preprocess=preprocess, labels=source, fingerprint="1")  # type: ignore[arg-type]
+    assert observer.labels is not None
+    assert observer.labels.names == ("cat", "dog")
+    with pytest.raises(UserError, match="no order"):
+        wrap(np.asarray, preprocess=preprocess, labels={"cat", "dog"}, fingerprint="1")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("text", ["3", '"cat"', '{"names": "cat"}', '{"names": ["cat"], "ids": "n1"}'])

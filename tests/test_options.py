@@ -171,3 +171,10 @@ def test_values_of_the_right_type_are_kept_and_numbers_of_numpy_become_pythons()
 def test_an_option_without_a_value_is_an_error(text: str) -> None:
     with pytest.raises(UserError, match="option 'a' has no value"):
         query_options(text, "observer 'x'")
+
+
+def test_an_infinite_number_is_never_meant() -> None:
+    declared = {"weight": Option(1.0, "a weight", low=0)}
+    for value in ("inf", "nan", "1e999", float("inf")):
+        with pytest.raises(UserError, match="expected a number"):
+            parse(declared, {"weight": value}, "maker 'x'")

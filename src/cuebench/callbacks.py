@@ -23,7 +23,7 @@ import numpy as np
 from cuebench.arrays import Pixels
 from cuebench.errors import UserError
 from cuebench.files import write_json
-from cuebench.labels import LabelSpace, label_space
+from cuebench.labels import Labels, LabelSpace, are_probabilities, label_space, logits_of
 from cuebench.observers.base import ObserverBase, complete
 from cuebench.observers.preprocess import Geometry, Preprocess
 from cuebench.observers.wrap import wrap
@@ -60,7 +60,7 @@ class BiasOverTraining:
     ----------
     preprocess : Preprocess
         How the network wants its images.
-    labels : int, str, sequence of str, LabelSpace or None
+    labels : int, str, sequence of str, map, LabelSpace or None
         Number of classes of the head (enough for features), or what the logits stand for (for protocols that score
         answers); None: the network has no head, its output is the embedding.
     every : int
@@ -96,7 +96,7 @@ class BiasOverTraining:
         self,
         *,
         preprocess: Preprocess,
-        labels: int | str | Path | Sequence[str] | LabelSpace | None = None,
+        labels: int | Labels | None = None,
         every: int = 1,
         protocols: str | Protocol | Sequence[str | Protocol] = ("triplets",),
         settings: Mapping[str, Any] | None = None,
@@ -244,7 +244,7 @@ class BiasOverTraining:
 _LIGHTNING = ("lightning.pytorch.callbacks", "pytorch_lightning.callbacks", "lightning.pytorch", "pytorch_lightning")
 
 
-def _label_space(labels: int | str | Path | Sequence[str] | LabelSpace | None) -> LabelSpace | None:
+def _label_space(labels: int | Labels | None) -> LabelSpace | None:
     if isinstance(labels, int):
         return LabelSpace("classes of the head", tuple(f"class {i}" for i in range(labels)))
     return None if labels is None else label_space(labels)
@@ -281,6 +281,8 @@ def _answers(question: Question, shown: Sequence[ShownBatch], batch_size: int) -
     if not filled:
         raise UserError(f"none of the stimuli of {question.stimuli.name} could be shown")
     columns = {name: np.concatenate([part[name] for part in filled]) for name in filled[0]}
+    if "logits" in columns and are_probabilities(columns["logits"]):
+        columns["logits"] = logits_of(columns["logits"])
     return Responses(
         observer=question.observer.name,
         kind=question.observer.kind,

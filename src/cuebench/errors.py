@@ -74,10 +74,10 @@ def did_you_mean(kind: str, name: str, known: Iterable[str]) -> UserError:
     unknown protocol 'cue_conflct'. Did you mean 'cue_conflict'?
     known: cue_conflict, triplets
     """
-    names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    names = sorted({*known})
+    near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
     guess = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
-    shown = names if len(names) <= MOST_NAMES else difflib.get_close_matches(name, names, n=MOST_NAMES, cutoff=0)
+    shown = names if len(names) <= MOST_NAMES else difflib.get_close_matches(str(name), names, n=MOST_NAMES, cutoff=0)
     more = f" … and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
     listing = ", ".join(shown) + more if names else "none"
     return UserError(f"unknown {kind} {name!r}.{guess}", f"known: {listing}")

@@ -50,6 +50,7 @@ _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 """Of these, what says that nothing more can be written, wherever it is met."""
 _UNREACHABLE = {
     errno.ENAMETOOLONG: "the name is too long",
+    errno.EISDIR: "it is a folder",
     errno.EACCES: "permission denied",
     errno.EPERM: "permission denied",
     errno.ELOOP: "its links lead in a circle",
@@ -61,6 +62,8 @@ _SHOWN = 100
 def mistake_of(error: OSError) -> UserError | None:
     """Return the user error for a full disk or a path that the system does not look at; None for any other error."""
     named = isinstance(error.filename, str | os.PathLike)
+    if isinstance(error, FileNotFoundError) and not named and current_folder() is None:
+        return UserError("the current folder does not exist any more", "cd to another one, and run the command again")
     path = os.fsdecode(error.filename) if named else "a file"
     path = printable(path if len(path) <= _SHOWN else f"{path[: _SHOWN - 1]}…")
     if error.errno in _DISK:
@@ -68,6 +71,14 @@ def mistake_of(error: OSError) -> UserError | None:
     if error.errno not in _UNREACHABLE or not named:
         return None
     return UserError(f"{path} cannot be opened: {_UNREACHABLE[error.errno]}", "name another file or folder")
+
+
+def current_folder() -> Path | None:
+    """Return the current folder; None where it was deleted."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return None
 
 
 def write_error(path: Path, error: OSError) -> UserError:
@@ -220,8 +231,10 @@ def filling(folder: Path, names: Sequence[str]) -> Iterator[None]:
     """
     there = UserError(f"{folder} is there already", "name a folder that does not exist yet")
     mark, was_there = folder / UNFINISHED, folder.exists()
-    own = {*names, UNFINISHED} if mark.exists() else set()
-    if was_there and (not folder.is_dir() or any(p.name not in own and not is_temporary(p) for p in folder.iterdir())):
+    removable = {*names, UNFINISHED} if mark.exists() else set()
+    if was_there and (
+        not folder.is_dir() or any(p.name not in removable and not is_temporary(p) for p in folder.iterdir())
+    ):
         raise there
 
     def clear() -> None:

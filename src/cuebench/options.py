@@ -48,6 +48,8 @@ class Option:
         Type of the items of a tuple: str, int or float. Numbers are also separated by ``x``: ``224x256``.
     lengths : tuple of int
         Accepted numbers of items of a tuple; empty: any.
+    infinite : bool
+        Whether infinity is a number that is accepted.
     """
 
     default: Any
@@ -58,6 +60,7 @@ class Option:
     words: tuple[str, ...] = ()
     item: type[str | int | float] = str
     lengths: tuple[int, ...] = ()
+    infinite: bool = False
 
     def accepted(self) -> str:
         """Say in words what is accepted."""
@@ -118,7 +121,7 @@ class Option:
         if isinstance(value, bool) or (kind is int and isinstance(value, float) and value != int(value)):
             raise ValueError
         number: int | float = kind(value)
-        if not self.low <= number <= self.high:
+        if not self.low <= number <= self.high or (math.isinf(number) and not self.infinite):
             raise ValueError
         return number
 
@@ -126,6 +129,12 @@ class Option:
         if self.choices and text not in self.choices:
             raise ValueError
         return text
+
+
+SEED = Option(0, "the same seed gives the same result", low=0)
+"""Of functions that draw random numbers."""
+WORKERS = Option(0, "processes", low=0, high=10_000)
+"""Of functions that share their work among processes."""
 
 
 def parse(declared: Mapping[str, Option], given: Mapping[str, Any], part: str) -> dict[str, Any]:
@@ -283,6 +292,8 @@ def _typed(value: Any, kind: Any) -> Any:
     if isinstance(origin or kind, type) and issubclass(origin or kind, (list, tuple)):
         if not isinstance(value, (list, tuple)):
             raise _WrongType(value, "a list")
+        if origin is tuple and inner[-1] is not Ellipsis and len(value) != len(inner):
+            raise _WrongType(value, f"{len(inner)} values")
         return [_inside(item, inner[0] if inner else Any, i) for i, item in enumerate(value)]
     if is_dataclass(kind):
         if not isinstance(value, Mapping):

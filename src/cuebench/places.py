@@ -32,6 +32,8 @@ def place(text: str | Path) -> Path | RemotePath:
     UserError
         For an address of a kind that fsspec does not know, or whose package is not installed.
     """
+    if not isinstance(text, str | os.PathLike):
+        raise UserError(f"expected a path or an address; got {text!r:.60} ({type(text).__name__})")
     text = os.fspath(text)
     if not _URL.match(text):
         return Path(text).expanduser().absolute()

@@ -69,12 +69,26 @@ def path_problem(path: str) -> str:
     return "" if PurePosixPath(path).name else "no name of a file"
 
 
-def user_path(text: str | Path) -> Path:
-    """Return a path with ``~`` expanded; where there is no such home folder, the path as it is written."""
+def user_path(text: str | os.PathLike[str]) -> Path:
+    """Return a path with ``~`` expanded; where there is no such home folder, the path as it is written.
+
+    Raises
+    ------
+    UserError
+        For what is no path: a number, None, a list.
+    """
+    if not isinstance(text, str | os.PathLike):
+        raise UserError(f"expected a path; got {text!r:.60} ({type(text).__name__})", "a text or a pathlib.Path")
     try:
         return Path(text).expanduser()
     except RuntimeError:
         return Path(text)
+
+
+def user_paths(given: Any, *others: type[Any]) -> list[Any]:
+    """Return one path, or several, as a list; of ``others``, objects that may stand for a path, as they are."""
+    single = isinstance(given, (str, os.PathLike, *others)) or not isinstance(given, Iterable)
+    return [item if isinstance(item, others) else user_path(item) for item in ([given] if single else given)]
 
 
 def read_bytes(path: Path, what: str = "", *, most: int = LARGEST, hint: str = "") -> bytes:
@@ -152,11 +166,11 @@ def parse_json(text: str, name: str, *, hint: str = "") -> Any:
         return known
 
     try:
-        found = json.loads(text, object_pairs_hook=without_repeats)
+        parsed = json.loads(text, object_pairs_hook=without_repeats)
         if _HALF.search(text):  # Python reads half of a character, and nothing can write it again
-            json.dumps(found, ensure_ascii=False).encode()
-        _check_depth(found)
-        return found
+            json.dumps(parsed, ensure_ascii=False).encode()
+        _check_depth(parsed)
+        return parsed
     except UnicodeEncodeError:
         raise UserError(f"{name} holds half of a character (a lone surrogate)", hint) from None
     except RecursionError:
@@ -187,9 +201,9 @@ def read_toml(path: Path, what: str = "", *, hint: str = "") -> dict[str, Any]:
 def parse_toml(text: str, name: str, *, hint: str = "") -> dict[str, Any]:
     """Return what a TOML text holds; too deep nesting is refused, also by keys such as ``a.a.a``."""
     try:
-        found = tomllib.loads(text)
-        _check_depth(found)
-        return found
+        parsed = tomllib.loads(text)
+        _check_depth(parsed)
+        return parsed
     except RecursionError:
         raise UserError(f"{name} is nested too deeply to be read", hint) from None
     except ValueError as error:  # also numbers with thousands of digits, which are no TOMLDecodeError
@@ -296,8 +310,8 @@ def parse_csv(text: str, name: str, *, needed: Iterable[str] = (), hint: str = "
     problems += [f"line {line}: wrong number of columns: {len(row)} cells, the header has {len(columns)}"
                  for row, line in zip(cells[1:], lines[1:]) if len(row) != len(columns)]  # fmt: skip
     if missing:
-        found = ", ".join(columns[:12]) + (" …" if len(columns) > 12 else "")
-        problems.append(f"missing column{'s' * (len(missing) > 1)} {', '.join(missing)}; found {found or 'none'}")
+        header_text = ", ".join(columns[:12]) + (" …" if len(columns) > 12 else "")
+        problems.append(f"missing column{'s' * (len(missing) > 1)} {', '.join(missing)}; found {header_text or 'none'}")
     if problems:
         raise all_problems(name, problems, hint or "one header, then as many cells in each line, separated by commas")
     return CsvTable(columns, [dict(zip(columns, row)) for row in cells[1:]], lines[1:])

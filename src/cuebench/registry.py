@@ -32,6 +32,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from cuebench.errors import UserError, did_you_mean
+from cuebench.imports import watched
 
 ROOT = Path(__file__).parent
 BUILT_IN = "cuebench"
@@ -137,7 +138,8 @@ class Registry:
         return sorted(metadata.entry_points(group=self.group), key=lambda e: (e.name, _distribution(e)))
 
     def _from_entry(self, entry: metadata.EntryPoint) -> Any:
-        loaded = entry.load()
+        with watched(entry.module):
+            loaded = entry.load()
         return self.of_module(loaded, entry.name) if isinstance(loaded, ModuleType) else loaded
 
     @property
@@ -292,6 +294,8 @@ def allow_code(file: str | Path) -> None:
     file : path
         The file. The flag ``--allow-code FILE.py`` of every command does the same.
     """
+    if not isinstance(file, str | os.PathLike):
+        raise UserError(f"expected the path of a Python file; got {file!r:.60}")
     os.environ[ALLOW_CODE] = os.pathsep.join(sorted({*allowed_code(), _real(file)}))
 
 
@@ -379,7 +383,8 @@ def import_file(path: str | Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # so that classes defined there can be pickled
     try:
-        spec.loader.exec_module(module)
+        with watched(name):
+            spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
         raise
@@ -470,12 +475,8 @@ def _documentation(part: Any) -> str:
 
 
 cues = Registry("cue", "cuebench.cues", "CUE", requires=("info",), function=True)
-adapters = Registry(
-    "observer",
-    "cuebench.observers.adapters",
-    "ADAPTER",
-    requires=("load", "form", "version", "extra", "packages", "options"),
-)
+_OF_ADAPTERS = ("load", "form", "version", "extra", "packages", "options")
+adapters = Registry("observer", "cuebench.observers.adapters", "ADAPTER", requires=_OF_ADAPTERS)
 metrics = Registry("metric", "cuebench.metrics", "METRIC", several="METRICS", requires=("formula", "compute"))
 protocols = Registry("protocol", "cuebench.protocols", "PROTOCOL", requires=("score", "read", "headline"))
 readers = Registry("reader", "cuebench.stimuli.readers", "READER", requires=("read",))

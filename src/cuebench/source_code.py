@@ -3,7 +3,8 @@
 What user code does cannot be told from its objects alone: an import inside a function, ``package.module.function(x)``
 and a module kept in an attribute are found in the *files*. Every file that belongs neither to the standard library nor
 to an installed distribution is hashed, by its syntax (comments, layout and docstrings do not count), and its import
-statements are followed. Installed distributions count by name and version; an editable installation counts by its
+statements are followed; so is what its body asked for by a computed name or a path while it was loaded
+(``imports.py``). Installed distributions count by name and version; an editable installation counts by its
 files. Where a module belongs is told by where its file lies, never by its name: a helper called ``queue.py`` is the
 user's.
 
@@ -27,6 +28,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from cuebench.imports import Asked, asked_by
 from cuebench.registry import LOADED_BY_PATH
 
 Kind = Literal["standard", "cuebench", "installed", "user", "none"]
@@ -67,7 +69,7 @@ class Code:
 
 
 def reachable_code(modules: Iterable[str], follow: Callable[[str], bool] | None = None) -> Code:
-    """Return the code that is reached from modules by the import statements in their files.
+    """Return the code that is reached from modules by the import statements in their files, and by computed names.
 
     Parameters
     ----------
@@ -76,15 +78,15 @@ def reachable_code(modules: Iterable[str], follow: Callable[[str], bool] | None 
     follow : callable, optional
         Tells whether a module's file is hashed and its imports are followed; default: the files of users.
     """
-    follow = follow or (lambda name: place_of(name).kind == "user")
     code, waiting, seen = Code(), sorted(set(modules)), set[str]()
+    by_path: dict[str, Place] = {}
     while waiting:
         name = waiting.pop()
         if name in seen:
             continue
         seen.add(name)
-        place = place_of(name)
-        if follow(name):
+        place = by_path.get(name) or place_of(name)
+        if follow(name) if follow else place.kind == "user":
             if len(code.files) >= MOST_FILES:
                 code.unreadable.append(f"more than {MOST_FILES} files of code")
                 break
@@ -99,9 +101,24 @@ def reachable_code(modules: Iterable[str], follow: Callable[[str], bool] | None 
                     waiting += [m for m in list(sys.modules) if m.startswith(imported[:-1])]
                 elif not root or place_of(root).kind == "user":
                     waiting.append(imported)
+            for asked in asked_by(name):
+                key, found = _place_asked_for(asked)
+                if found.kind == "user":
+                    by_path[key] = found
+                    waiting.append(key)
         elif place.kind == "installed":
             code.distributions |= set(_distributions(name.partition(".")[0]))
     return code
+
+
+def _place_asked_for(asked: Asked) -> tuple[str, Place]:
+    """Return a name and the place of what was asked for; one that was loaded from a path may be known by no name."""
+    place = place_of(asked.name)
+    if not asked.file or place.file == asked.file:
+        return asked.name, place
+    path = hashlib.sha256(asked.file.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    kind = _kind_of_file(asked.file, asked.name.partition(".")[0])
+    return f"{LOADED_BY_PATH}{asked.name}_{path}", Place(kind, asked.file)
 
 
 def _public_name(module: str) -> str:
@@ -112,10 +129,13 @@ def _public_name(module: str) -> str:
 
 # ------------------------------------------------------------------------------------------ where a module lies
 
+MAIN = frozenset({"__main__", "__mp_main__"})
+"""The program that was started, also by the name that ``multiprocessing`` gives it when something imports that."""
+
 
 def place_of(name: str) -> Place:
     """Return where a module comes from, by the location of its file; nothing is imported."""
-    if name == "__main__" or not name:
+    if name in MAIN or not name:
         return NOWHERE
     module = sys.modules.get(name)
     if module is None:

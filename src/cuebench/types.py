@@ -69,9 +69,9 @@ class Stimulus:
     @property
     def key(self) -> str:
         """What a stored response is keyed by: the bytes of the file, what is done to them, the mask it is held to."""
-        own = f"{self.sha256 or self.id}|{self.recipe}|{self.seed}" if self.recipe else self.sha256 or self.id
+        picture = f"{self.sha256 or self.id}|{self.recipe}|{self.seed}" if self.recipe else self.sha256 or self.id
         mask = self.mask_sha256 or self.mask
-        return f"{own}|mask {mask}" if mask else own
+        return f"{picture}|mask {mask}" if mask else picture
 
     @property
     def everything(self) -> str:

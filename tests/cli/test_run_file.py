@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import tomllib
 from pathlib import Path
@@ -64,7 +65,7 @@ def test_a_run_repeats_itself_from_any_folder(
     assert cli.invoke(["run", "--again", str(place / "a")]) == 0
     assert "rows of scores are the same as in" in capsys.readouterr().out
     assert scores(place / "a") == scores(place / "a-again")
-    assert cli.invoke(["run", "--again", str(place / "a"), "--seed", "9", "--out", str(tmp_path / "other")]) == 0
+    assert cli.invoke(["run", "--again", str(place / "a"), "--seed", "9", "--out", str(tmp_path / "other")]) == 1
     assert "rows of scores differ from" in capsys.readouterr().out
 
 
@@ -80,6 +81,70 @@ def test_observers_of_a_repeated_run_are_found_from_its_own_folder(
     assert cli.invoke(words) == 0
     monkeypatch.chdir(place)
     assert cli.invoke(["run", "--again", str(tmp_path / "r"), "-q"]) == 0
+    assert scores(tmp_path / "r") == scores(tmp_path / "r-again")
+
+
+def test_a_repetition_that_differs_says_so_whatever_is_printed(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", "--again", str(place / "a"), "--out"]
+    assert cli.invoke([*words, str(tmp_path / "same"), "--json"]) == 0
+    repeated = json.loads(capsys.readouterr().out)["repeated"]
+    assert (repeated["same"], repeated["differing"], repeated["run"]) == (True, 0, str(place / "a"))
+    assert cli.invoke([*words, str(tmp_path / "other"), "--seed", "9", "--json"]) == 1
+    repeated = json.loads(capsys.readouterr().out)["repeated"]
+    assert not repeated["same"]
+    assert 0 < repeated["differing"] <= repeated["rows"]
+    assert cli.invoke([*words, str(tmp_path / "quiet"), "--seed", "9", "-q"]) == 1
+    printed = capsys.readouterr()
+    assert (printed.out, "rows of scores differ from" in printed.err) == ("", True)
+
+
+def test_files_that_a_repetition_writes_are_named_from_the_current_folder(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "made").mkdir()
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "made")
+    words = ["run", "-o", "ideal:shape", "-p", "cue_conflict", "--data-root", str(place / "data"), "--out", "r"]
+    assert cli.invoke([*words, "--resamples", "100", "-q"]) == 0
+    monkeypatch.chdir(tmp_path / "here")
+    more = ["--report", "page.html", "--responses", "answers", "--save-config", "run.toml", "--cache", "pixels"]
+    assert cli.invoke(["run", "--again", "../made/r", "--out", "s", "-q", *more]) == 0
+    assert {"page.html", "answers", "run.toml", "s"} <= {path.name for path in Path().iterdir()}
+    assert [path.name for path in (tmp_path / "made").iterdir()] == ["r"]
+    saved = tomllib.loads(Path("run.toml").read_text("utf-8"))
+    assert saved["responses"] == str(tmp_path / "here" / "answers")
+
+
+def test_every_flag_that_is_a_path_is_one_of_the_places() -> None:
+    kinds = inspect.signature(verb.command, eval_str=True).parameters
+    paths = {name for name, parameter in kinds.items() if "Path" in str(parameter.annotation)}
+    assert paths - {"file", "again"} <= set(verb.PLACES) <= set(kinds)
+
+
+def test_files_of_the_same_name_elsewhere_are_not_read_where_the_folder_is_gone(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = "subj,session,trial,rt,object_response,category,condition,imagename\nann,1,1,1,cat,cat,0,cat1-dog1.png\n"
+    for name in ("made", "fake"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "p.csv").write_text(table)
+    monkeypatch.chdir(tmp_path / "made")
+    more = ["-p", "cue_conflict", "--resamples", "100", "-q"]
+    assert cli.invoke(["run", "-o", "recorded:p.csv", "--out", "../r", *more]) == 0
+    assert cli.invoke(["run", "-o", "ideal:shape", "--out", "../i", "--data-root", str(place / "data"), *more]) == 0
+    (tmp_path / "made").rename(tmp_path / "moved")
+    monkeypatch.chdir(tmp_path / "fake")
+    capsys.readouterr()
+    assert cli.invoke(["run", "--again", "../r", "-q"]) == 2
+    error = capsys.readouterr().err
+    assert "not there any more: recorded:p.csv would be looked for in" in error
+    assert "with -o" in error
+    assert not (tmp_path / "r-again").exists()
+    assert cli.invoke(["run", "--again", "../i", "-q"]) == 0  # it needs no file of that folder
+    monkeypatch.chdir(tmp_path / "moved")
+    assert cli.invoke(["run", "--again", "../r", "-o", "recorded:p.csv", "-q"]) == 0
     assert scores(tmp_path / "r") == scores(tmp_path / "r-again")
 
 
@@ -147,3 +212,10 @@ def test_a_record_runs_no_code_that_was_not_named(
     assert "--allow-code" in capsys.readouterr().err
     assert cli.invoke(["run", "--again", "r", "--allow-code", "net.py", "-q"]) == 1  # it is run, and fails
     monkeypatch.delenv("CUEBENCH_ALLOW_CODE", raising=False)
+
+
+def test_a_folder_is_no_file_of_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = ["run", "-o", "ideal:shape", "-p", "cue_conflict", "--out", str(tmp_path / "run")]
+    assert cli.invoke([*run, "--save-config", str(tmp_path)]) == 2
+    assert "is a folder" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cuebench.controls.train import train_control
 from cuebench.errors import UserError
 from cuebench.observers import control_files
 from cuebench.observers.base import Batch
@@ -102,6 +103,10 @@ def test_a_record_that_is_none_is_refused(tmp_path):
     path.with_suffix(".json").write_text("[]")
     with pytest.raises(UserError, match="no record of a control"):
         load(f"control:shape?folder={tmp_path}")
+    with pytest.raises(UserError, match="no record of a control") as error:
+        train_control("shape", tmp_path)
+    assert path.with_suffix(".json").name in error.value.message
+    assert path.name in error.value.hint
 
 
 def test_what_cannot_be_trained_is_an_error_with_the_command(tmp_path, monkeypatch):
@@ -110,3 +115,20 @@ def test_what_cannot_be_trained_is_an_error_with_the_command(tmp_path, monkeypat
     monkeypatch.setattr(control.sys, "executable", "/bin/false")
     with pytest.raises(UserError, match="could not be trained"):
         load(f"control:shape?folder={tmp_path}")
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [("warning\nerror: cannot write w: no such folder\n  → choose another folder\n", "cannot write w: no such folder"),
+     ("", "status 2"), ("  → choose another folder\n", "status 2")],
+)  # fmt: skip
+def test_the_reason_why_a_control_cannot_be_trained_is_named(tmp_path, monkeypatch, said, reason):
+    from cuebench.observers.adapters import control
+
+    done = control.subprocess.CompletedProcess([], 2, "", said)
+    monkeypatch.setattr(control.subprocess, "run", lambda *words, **options: done)
+    with pytest.raises(UserError) as error:
+        load(f"control:shape?folder={tmp_path}")
+    assert error.value.message.endswith(f"could not be trained: {reason}")
+    assert "CUEBENCH_WEIGHTS=FOLDER" in error.value.hint
+    assert "folder=FOLDER" in error.value.hint

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from cuebench.cues.base import CueInfo, on_images
 from cuebench.errors import UserError
 from cuebench.registry import cues
 from cuebench.stimuli.apply_cue import apply_cue
-from cuebench.stimuli.cue_files import file_seed, read_image
+from cuebench.stimuli.cue_files import file_seed, read_image, read_labels, read_mask
 from cuebench.stimuli.input_log import LOG
 
 RNG = np.random.default_rng(0)
@@ -131,6 +132,12 @@ def test_one_mistake_is_one_error(photos, tmp_path):
         apply_cue("voronoi_shuffle", photos, tmp_path / "out", options={"sites": -2}, workers=1)
 
 
+def test_hidden_folders_of_programs_are_passed_over(photos, tmp_path):
+    (photos / "cats/.ipynb_checkpoints").mkdir()
+    shutil.copy(photos / "a.png", photos / "cats/.ipynb_checkpoints/a.png")
+    assert apply_cue("greyscale", photos, tmp_path / "out", workers=1).made == 3
+
+
 def test_names_that_differ_only_in_the_suffix_stay_apart(photos, tmp_path):
     Image.fromarray(np.zeros((5, 5, 3), np.uint8)).save(photos / "a.jpg")
     apply_cue("greyscale", photos, tmp_path / "out", workers=1)
@@ -147,6 +154,63 @@ def test_object_masks_and_their_inverse(photos, tmp_path):
     expected = composite(pixels(photos / "a.png"), mask=mask)
     assert np.array_equal(pixels(tmp_path / "one/a.png"), expected)
     assert np.array_equal(pixels(tmp_path / "two/a.png"), expected)
+
+
+def disc(size=60):
+    y, x = np.mgrid[:size, :size] - size / 2 + 0.5
+    return np.clip(127.5 + 80 * (size / 4 - np.hypot(x, y)), 0, 255).astype(np.uint8)  # a smooth edge
+
+
+def palette(values, colours):
+    image = Image.fromarray(values).convert("P")
+    image.putdata(list(values.ravel()))
+    image.putpalette([c for colour in colours for c in colour])
+    return image
+
+
+MASK_FILES = {
+    "grey.png": Image.fromarray(disc()),
+    "grey.jpg": Image.fromarray(disc()),
+    "rgb.jpg": Image.fromarray(disc()).convert("RGB"),
+    "white_cut_out.png": Image.merge("LA", [Image.new("L", (60, 60), 255), Image.fromarray(disc())]),
+    "black_cut_out.png": Image.merge("RGBA", [*Image.new("RGB", (60, 60)).split(), Image.fromarray(disc())]),
+    "opaque.png": Image.fromarray(disc()).convert("RGBA"),
+    "one_bit.png": Image.fromarray(disc() > 127),
+    "numbers.png": Image.fromarray((disc() > 127).astype(np.uint8)),
+    "deep_numbers.png": Image.fromarray((disc() > 127).astype(np.uint16)),
+    "deep.png": Image.fromarray((disc() > 127).astype(np.uint16) * 65535),
+    "red.png": Image.merge("RGB", [Image.fromarray((disc() > 127) * np.uint8(255)), *[Image.new("L", (60, 60))] * 2]),
+    "voc.png": palette((disc() > 127).astype(np.uint8) * 2, [(0, 0, 0), (128, 0, 0), (0, 128, 0)]),
+    "white_first.png": palette((disc() <= 127).astype(np.uint8), [(255, 255, 255), (0, 0, 0)]),
+}
+
+
+@pytest.mark.parametrize("name", MASK_FILES)
+@pytest.mark.parametrize("invert", [False, True])
+def test_the_object_of_a_mask_is_what_is_white_or_opaque(tmp_path, name, invert):
+    MASK_FILES[name].save(tmp_path / name)
+    inside = read_mask(tmp_path / name, invert=invert)
+    assert inside.dtype == bool
+    wrong = inside != ((disc() > 127) ^ invert)
+    assert wrong.sum() <= (0 if name.endswith("png") else 4)  # JPEG moves a pixel of the edge
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16])
+def test_numbers_of_classes_are_no_object_mask(tmp_path, kind):
+    numbers = np.zeros((60, 60), kind)
+    numbers[10:30, 10:30], numbers[35:50, 10:50] = 1, 15
+    for void in (0, 255):
+        numbers[30:32, 10:30] = void
+        Image.fromarray(numbers).save(tmp_path / "classes.png")
+        with pytest.raises(UserError, match=r"the mask classes\.png: (its values are|16 bits)") as error:
+            read_mask(tmp_path / "classes.png", invert=False)
+        assert "black and white" in error.value.hint
+
+
+def test_a_label_mask_is_no_jpeg(tmp_path):
+    Image.fromarray(disc()).save(tmp_path / "labels.jpg")
+    with pytest.raises(UserError, match="changes the numbers of a label mask"):
+        read_labels(tmp_path / "labels.jpg")
 
 
 def test_label_masks_move_with_the_images(photos, tmp_path):
@@ -200,7 +264,7 @@ def test_palettes_are_colours_and_16_bits_are_refused(tmp_path):
         ("blend", {}, "needs a second image"),
         ("contrast", {"mask": "x.png"}, "takes no mask"),
         ("contrast", {"other": "x.png"}, "takes no second image"),
-        ("contrast", {"seed": -1}, "seed is -1"),
+        ("contrast", {"seed": -1}, "seed=-1"),
     ],
 )
 def test_mistakes_that_concern_the_whole_call(photos, tmp_path, cue, more, message):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -170,3 +171,22 @@ def test_an_object_of_this_session_has_no_name_in_workers():
     finally:
         cues.added.pop("session_cue", None)
     assert name_in_workers("contrast") == "contrast"
+
+
+@pytest.mark.parametrize(("cue", "options"), [
+    ("gaussian_blur", {"sigma": 1e300}),
+    ("gaussian_blur", {"sigma": 1e-300}),
+    ("contours", {"sigma": 1e300}),
+    ("composite", {"size": 1e-300}),
+    ("bilateral", {"diameter": 10**9}),
+    ("bilateral", {"diameter": 10**20}),
+])  # fmt: skip
+def test_options_beyond_all_bounds_are_an_error_that_names_cue_and_options(cue: str, options: dict[str, Any]) -> None:
+    picture = np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)
+    images = (picture, picture) if "other" in cues.get(cue).info.needs else (picture,)
+    masks = {"mask": picture[..., 0] > 127} if "mask" in cues.get(cue).info.needs else {}
+    with pytest.raises(UserError) as caught:
+        call(cue, *images, **masks, **options)
+    (name,) = options
+    assert name in caught.value.message
+    assert caught.value.hint

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,13 @@ import pytest
 
 import cuebench
 from cuebench import source_code
+from cuebench.cues import versions
 from cuebench.cues.base import CueInfo
 from cuebench.cues.versions import recipe_versions, version_of
 from cuebench.errors import UserError
 from cuebench.registry import ALLOW_CODE, cues, sources
 
+COMPUTED = "import importlib\ngrey_helper = importlib.import_module('grey' + '_helper')"
 MINE = """
 from cuebench.cues.base import CueInfo
 import {helper}
@@ -105,6 +108,34 @@ def test_a_file_of_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert recipe_versions([(recipe, False)]) == before
     (tmp_path / "dark_helper.py").write_text("SCALE = 2\n")
     assert recipe_versions([(recipe, False)]) != before
+
+
+def test_a_helper_that_is_imported_by_a_computed_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "grey_helper.py").write_text("SCALE = 1\n")
+    text = MINE.format(helper="grey_helper").replace("import grey_helper", COMPUTED)
+    assert COMPUTED in text
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine.py").write_text(text)
+    recipes = [[(f"python:{tmp_path}/{name}/mine.py:darken?by=0.5", False)] for name in ("one", "two")]
+    monkeypatch.setenv(ALLOW_CODE, os.pathsep.join(f"{tmp_path}/{name}/mine.py" for name in ("one", "two")))
+    before = [recipe_versions(recipe) for recipe in recipes]
+    (tmp_path / "grey_helper.py").write_text("SCALE = 2\n")
+    after = [recipe_versions(recipe) for recipe in recipes]
+    assert before[0] == before[1] != after[0] == after[1], "also for the one that found it loaded"
+
+
+def test_code_that_cannot_be_read_holds_for_this_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text(MINE.format(helper="os"))
+    monkeypatch.setenv(ALLOW_CODE, f"{tmp_path}/mine.py")
+    recipe = [(f"python:{tmp_path}/mine.py:darken?by=0.5", False)]
+    whole = recipe_versions(recipe)
+    monkeypatch.setattr(source_code, "MOST_FILES", 0)
+    assert recipe_versions(recipe) == recipe_versions(recipe) != whole
+    here = recipe_versions(recipe)
+    monkeypatch.setattr(versions, "_SESSION", "another")
+    assert recipe_versions(recipe) != here
 
 
 def test_a_function_of_this_session() -> None:

@@ -32,7 +32,8 @@ from cuebench.observers.adapters._zero_shot import read_templates
 from cuebench.observers.adapters.recorded import OPTIONS
 from cuebench.observers.base import Spec
 from cuebench.observers.guess import factories, likely_spec
-from cuebench.observers.recorded_files import STIMULUS, Recording, read_recording
+from cuebench.observers.recorded_columns import STIMULUS
+from cuebench.observers.recorded_files import Recording, read_recording
 from cuebench.options import parse, split
 from cuebench.protocols.cue_decomposition.populations import check_population
 from cuebench.reports.figures.bias_over_training import bias_over_training
@@ -198,7 +199,8 @@ _LABELS = {"name": "targets", "names": ["cat", "dog"], "ids": []}
 
 def run_folder(folder: Path) -> Path:
     """Write a small finished run: a record, a manifest, the answers of one observer, and scores."""
-    shards = Shards(folder / "responses" / "red--0")
+    key = {"layout": 1}
+    shards = Shards.of_key(folder / "responses" / "red--0", key)
     logits = np.array([[2, 1], [1, 2], [2, 1], [0, 1]], np.float32)
     shards.write(_SHOWN.stimuli, {"logits": logits, "stimulus": np.arange(4, dtype=np.int32)}, {})
     targets = b'{"targets": {"cat": ["cat"], "dog": ["dog"]}}'
@@ -207,7 +209,7 @@ def run_folder(folder: Path) -> Path:
     write_manifest(replace(_SHOWN, targets=labels), folder / "stimuli" / manifest)
     (folder / "stimuli" / labels).write_bytes(targets)
     job = JobRecord("cue_conflict", "native", "red", "model", "ideal:random", ("logits",), manifest, "red--0",
-                    _LABELS, {"layout": 1})  # fmt: skip
+                    _LABELS, key)  # fmt: skip
     record = RunRecord(
         arguments={
             "observers": ["red"],

@@ -16,12 +16,13 @@ from base import Reader, file, parquet, text  # type: ignore[import-not-found]
 
 from cuebench.analyses.texture_judgements import read_judgements
 from cuebench.labels.ranks import best_ranks_in_parquet
-from cuebench.observers.adapters.control import _network, _record
+from cuebench.observers.adapters.control import _network
 from cuebench.observers.adapters.onnx import _hash
 from cuebench.observers.chat.answers import names_of, read_answer, read_caption
 from cuebench.observers.chat.endpoint import Budget, Endpoint, _Again, _message
 from cuebench.observers.chat.journal import Answer, Journal
 from cuebench.observers.chat.prompts import read_prompt
+from cuebench.observers.control_files import read_record
 from cuebench.observers.raw_data import read_raw_data
 from cuebench.observers.torch.weights import fit_file
 
@@ -65,7 +66,7 @@ def fit_weights(path: Path) -> None:
 
 def use_control(path: Path) -> None:
     """Read the record of a control, as loading it does."""
-    record = _record(path.with_suffix(".safetensors"))
+    record = read_record(path.with_suffix(".safetensors"))
     assert all(isinstance(name, str) for name in record["labels"]["names"])
     assert f"{record['accuracy']:.3f}"
 

@@ -24,7 +24,7 @@ from cuebench.protocols.triplets.stimuli import mask_problem
 from cuebench.reports.board.check import check_entry
 from cuebench.reports.board.entries import read_about
 from cuebench.reports.board.folder import OWN, SiteFolder
-from cuebench.responses.collect import Part
+from cuebench.responses.part import Part
 from cuebench.responses.pixel_cache import DamagedPixels, Keeping, PixelCache, Reading, keep, read_kept
 from cuebench.runs.kept import picture_of
 from cuebench.runs.record import PARTS, RunRecord

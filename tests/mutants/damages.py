@@ -330,8 +330,8 @@ DAMAGES: list[Damage] = [
         ("influence without the ratio", "(top - ratio.value * bottom) / ratio.denominator", "top / ratio.denominator"),
         (
             "gradient twice as large",
-            "(found[: len(part)] - found[len(part) :]) / (2 * step)",
-            "(found[: len(part)] - found[len(part) :]) / step",
+            "(moved_values[: len(part)] - moved_values[len(part) :]) / (2 * step)",
+            "(moved_values[: len(part)] - moved_values[len(part) :]) / step",
         ),
     ),
     *_of(

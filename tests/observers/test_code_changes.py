@@ -5,11 +5,16 @@ Every case is a model of two files or more, a change, and by which of the two it
 
 from __future__ import annotations
 
+import builtins
 import collections
 import enum
+import functools
 import importlib
+import json
 import os
+import pathlib
 import random
+import subprocess
 import sys
 import types
 from dataclasses import dataclass, field
@@ -20,13 +25,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from cuebench import source_code
+from cuebench import imports, source_code
 from cuebench.files import hash_file
 from cuebench.labels import LabelSpace
 from cuebench.observers.base import LoadOptions
 from cuebench.observers.load import load
 from cuebench.observers.preprocess import Preprocess
-from cuebench.observers.torch.fingerprint import hash_behaviour
+from cuebench.observers.torch.fingerprint import hash_behaviour, hash_hooks, hash_weights
 from cuebench.observers.wrap import wrap
 from cuebench.responses.collect import collect
 from cuebench.responses.job import Job, JobRecord
@@ -318,6 +323,89 @@ def test_every_change_is_noticed(
     assert noticed == case.by
 
 
+# ------------------------------------------------------------------------------------------ computed imports
+
+ASKS = {
+    "import_module": "import importlib\nH = importlib.import_module('shared' + '_helper')",
+    "import_module of another name": "from importlib import import_module as get\nH = get('shared' + '_helper')",
+    "__import__": "H = __import__('shared' + '_helper')",
+    "exec": "space = {}\nexec('import shared' + '_helper', space)\nH = space['shared_helper']",
+    "by a helper": "import asker\nH = asker.ask('shared')",
+    "in the factory": "H = None\ndef late():\n    global H\n    import importlib\n"
+    "    H = importlib.import_module('shared' + '_helper')",
+    "from a path": "import importlib.util as u, os\n"
+    "s = u.spec_from_file_location('by_path', os.path.join(os.path.dirname(__file__), 'shared_helper.py'))\n"
+    "H = u.module_from_spec(s)\ns.loader.exec_module(H)",
+}
+FACTORY = """
+import torch, cuebench as cb
+{top}
+WHOLE = dict(preprocess=cb.Preprocess(size=8, resize=8), labels=["a", "b"], device="cpu")
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.f = torch.nn.Conv2d(3, 2, 1)
+    def forward(self, x):
+        return self.f(x) * H.SCALE
+def net():
+    globals().get("late", int)()
+    torch.manual_seed(0)
+    return cb.wrap(Net(), name="net", **WHOLE)
+def masks():
+    globals().get("late", int)()
+    torch.manual_seed(0)
+    return cb.wrap(Net(), name="masks", task="segmentation", **WHOLE)
+def function():
+    globals().get("late", int)()
+    del WHOLE["device"]
+    return cb.wrap(lambda x: x.mean((2, 3))[:, :2] * H.SCALE, name="function", fingerprint="1", **WHOLE)
+"""
+
+
+def keys(folder: Path, *specs: str) -> dict[str, tuple[str, str]]:
+    """Return spec → what identifies its observer, when they are loaded in this order in a process of its own."""
+    forget_modules(folder)
+    imports._asked.clear()
+    found = {}
+    for spec in specs:
+        (observer,) = load(f"python:{folder}/{spec}", LoadOptions(device="cpu"))
+        found[spec] = (observer.fingerprint, observer.loaded_by)
+    forget_modules(folder)
+    return found
+
+
+@pytest.mark.parametrize("kind", ["net", "masks", "function"])
+@pytest.mark.parametrize("how", ASKS)
+def test_computed_imports_count_for_all_who_ask(
+    how: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    asker = "import importlib\ndef ask(name):\n    return importlib.import_module(name + '_helper')\n"
+    (tmp_path / "asker.py").write_text(asker)
+    (tmp_path / "shared_helper.py").write_text("SCALE = 2\n")
+    (tmp_path / "other_helper.py").write_text("SCALE = 2\n")
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.py").write_text(FACTORY.format(top=ASKS[how]))
+    other = ASKS["by a helper"].replace("shared", "other")
+    (tmp_path / "three.py").write_text(FACTORY.format(top=other))
+    one, two, three = (f"{name}.py:{kind}" for name in ("one", "two", "three"))
+    alone = {**keys(tmp_path, one), **keys(tmp_path, two), **keys(tmp_path, three)}
+    assert keys(tmp_path, one, two, three) == keys(tmp_path, three, two, one) == alone
+    (tmp_path / "shared_helper.py").write_text("SCALE = 3\n")
+    changed = keys(tmp_path, one, two, three)
+    assert [changed[spec] == alone[spec] for spec in (one, two, three)] == [False, False, True]
+
+
+def test_a_failing_import_is_shown_where_it_is_written(tmp_path: Path) -> None:
+    (tmp_path / "wrong.py").write_text("import importlib\nimportlib.import_module('no_such_' + 'module')\n")
+    with pytest.raises(ModuleNotFoundError) as caught:
+        load(f"python:{tmp_path}/wrong.py:Net", LoadOptions(device="cpu"))
+    assert caught.traceback[-1].path.name in ("wrong.py", "__init__.py")
+    assert not any(entry.path.name == "imports.py" and "_import" in entry.name for entry in caught.traceback)
+    assert builtins.__import__.__module__ == "builtins", "nobody watches any more"
+
+
 # ------------------------------------------------------------------------------------------ values without a file
 
 
@@ -340,6 +428,7 @@ def fingerprint(model: Any) -> str:
 def built(text: str, **values: Any) -> Any:
     """Return ``made`` of some code that has no file, as in a notebook."""
     space: dict[str, Any] = {"__name__": "__main__", "collections": collections, "enum": enum, "NamedTuple": NamedTuple}
+    space |= {"torch": torch, "np": np, "functools": functools, "types": types, "pathlib": pathlib, "Net": Net}
     exec(text.format(**values), space)
     return space["made"]
 
@@ -365,6 +454,41 @@ WITHOUT_FILE = {
     "class attribute that is called": "class C:\n    __call__ = [{k}].append\nmade = C()",
     "pattern": "import re\nmade = re.compile('a{{{k}}}')",
     "deque": "made = collections.deque([1], maxlen={k})",
+    "names of arguments": "made = {{2: lambda a, b: a, 3: lambda b, a: b}}[{k}]",
+    "names of keyword arguments": "made = {{2: lambda *, a, b: a, 3: lambda *, b, a: b}}[{k}]",
+    "arguments that have no name": "made = {{2: lambda a: a, 3: lambda a, /: a}}[{k}]",
+    "attribute of a function": "def made(): return made.scale\nmade.scale = {k}",
+    "attribute of a method": "class C:\n    def f(self): return C.f.scale\nC.f.scale = {k}\nmade = C()",
+    "attribute of a partial": "made = functools.partial(int)\nmade.scale = {k}",
+    "annotation of a function": "def made(x: {k}): return made.__annotations__",
+    "annotation of a class": "class made:\n    a: {k}",
+    "subclass of property": "class P(property):\n    scale = {k}\nclass made:\n    a = P(len)",
+    "attribute of a classmethod": "class P(classmethod):\n    pass\nclass made:\n    a = P(len)\n    a.scale = {k}",
+    "subclass of cached_property": (
+        "class P(functools.cached_property):\n    def __get__(s, *o):\n        return {k}\nclass made:\n    a = P(len)"
+    ),
+    "module without a file": "made = types.ModuleType('cfg')\nmade.scale = {k}",
+    "function in a module without a file": "made = types.ModuleType('m')\nexec('def g(): return {k}', vars(made))",
+    "class of a module": "class M(types.ModuleType):\n    scale = {k}\nmade = M('m')",
+    "subclass of Tensor": "class T(torch.Tensor):\n    scale = {k}\nmade = torch.ones(2).as_subclass(T)",
+    "attribute of a tensor": "made = torch.ones(2)\nmade.scale = {k}",
+    "subclass of ndarray": "class A(np.ndarray):\n    scale = {k}\nmade = np.zeros(2).view(A)",
+    "attribute of an array": "class A(np.ndarray):\n    pass\nmade = np.zeros(2).view(A)\nmade.scale = {k}",
+    "mask of an array": "made = np.ma.MaskedArray([2.0, 3.0], mask=[{k} == 3, {k} == 2])",
+    "fields of an array": "made = np.zeros(1, [('a', 'f8'), ('b', 'f8')][:: 1 if {k} == 2 else -1])",
+    "subclass of Path": "class P(pathlib.PurePosixPath):\n    scale = {k}\nmade = P('a')",
+    "weak reference": "class C:\n    pass\nkept = C()\nkept.a = {k}\nimport weakref\nmade = weakref.ref(kept), kept",
+    "constant of a traced function": "t = torch.ones(3) * {k}\nmade = torch.jit.trace(lambda x: x * t, torch.ones(3))",
+    "private attribute of torch's": (
+        "d = torch.distributions\nn = d.Normal(torch.tensor([{k}.0, 1]), torch.ones(2))\n"
+        "made = d.MixtureSameFamily(d.Categorical(torch.ones(2)), n)"
+    ),
+    "function in a graph": (
+        "import torch.fx\ndef leaf(x): return x * {k}\ng = torch.fx.Graph()\n"
+        "g.output(g.call_function(leaf, (g.placeholder('x'),)))\nmade = torch.fx.GraphModule({{}}, g)"
+    ),
+    "items of a set": "made = {{('a', {k}), ('b', 1), int}}",
+    "function that numba compiles": "import numba\n@numba.njit\ndef made(): return {k}",
     "ChainMap": "made = collections.ChainMap({{'a': {k}}}, {{'a': 1}})",
 }
 
@@ -373,6 +497,144 @@ WITHOUT_FILE = {
 def test_values_without_a_file(name: str) -> None:
     one, same, other = (fingerprint(Net(built(WITHOUT_FILE[name], k=k))) for k in (2, 2, 3))
     assert one == same != other
+
+
+IN_THE_MODEL = {
+    "state dict that leaves out a frozen backbone": """
+class N(Net):
+    def state_dict(self, *a, **kw):
+        return {{k: v for k, v in super().state_dict(*a, **kw).items() if k != "backbone"}}
+made = N()
+made.backbone = torch.nn.Parameter(torch.tensor({k}.0))""",
+    "hook of the state dict": """
+made = Net()
+made.backbone = torch.nn.Parameter(torch.tensor({k}.0))
+made._register_state_dict_hook(lambda module, state, prefix, local: state.__delitem__("backbone"))""",
+    "state dict of other numbers": """
+made = Net()
+made.backbone = torch.nn.Parameter(torch.tensor({k}.0))
+made._register_state_dict_hook(lambda module, state, prefix, local: state.update(backbone=torch.zeros(())))""",
+    "parameters that are not named": """
+class N(Net):
+    def named_parameters(self, *a, **kw):
+        return iter(())
+    def state_dict(self, *a, **kw):
+        return {{}}
+made = N()
+made.backbone = torch.nn.Parameter(torch.tensor({k}.0))""",
+    "configuration of the user's": "made = Net()\nmade.default_cfg = {{'scale': {k}}}",
+    "attribute of a parameter": "made = Net()\nmade.f.weight.scale = {k}",
+    "subclass of Parameter": "class P(torch.nn.Parameter):\n    scale = {k}\nmade = Net()\nmade.p = P(torch.ones(2))",
+    "mode of a class that does not change it": (
+        "class B(torch.nn.BatchNorm1d):\n    def train(self, mode=True):\n        return self\n"
+        "made = Net(B(2))\nmade.extra.training = {k} == 3"
+    ),
+    "shared layer": ("a, b = torch.nn.ReLU(), torch.nn.ReLU()\nmade = torch.nn.Sequential(a, b, [a, b][{k} - 2])"),
+    "sparse buffer": "made = Net()\nmade.register_buffer('b', torch.tensor([0, {k}.0]).to_sparse())",
+    "sparse buffer of rows": "made = Net()\nmade.register_buffer('b', torch.tensor([[0, {k}.0]]).to_sparse_csr())",
+    "conjugated buffer": "b = torch.tensor([1j])\nmade = Net()\nmade.register_buffer('b', [b, b.conj()][{k} - 2])",
+    "negated buffer": (
+        "b = torch.tensor([1j])\nmade = Net()\nmade.register_buffer('b', [b.imag, b.conj().imag][{k} - 2])"
+    ),
+    "nested buffer": (
+        "made = Net()\nb = [torch.full((2,), {k}.0), torch.ones(3)]\n"
+        "made.register_buffer('b', torch.nested.nested_tensor(b), persistent=False)"
+    ),
+    "buffer without numbers": "made = Net()\nmade.register_buffer('b', torch.empty({k}, device='meta'))",
+}
+
+
+def identity(model: Any) -> tuple[str, list[str]]:
+    """Return the fingerprint of a model that need not run, and what could not be read."""
+    found = [hash_weights(model), hash_behaviour(model), hash_hooks(model)]
+    return "".join(digest for digest, _ in found), [what for _, opaque in found for what in opaque]
+
+
+@pytest.mark.parametrize("name", IN_THE_MODEL)
+def test_values_in_the_model(name: str) -> None:
+    one, same, other = (identity(built(IN_THE_MODEL[name], k=k)) for k in (2, 2, 3))
+    assert one == same != other
+    assert not one[1]
+
+
+HARMLESS = {
+    "a dictionary with attributes": "class A(dict):\n    __getattr__ = dict.__getitem__\nmade = Net(A(a=1))",
+    "a function of numpy's global generator": "made = Net(np.random.rand)",
+    "an attribute that raises": "class A:\n    def __getattr__(self, k):\n        return {{}}[k]\nmade = Net(A())",
+    "a function of random's global generator": "import random\nmade = Net(random.random)",
+    "a method of a compiled class": "made = Net([str.upper, dict.keys, type(np.random).__dict__['__dict__']])",
+}
+THE_SAME = {
+    "set of tuples": "made = Net({{('a', 'b'), ('c', 'd'), ('e', 'f'), ('g', 'h')}})",
+    "set of types": "made = Net({{torch.nn.Linear, torch.nn.Conv2d, torch.nn.LayerNorm, Net}})",
+    "set of functions": "f = torch.nn.functional\nmade = Net({{f.relu, f.gelu, f.silu, f.elu}})",
+    "set of enums": "made = Net(set(enum.Enum('E', 'a b c d e')))",
+    "set of paths": "made = Net({{pathlib.Path(c) for c in 'abcdef'}})",
+    "subclass of Path in a set": "class P(pathlib.PurePosixPath):\n    pass\nmade = Net({{P(c) for c in 'abcdef'}})",
+    "frozenset of frozensets": "made = Net(frozenset(frozenset(c) for c in ('ab', 'cd', 'ef', 'gh')))",
+    "set in extra_repr": "class N(Net):\n    def extra_repr(self):\n        return str(set('abcdef'))\nmade = N()",
+    "handle of a hook": "made = Net()\nmade.handle = made.f.register_forward_hook(print)",
+    "the environment": "from os import environ\nmade = Net(environ)",
+    "numpy's global generator": "made = Net(np.random.rand)",
+    "python's global generator": "import random\nmade = Net(random.random)",
+    "library of C": "import ctypes\nmade = Net(ctypes.CDLL(None))",
+    "function that numba compiles": "import numba\n@numba.njit\ndef f(): return 2\nmade = Net(lambda: f())",
+    "recurrent layer": "made = torch.nn.LSTM(2, 2)",
+    "class of pandas": "from pandas import DataFrame\nmade = Net(lambda: DataFrame())",
+    "helper": "import helper_of_hashes\nmade = Net(lambda: helper_of_hashes.f())",
+}
+
+
+def test_unchanged_models_are_the_same_in_every_process(tmp_path: Path) -> None:
+    helper = "def f(): return 2\nTABLE = (('a', f), (f, frozenset({'b', 'c', 'd'})))\n"
+    (tmp_path / "helper_of_hashes.py").write_text(helper)
+    code = (
+        "import json, sys, torch, cuebench; from tests.observers import test_code_changes as here\n"
+        "def found(text):\n    torch.manual_seed(0)\n    return here.identity(here.built(text))\n"
+        "print(json.dumps({name: found(text) for name, text in here.THE_SAME.items()}))"
+    )
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    one, other = (
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=Path(__file__).parents[2],
+            env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+        )
+        for seed in ("1", "2")
+    )
+    assert one.stdout, one.stderr
+    found = [json.loads(run.stdout.splitlines()[-1]) for run in (one, other)]
+    assert [name for name in THE_SAME if found[0][name] != found[1][name]] == []
+    assert [name for name in THE_SAME if found[0][name][1]] == []
+
+
+UNREADABLE = {
+    "__getstate__": "class A:\n    def __getstate__(self):\n        raise KeyError('no')\nmade = Net(A())",
+    "items": "class A(dict):\n    def items(self):\n        raise KeyError('no')\nmade = Net(A())",
+    "state_dict": "class N(Net):\n    def state_dict(self):\n        raise KeyError('no')\nmade = N()",
+    "a layer that is made later": "made = Net(torch.nn.LazyLinear(3))",
+}
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_sound_models_have_a_fingerprint(name: str) -> None:
+    one, same = (identity(built(HARMLESS[name])) for _ in range(2))
+    assert one == same
+    assert not one[1]
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_hashing_fails_no_model(name: str) -> None:
+    observer = wrap(built(UNREADABLE[name]), preprocess=Preprocess(size=8), labels=["a", "b"], device="cpu")
+    assert "not found again" in observer.notes[-1]
+    assert observer.fingerprint
+
+
+@pytest.mark.parametrize("text", ["import numba\n@numba.njit\ndef f(): return 2", "from pandas import DataFrame as f"])
+def test_compiled_code_of_a_library_fails_no_model(text: str) -> None:
+    assert fingerprint(Net(built(f"{text}\nmade = lambda: f()")))
 
 
 def test_a_slot_of_a_module() -> None:
@@ -411,6 +673,14 @@ def test_a_module_without_a_file_counts_by_its_functions(monkeypatch: pytest.Mon
         exec("def f(x):\n    return made_here.scale(x)", space)
         found.append(fingerprint(Net(space["f"])))
     assert found[0] == found[1] != found[2]
+
+
+def test_the_docstring_of_a_compiled_function_does_not_count() -> None:
+    text = "def made(x):\n    {doc}\n    return {k}"
+    one, other = (fingerprint(Net(built(text, doc=d, k=2))) for d in ("'Text.'", "'Other.'"))
+    assert one == other != fingerprint(Net(built(text, doc="'Text.'", k=3)))
+    same, changed = (fingerprint(Net(built(text, doc="'a'", k=k))) for k in ("'a'", "'b'"))
+    assert same != changed != fingerprint(Net(built(text, doc="'b'", k="'a'")))
 
 
 def test_a_comment_and_a_docstring_do_not_count(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from cuebench.observers.load import load
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch.fingerprint import hash_behaviour, hash_module
 from cuebench.observers.wrap import wrap
+from cuebench.source_code import NOWHERE, place_of
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("torch")]
 torch = pytest.importorskip("torch")
@@ -168,13 +169,20 @@ def test_torchscript_counts_by_its_program():
     assert fingerprint(one) == fingerprint(again) != fingerprint(other)
 
 
-def test_the_training_mode_and_the_origin_do_not_count():
+def test_the_training_mode_does_not_count():
     model = Net().train()
     wrapped = observer(model)
     before = wrapped.fingerprint
     model.train()
-    model.name_or_path = "/home/me/models"
     assert wrapped.fingerprint == before
+
+
+def test_the_origin_of_a_librarys_model_does_not_count():
+    (model,) = (o.module for o in load("timm:test_vit?weights=random", LoadOptions(device="cpu")))
+    before = hash_behaviour(model)
+    model.name_or_path = model.default_cfg = "/home/me/models"
+    assert hash_behaviour(model) == before
+    assert not before[1]
 
 
 class TestUnreadable:
@@ -234,3 +242,9 @@ def test_weights_of_ordinary_modules_hash_as_their_tensors():
 
     model = Net()
     assert hash_module(model) == hash_tensors(model.state_dict())
+
+
+def test_the_program_that_was_started_is_nobodys_code(monkeypatch) -> None:
+    # multiprocessing registers it a second time when torch is imported, which may be in another thread.
+    monkeypatch.setitem(sys.modules, "__mp_main__", sys.modules["__main__"])
+    assert place_of("__mp_main__") == place_of("__main__") == NOWHERE

@@ -14,7 +14,7 @@ from cuebench.errors import UserError
 from cuebench.labels import LabelMap, label_space, softmax
 from cuebench.observers.adapters.recorded import load
 from cuebench.observers.base import Batch, LoadOptions, Observer, Spec
-from cuebench.observers.recorded_files import stimulus_key
+from cuebench.observers.recorded_names import stimulus_key
 from cuebench.runs.evaluate import evaluate
 from cuebench.types import Stimulus
 from small_data import write_cue_conflict

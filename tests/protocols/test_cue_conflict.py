@@ -308,7 +308,7 @@ def test_16_way_and_1000_way_differ_for_a_big_label_space(stimuli):
 
 
 def test_recorded_names_of_both_forms_are_the_same_stimuli():
-    long = [f"{i:04d}_s5n_dnn_0_{n.split('1')[0]}_00_{n}.png" for i, n in enumerate(NAMES)]
+    long = [f"{i:04d}_s5n_dnn_0_{n.partition('-')[0].rstrip('0123456789')}_00_{n}.png" for i, n in enumerate(NAMES)]
     assert PROTOCOL.stimuli_from_recordings(long) == PROTOCOL.stimuli_from_recordings([f"{n}.png" for n in NAMES])
     found = PROTOCOL.stimuli_from_recordings(NAMES)
     assert (len(found), found.expected, found.partial, found.targets) == (1280, 1280, (), "in16")

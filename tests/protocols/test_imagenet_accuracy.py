@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from PIL import Image
 from scipy import stats
 
 import cuebench.metrics
 from cuebench.errors import UserError
-from cuebench.labels import LabelSpace
+from cuebench.labels import LabelSpace, label_space
 from cuebench.protocols.base import ScoreOptions, score_rows
 from cuebench.protocols.headline import headline_column
 from cuebench.protocols.imagenet_accuracy import PROTOCOL
@@ -55,6 +56,18 @@ def test_the_public_function_gives_what_the_protocol_writes():
         assert rows[f"top{k}"].value == cuebench.metrics.accuracy(logits, target, k=k)
     assert {s.metric for s in rows.values()} == set(PROTOCOL.metrics)
     assert headline_column(rows.values(), "imagenet_accuracy").rows == {"net": rows["top1"]}
+
+
+def test_an_index_in_labels_csv_is_that_of_imagenet(tmp_path):
+    place, space = tmp_path / "imagenet_val", label_space("imagenet1k")
+    place.mkdir()
+    rows = {f"{i}.png": i for i in (0, 134, 517, 999)}  # 134 and 517 are both called crane
+    for name in rows:
+        Image.new("RGB", (4, 4)).save(place / name)
+    (place / "labels.csv").write_text("file,index\n" + "".join(f"{name},{i}\n" for name, i in rows.items()))
+    stimuli = PROTOCOL.read(tmp_path)
+    assert PROTOCOL.check(space, stimuli) == []
+    assert {s.path: space.find(s.label) for s in stimuli} == rows
 
 
 def test_unreadable_images_are_excluded_and_counted():

@@ -61,3 +61,11 @@ def test_the_verb(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_one_observer_is_not_enough(run: Path) -> None:
     with pytest.raises(UserError, match="no pair of observers"):
         plan_runs([run], observers=["one"])
+
+
+def test_a_difference_that_two_observers_cannot_have_is_refused(run: Path) -> None:
+    for difference in (5.0, 1.01):
+        with pytest.raises(UserError, match="shape_bias lies between 0 and 1"):
+            plan_runs([run], difference=difference)
+    (plan,) = plan_runs([run], difference=1.0)
+    assert plan.difference == 1

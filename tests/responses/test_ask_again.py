@@ -177,6 +177,18 @@ def columns(**values: Any) -> dict[str, Any]:
         ("logits", [[-np.inf, 1.0, 2.0]], [[-np.inf, 1.0, 2.0]], 0),
         ("logits", [[-np.inf, 1.0, 2.0]], [[0.0, 1.0, 2.0]], 1),
         ("logits", [[0.0, 0.0]], [[1e-9, 0.0]], 1),
+        # classes that may not be answered: their constant is no measure of the others
+        ("logits", [[-1e9, 1.0, 2.0]], [[-1e9, 2.0, 1.0]], 1),
+        ("logits", [[-1e3, 1.0, 2.0]], [[-1e3, 1.01, 2.0]], 1),
+        ("logits", [[-3.4e38, 1.0, 2.0]], [[-3.4e38, 1.01, 2.0]], 1),
+        ("logits", [[-1e4, 0.0, 10.0]], [[-1e4, 0.009, 10.0]], 0),
+        ("logits", [[-1e9, 0.0, 10.0]], [[-1e9 - 64, 0.0, 10.0]], 0),
+        ("logits", [[-1e9, 0.0, 10.0]], [[0.0, 0.0, 10.0]], 1),
+        ("logits", [[0.0, 1.0, 5e3]], [[0.5, 1.0, 5e3]], 0),  # one is far above: all count
+        ("features", [[1e4, *range(200)]], [[1e4, *range(1, 201)]], 1),
+        ("features", [[1e4, *np.linspace(0, 1, 200)]], [[1e4, *np.linspace(0, 1.1, 200)]], 1),
+        ("features", [[1e4, *np.linspace(0, 1, 200)]], [[1e4 + 1, *np.linspace(0, 1.0001, 200)]], 0),
+        ("features", [[1e4, np.nan]], [[1e4, np.nan]], 0),
         ("features", [[1.0, 2.0], [3.0, 5.0]], [[1.0, 2.0], [3.0, 4.0]], 1),
         ("decisions", ["cat", "dog"], ["cat", "car"], 1),
         ("answer", [3, 4], [3, 5], 1),

@@ -110,8 +110,9 @@ def test_an_unreadable_image_is_excluded_and_counted(data_root: Path, tmp_path: 
     (folder / "cat" / "cat1-dog2.png").write_bytes(b"\x89PNG\r\n\x1a\nnot really")
     one = job(Counting(), read(folder), tmp_path)
     progress, _, events = run([one], allow_unreadable=0.05)
-    assert list(progress.unreadable) == ["cat1-dog2"]
-    assert "cat1-dog2.png" in progress.unreadable["cat1-dog2"]
+    ((key, reason),) = progress.unreadable.items()
+    assert key == f"{one.stimuli.fingerprint[:12]}/cat1-dog2"
+    assert "cat1-dog2.png" in reason
     assert [e.fields["stimulus"] for e in events if e.kind == "excluded"] == ["cat1-dog2"]
     assert len(answers(one)) == 31
 

@@ -16,12 +16,16 @@ from counting import Counting, answers, job
 from cuebench.errors import UserError
 from cuebench.observers.base import Answers, Batch, ObserverBase, SharedImages
 from cuebench.observers.preprocess import Geometry
+from cuebench.registry import ALLOW_CODE
+from cuebench.responses import pictures, pixel_cache
 from cuebench.responses.collect import collect
 from cuebench.responses.job import Job, Pieces, Progress
+from cuebench.responses.kept_pixels import FILES, PICTURES
 from cuebench.responses.pictures import BatchPictures, DecodePool
 from cuebench.responses.pixel_cache import PixelCache
 from cuebench.responses.shared_memory import SharedMemory, bytes_of
 from cuebench.stimuli.readers.cue_conflict import read
+from cuebench.stimuli.render import decode
 from cuebench.types import StimulusSet
 
 PLENTY = 1 << 30
@@ -284,3 +288,115 @@ def test_shared_images_are_read_only_and_copied_once() -> None:
     np.testing.assert_array_equal(tensor.numpy(), pixels[1:3])
     assert on_device(Batch([], shared.images[:1], shared, 0), torch.device("cpu")).data_ptr() == pixels.ctypes.data
     assert list(shared.copies) == ["cpu"]
+
+
+TINT = """
+from pathlib import Path
+import numpy as np
+from cuebench.cues.base import CueInfo, on_images
+CUE = CueInfo(kind="corruption", reference="mine")
+@CUE
+def tint(image):
+    \"\"\"Show what a file says.
+
+    Parameters
+    ----------
+    image : array
+        Picture.
+
+    Returns
+    -------
+    array
+    \"\"\"
+    return on_images(lambda p: p * 0 + float((Path(__file__).parent / "k.txt").read_text()), image)
+"""
+
+
+@pytest.fixture
+def tinted(stimuli: StimulusSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StimulusSet:
+    """Stimuli of a cue that reads a data file: no hash sees it."""
+    (tmp_path / "tint.py").write_text(TINT)
+    (tmp_path / "k.txt").write_text("0.2")
+    monkeypatch.setenv(ALLOW_CODE, str(tmp_path / "tint.py"))
+    recipe = f"python:{tmp_path}/tint.py:tint"
+    return replace(stimuli, stimuli=tuple(replace(s, recipe=recipe) for s in stimuli))
+
+
+def test_kept_pixels_are_made_again_where_stored_answers_are_set_aside(tinted: StimulusSet, tmp_path: Path) -> None:
+    def asked(name: str, out: str, *, kept: bool = True) -> tuple[Job, Progress, int]:
+        one = job(Counting(name), tinted, tmp_path / out)
+        return one, *run([one], cache=PixelCache(tmp_path / "cache", PLENTY) if kept else None)
+
+    asked("one", "a")
+    (tmp_path / "k.txt").write_text("0.8")
+    now, progress, decoded = asked("one", "a")
+    assert any("set aside" in text for text in progress.notices)
+    assert any("the cache keeps pixels of" in text and "4 files" in text for text in progress.notices)
+    assert decoded == 32
+    truth, _, _ = asked("one", "b", kept=False)
+    np.testing.assert_array_equal(answers(now), answers(truth))
+    assert asked("two", "a")[1:][1] == 0, "what was decoded anew is kept"
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_kept_pixels_are_compared_before_they_are_used(tinted: StimulusSet, tmp_path: Path, workers: int) -> None:
+    both = [job(Counting(f"old{size}", size=size), tinted, tmp_path) for size in (32, 48)]
+    run(both, workers=workers, cache=PixelCache(tmp_path / "cache", PLENTY))
+    (tmp_path / "k.txt").write_text("0.8")
+    one, truth = job(Counting("new"), tinted, tmp_path), job(Counting("truth"), tinted, tmp_path)
+    progress, _ = run([one], workers=workers, cache=PixelCache(tmp_path / "cache", PLENTY))
+    assert len(progress.notices) == 1
+    assert "(8 files), 8 of 8 pictures differ when made again" in progress.notices[0], "in every geometry"
+    run([truth])
+    np.testing.assert_array_equal(answers(one), answers(truth))
+    assert 0.75 < answers(one).mean() / 255 < 0.85
+
+
+def test_comparing_kept_pixels_makes_few_pictures(
+    stimuli: StimulusSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = PixelCache(tmp_path / "cache", PLENTY)
+    first = [job(Counting(f"one{size}", size=size), stimuli, tmp_path) for size in (32, 48)]
+    with DecodePool(0) as pool:
+        collect(first, pool, shard_size=1, on_event=lambda event: None, cache=cache)
+    opened = []
+    monkeypatch.setattr(pictures, "decode", lambda root, one: opened.append(one.id) or decode(root, one))
+    later = [job(Counting(f"two{size}", size=size), stimuli, tmp_path) for size in (32, 48)]
+    with DecodePool(0) as pool:
+        progress = collect(later, pool, shard_size=1, on_event=lambda event: None, cache=cache)
+        assert pool.decoded == 0
+    probes = 2
+    assert len(opened) == FILES + probes, "one picture of each of a few files, once for both geometries"
+    assert not progress.notices
+    opened.clear()
+    last = [job(Counting("three"), stimuli, tmp_path)]
+    with DecodePool(0) as pool:
+        collect(last, pool, shard_size=32, on_event=lambda event: None, cache=cache)  # other shards: not kept yet
+    again = job(Counting("four"), stimuli, tmp_path)
+    opened.clear()
+    with DecodePool(0) as pool:
+        collect([again], pool, shard_size=32, on_event=lambda event: None, cache=cache)
+    assert len(opened) == PICTURES + 1
+    np.testing.assert_array_equal(answers(first[0], 1), answers(again, 32))
+
+
+def test_a_file_that_is_away_does_not_spoil_kept_pixels(stimuli: StimulusSet, tmp_path: Path) -> None:
+    run([job(Counting("one"), stimuli, tmp_path)], cache=PixelCache(tmp_path / "cache", PLENTY))
+    for stimulus in stimuli.stimuli[1:]:
+        (Path(stimuli.root) / stimulus.path).unlink()
+    progress, decoded = run([job(Counting("two"), stimuli, tmp_path)], cache=PixelCache(tmp_path / "cache", PLENTY))
+    assert (decoded, progress.notices) == (0, [])
+
+
+def test_the_libraries_of_cues_count_where_cues_made_the_pixels(
+    stimuli: StimulusSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, some = PixelCache(tmp_path, PLENTY), stimuli.stimuli[:4]
+
+    def paths() -> list[Path]:
+        return [cache.path(some, Geometry((32, 32)), recipes) for recipes in ({}, {"contrast": "1"})]
+
+    plain, made = paths()
+    monkeypatch.setattr(pixel_cache, "_libraries", lambda: {"numpy": "3.0"})
+    assert paths()[0] == plain
+    assert paths()[1] != made

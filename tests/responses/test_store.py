@@ -41,6 +41,25 @@ def test_columns_and_errors_come_back_as_written(tmp_path: Path) -> None:
         np.testing.assert_array_equal(back[name], values)
 
 
+def test_a_shard_that_was_moved_is_no_answer_there(tmp_path: Path) -> None:
+    other_key = replace(KEY, weights="v" * 64)
+    mine, theirs, others = folder(tmp_path), folder(tmp_path, other_key), BATCH[:2]
+    mine.write(BATCH, {"stimulus": np.arange(3)}, {})
+    mine.write(others, {"stimulus": np.arange(2)}, {})
+    theirs.path(BATCH).write_bytes(mine.path(BATCH).read_bytes())  # to another observer
+    mine.path(BATCH).write_bytes(mine.path(others).read_bytes())  # to other stimuli
+    for shards, key in ((mine, KEY), (theirs, other_key)):
+        recorded = Shards.of_key(shards.folder, json.loads(json.dumps(key.parts())))
+        for reading in (recorded, shards):
+            with pytest.raises(UserError, match="another observer or to other stimuli"):
+                reading.read(BATCH)
+            with pytest.raises(UserError, match="another observer or to other stimuli"):
+                reading.count_rows(BATCH)
+            assert reading.stored(BATCH) is None
+            assert list(reading.damaged) == [reading.path(BATCH)]
+    assert mine.stored(others) == {}
+
+
 def test_an_empty_batch_keeps_its_width(tmp_path: Path) -> None:
     shards = folder(tmp_path)
     shards.write(BATCH, {"stimulus": np.zeros(0, np.int32), "logits": np.zeros((0, 5), np.float32)}, {})

@@ -122,11 +122,34 @@ def test_nothing_readable_but_allowed_is_a_clear_failure(measure: Any, data_root
 def test_the_record_names_all_excluded_stimuli_however_often_it_runs(measure: Any, data_root: Path) -> None:
     (data_root / "cue_conflict" / "stimuli" / "cat" / "cat1-dog2.png").write_bytes(b"\x89PNG\r\n\x1a\nnot really")
     runs = [measure(always_cat(), allow_unreadable=0.1) for _ in range(2)]
-    assert [list(r.record.unreadable) for r in runs] == [["cat1-dog2"]] * 2
+    assert [[key.partition("/")[2] for key in r.record.unreadable] for r in runs] == [["cat1-dog2"]] * 2
     with pytest.raises(UserError, match="too many unreadable"):
         measure(always_cat())
     record = json.loads((runs[0].out / "run.json").read_text())
-    assert (record["status"], list(record["unreadable"])) == ("stopped", ["cat1-dog2"])
+    assert (record["status"], list(record["unreadable"])) == ("stopped", list(runs[0].record.unreadable))
+
+
+def test_a_repaired_picture_that_was_asked_again_is_not_unreadable(measure: Any, data_root: Path) -> None:
+    file = data_root / "cue_conflict" / "stimuli" / "cat" / "cat1-dog2.png"
+    whole = file.read_bytes()
+    file.write_bytes(b"\x89PNG\r\n\x1a\nnot really")
+    measure(always_cat(), allow_unreadable=0.1)
+    small = {"triplets.experiments": "3", "triplets.draw": "50"}
+    both = measure("ideal:shape", "triplets", settings=small)
+    assert len(both.record.unreadable) == 1  # the answers of cat are still without it
+    file.write_bytes(whole)
+    repaired = measure(always_cat())
+    assert repaired.protocols == ["cue_conflict", "triplets"]
+    assert repaired.record.unreadable == {}
+
+
+def test_ids_of_an_earlier_record_stay_unreadable_while_somebody_lacks_them(measure: Any, tmp_path: Path) -> None:
+    before = measure([always_cat(), "ideal:shape"]).record
+    for others in ("ideal:texture", always_cat()):
+        before.unreadable = {"cat1-dog2": "cut short"}
+        before.write(tmp_path / "run")
+        left = measure(others).record.unreadable
+        assert left == ({} if others != "ideal:texture" else {"cat1-dog2": "cut short"})
 
 
 def test_a_run_that_cannot_be_scored_says_how_far_it_came(

@@ -17,6 +17,8 @@ import cuebench as cb
 from cuebench.errors import UserError
 from cuebench.protocols.cue_conflict import PROTOCOL
 from cuebench.responses.events import Event
+from cuebench.responses.job import JobRecord
+from cuebench.runs.joining import check_observers
 
 CLASSES = ("cat", "dog", "car", "clock")
 FILES = ("scores.parquet", "scores.json")
@@ -85,6 +87,8 @@ def test_answers_of_a_changed_model_that_were_not_asked_for_are_named(measure: A
         ({"seed": 1}, "seed was 0, now 1"),
         ({"limit": 10}, "limit was 0, now 10"),
         ({"shard_size": 8}, "shard size was 256, now 8"),
+        ({"precision": "bfloat16"}, "precision was 'float32', now 'bfloat16'"),
+        ({"cues_on": "device"}, "cues on was 'cpu', now 'device'"),
     ],
 )
 def test_other_conditions_are_refused_and_cost_nothing(measure: Any, options: dict, words: str) -> None:
@@ -95,6 +99,7 @@ def test_other_conditions_are_refused_and_cost_nothing(measure: Any, options: di
             measure(observer, **options)
     assert {p: p.read_bytes() for p in out.rglob("*") if p.is_file()} == before
     assert measure(model("b"), fresh=True, **options).observers == ["b"]
+    assert measure(model("a"), **options).observers == ["b", "a"]  # the same conditions are no others
 
 
 def test_other_settings_of_the_same_protocol_are_refused(measure: Any) -> None:
@@ -123,12 +128,81 @@ def test_one_name_for_two_models_is_refused(measure: Any) -> None:
     measure(model("a", 1, "other"), ["cue_conflict", "imagenet_accuracy"])
 
 
+def test_one_name_for_two_models_is_refused_with_other_classes_too(measure: Any) -> None:
+    """Only the weights of a text encoder are made of the classes."""
+
+    def job(adapter: str, weights: str, classes: str, protocol: str) -> JobRecord:
+        key = {"adapter": adapter, "weights": weights, "labels": classes}
+        return JobRecord(protocol, "", "a", "model", "s:a", ("logits",), f"{protocol}.parquet", "a", None, key)
+
+    for adapter, accepted in {"checkpoint/1": False, "wrap/1": False, "nowhere/1": False, "open_clip/1": True}.items():
+        before, added = [job(adapter, "v", "x", "p")], [job(adapter, "w", "y", "q")]
+        if accepted:
+            check_observers(before, before, added, "here", "")
+        else:
+            with pytest.raises(UserError, match="'a' answered 'p' as another model"):
+                check_observers(before, before, added, "here", "")
+    measure(model("a"))
+    turned = cb.wrap(
+        lambda x: np.eye(4, dtype=np.float32)[[1] * len(x)],
+        preprocess=cb.Preprocess(size=32), labels=CLASSES[::-1], name="a", fingerprint="other",
+    )  # fmt: skip
+    with pytest.raises(UserError, match="'a' answered 'cue_conflict' as another model"):
+        measure(turned, "imagenet_accuracy")
+
+
 def test_an_observer_that_failed_before_is_not_forgotten(measure: Any) -> None:
     with pytest.warns(RuntimeWarning, match="not measured"):
         measure([model("a"), "recorded:nowhere"])
     with pytest.warns(RuntimeWarning, match="recorded:nowhere"):
         scores = measure(model("b"))
     assert [f.observer for f in scores.record.failures] == ["recorded:nowhere"]
+
+
+def test_a_failure_stays_on_the_protocols_that_were_not_asked_for_again(measure: Any, tmp_path: Path) -> None:
+    file = tmp_path / "late.py"
+    spec = f"python:{file}:make"
+
+    def failed() -> set[tuple[str, str]]:
+        rows = json.loads((tmp_path / "run" / "scores.json").read_text("utf-8"))
+        return {(row["protocol"], row["observer"]) for row in rows if row["metric"] == "failed"}
+
+    with pytest.warns(RuntimeWarning, match="not measured"):
+        scores = measure([model("a"), spec], ["cue_conflict", "imagenet_accuracy"])
+    assert failed() == {("cue_conflict", spec), ("imagenet_accuracy", spec)}
+    assert len(scores.failures) == 1  # told once
+    file.write_text(
+        "import numpy as np\nimport cuebench as cb\n\ndef make():\n"
+        "    return cb.wrap(lambda x: np.eye(4, dtype=np.float32)[[0] * len(x)], preprocess=cb.Preprocess(size=32),\n"
+        f"                   labels={CLASSES!r}, name='late', fingerprint='late')\n"
+    )
+    with pytest.warns(RuntimeWarning, match="not measured"):
+        measure(spec, "imagenet_accuracy")
+    assert failed() == {("cue_conflict", spec)}
+    measure(spec, "cue_conflict")
+    assert failed() == set()
+
+
+def test_an_earlier_record_did_not_say_on_which_protocols_nothing_was_loaded(measure: Any, tmp_path: Path) -> None:
+    with pytest.warns(RuntimeWarning, match="not measured"):
+        before = measure([model("a"), "ideal:nobody"], ["cue_conflict", "imagenet_accuracy"]).record
+    before.failures = [replace(f, protocol="") for f in before.failures[:1]]
+    before.write(tmp_path / "run")
+    with pytest.warns(RuntimeWarning, match="not measured"):
+        after = measure(model("b")).record
+    assert {f.protocol for f in after.failures} == {"cue_conflict", "imagenet_accuracy"}
+
+
+def test_the_order_of_failed_rows_does_not_depend_on_repetitions(measure: Any) -> None:
+    first, second = [model("a"), "ideal:x"], ["ideal:shape", "ideal:y"]
+    both = ["cue_conflict", "imagenet_accuracy"]
+    for names in (first, second):
+        with pytest.warns(RuntimeWarning, match="not measured"):
+            out = measure(names, both).out
+    whole = measure([*first, *second], both, out="whole", on_event=lambda event: None).out
+    assert contents(out) == contents(whole)
+    measure(first, both, on_event=lambda event: None)
+    assert contents(out) == contents(whole)
 
 
 def test_what_a_killed_run_left_unanswered_is_a_failure(measure: Any, tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def test_score_joins_what_the_parts_say(model: Path, data_root: Path, tmp_path: 
     assert not cb.score(shared).record.failures
 
 
-@pytest.mark.parametrize("text", ["1", "a/b", "1/", "/2", "-1/2"])
+@pytest.mark.parametrize("text", ["²/3", "1", "a/b", "1/", "/2", "-1/2"])
 def test_a_shard_that_cannot_be_read(text: str) -> None:
     with pytest.raises(UserError, match="--shard"):
         parse_shard(text)
@@ -160,3 +160,13 @@ def test_a_part_that_there_is_not(model: Path, data_root: Path, tmp_path: Path, 
 def test_fresh_and_shard_do_not_go_together(model: Path, data_root: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="--fresh and --shard"):
         run(model, data_root, tmp_path / "run", (1, 2), fresh=True)
+
+
+def test_many_parts_cost_nothing_and_more_are_refused(model: Path, data_root: Path, tmp_path: Path) -> None:
+    events: list[Event] = []
+    scores = run(model, data_root, tmp_path / "run", (7, 100_000), on_event=events.append)
+    assert not scores.rows
+    assert any("99,999 of 100,000 parts are missing" in event.message for event in events)
+    for shard in ((1, 100_001), (1, 99_999_999_999)):
+        with pytest.raises(UserError, match="100,000 parts at most"):
+            run(model, data_root, tmp_path / "other", shard)

@@ -236,3 +236,29 @@ def test_command_line(tmp_path, capsys):
     assert capsys.readouterr().out == ""
     assert command_line("fetch", "cue_conflict_silhouettes", "--data-root", tmp_path / "root", "--offline") == 2
     assert "put file stimuli/filled-silhouettes/airplane/airplane1.png with sha256" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["cue_conflict", "textures", "toy_world", "refined_bias"])
+def test_a_side_or_a_number_that_cannot_be_is_refused_before_anything_is_written(name, tmp_path):
+    for options in ({"size": 100_000}, {"count": 99_999_999_999}):
+        with pytest.raises(UserError, match="≤ "):
+            make(name, tmp_path, **options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_kept_in_memory_changes_no_byte(made, tmp_path, monkeypatch):
+    monkeypatch.setattr(cue_conflict, "MEMORY", 1)
+    make("cue_conflict", tmp_path, count=20)
+    assert files(tmp_path) == files(made[0])
+
+
+def test_a_large_set_begins_at_once(tmp_path):
+    class Stop(Exception):
+        pass
+
+    def stop(done, total):
+        raise Stop
+
+    with pytest.raises(Stop):
+        make("cue_conflict", tmp_path, count=20_000, size=32, progress=stop)
+    assert len(list(tmp_path.rglob("*.png"))) < 2_000

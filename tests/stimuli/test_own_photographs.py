@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +51,12 @@ def test_the_file_says_what_the_names_do_not(photos: Path) -> None:
     assert not missing
     assert classes.targets["blorp"] == ("tabby",)
     assert len(classes.targets["dog"]) > 100  # still by its name
+
+
+def test_classes_that_differ_only_by_case_are_refused(photos: Path) -> None:
+    shutil.copytree(photos / "cat", photos / "Cat")
+    with pytest.raises(UserError, match="'Cat' and 'cat' differ only by case"):
+        make("refined_bias", photos.parent / "out", source=str(photos))
 
 
 def test_a_trimap_is_no_mask(photos: Path) -> None:

@@ -2,7 +2,7 @@ import pytest
 
 from cuebench.errors import UserError
 from cuebench.registry import readers
-from cuebench.stimuli.readers import csv_manifest, cue_conflict, image_folder
+from cuebench.stimuli.readers import csv_manifest, cue_conflict, image_folder, texture_folder
 
 
 def problems_of(call, *arguments, **options):
@@ -117,8 +117,31 @@ def test_image_folder_by_class(tmp_path, picture):
     assert [(s.id, s.path, s.label) for s in result] == [("a/1", "a/1.jpg", "a"), ("b/1", "b/1.png", "b")]
 
 
+@pytest.mark.parametrize("read", [image_folder.read, texture_folder.read])
+def test_folders_of_programs_are_no_classes(tmp_path, picture, read):
+    for name in ("banded/1.png", ".ipynb_checkpoints/1-checkpoint.png", "banded/.thumbnails/1.png", ".git/x/y.png"):
+        picture(tmp_path / name)
+    assert [s.id for s in read(tmp_path)] == ["banded/1"]
+
+
+@pytest.mark.parametrize("read", [image_folder.read, texture_folder.read])
+def test_folders_that_differ_only_by_case_or_spaces_are_not_two_classes(tmp_path, picture, read):
+    for name in ("banded", "Banded", "bubbly", "bubbly ", "ice_cream", "ice cream", "braided"):
+        picture(tmp_path / name / f"{len(name)}.png")
+    (tmp_path / "Braided").mkdir()  # holds no picture
+    text = problems_of(read, tmp_path)
+    for part in ("3 problems", "'Banded' and 'banded'", "'bubbly' and 'bubbly '", "'ice cream' and 'ice_cream'"):
+        assert part in text
+
+
 @pytest.mark.parametrize(
-    ("table", "label"), [("file,index,wnid\nx.png,5,n01440764\n", "n01440764"), ("file,label\nx.png,cat\n", "cat")]
+    ("table", "label"),
+    [
+        ("file,index,wnid\nx.png,5,n01440764\n", "n01440764"),
+        ("file,label\nx.png,cat\n", "cat"),
+        ("file,index\nx.png,0\n", "n01440764"),
+        ("file,index\nx.png, 999\n", "n15075141"),
+    ],
 )
 def test_flat_folder_with_labels(tmp_path, picture, table, label):
     picture(tmp_path / "x.png")
@@ -139,8 +162,18 @@ def test_all_problems_of_labels_at_once(tmp_path, picture):
         "line 5: no file",
     ]:
         assert part in text
+    (tmp_path / "labels.csv").write_text("file,label\nx.png,Cat\nunlisted.png,cat\n")
+    assert "'Cat' and 'cat' differ only by case" in problems_of(image_folder.read, tmp_path)
     (tmp_path / "labels.csv").write_text("name,class\nx.png,cat\n")
     assert "found ['name', 'class']" in problems_of(image_folder.read, tmp_path)
+
+
+@pytest.mark.parametrize("index", ["1000", "-1", "5.0", "cat"])
+def test_an_index_is_one_of_imagenet(tmp_path, picture, index):
+    picture(tmp_path / "x.png")
+    (tmp_path / "labels.csv").write_text(f"file,index\nx.png,{index}\n")
+    text = problems_of(image_folder.read, tmp_path)
+    assert f"line 2: index '{index}' is not one of 0 … 999 of ImageNet; name classes of other models" in text
 
 
 def test_csv_with_paths(tmp_path, picture):

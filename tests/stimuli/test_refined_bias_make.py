@@ -373,7 +373,7 @@ def test_everything_bad_is_named_in_one_list_and_nothing_is_written(tmp_path):
     for part in (
         "9 problems", "other: the mask has 60×50 pixels, the image 160×160", "empty: the mask is empty",
         "full: the mask fills", "thin: the object is smaller than the largest patch", "print: a CMYK file",
-        "deep: 16 bits", "moving: an animated file with 2 frames", "broken: cannot be decoded",
+        "deep: 16 bits", "moving: has 2 frames", "broken: cannot be decoded",
         "class 'blorp' has no map",
     ):  # fmt: skip
         assert part in error.value.message, part

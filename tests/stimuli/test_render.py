@@ -6,12 +6,17 @@ import errno
 import hashlib
 import os
 import pickle
+import shlex
+import struct
+import subprocess
+import sys
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import ExifTags, Image, ImageOps
 
 import cuebench as cb
 from cuebench import registry
@@ -19,6 +24,7 @@ from cuebench.cues import blend, contrast, patch_shuffle
 from cuebench.errors import UserError
 from cuebench.processes import ProcessPool
 from cuebench.registry import readers
+from cuebench.stimuli.image_files import _orientation
 from cuebench.stimuli.render import Unreadable, check_recipe, decode, render
 from cuebench.types import Stimulus
 
@@ -103,6 +109,146 @@ def test_a_deep_picture_never_turns_black_without_a_word(tmp_path: Path, brighte
     with pytest.raises(Unreadable, match="would be shown as black") as caught:
         shown(tmp_path / "a.tif")
     assert not caught.value.transient
+
+
+def deep_colour(name: str, values: np.ndarray) -> bytes:
+    """Return a file with samples of 16 bits, which Pillow reads but cannot write."""
+    height, width, bands = values.shape
+    if name.startswith("ppm"):
+        numbers = values[..., :3].astype(">u2").tobytes()
+        if name == "ppm_plain":
+            numbers = b"# a comment 9999\n" + " ".join(map(str, values[..., :3].ravel())).encode()
+        return b"%s\n%d %d\n65535\n" % (b"P3" if name == "ppm_plain" else b"P6", width, height) + numbers
+    if name.startswith("tif"):
+        order, mark = ("<", b"II") if name == "tif_little" else (">", b"MM")
+        bits = struct.pack(f"{order}{bands}H", *[16] * bands)
+        tags = [(256, 3, width), (257, 3, height), (258, 3, None), (259, 3, 1), (262, 3, 2), (273, 4, 0)]
+        tags += [(277, 3, bands), (278, 3, height), (279, 4, values.size * 2)] + ([(338, 3, 2)] if bands == 4 else [])
+        start = 8 + 2 + 12 * len(tags) + 4
+        directory = struct.pack(f"{order}H", len(tags))
+        for tag, kind, value in tags:
+            count = bands if tag == 258 else 1
+            number = start if tag == 258 else start + len(bits) if tag == 273 else value
+            form = "I" if kind == 4 or tag == 258 else "H2x"
+            directory += struct.pack(f"{order}HHI{form}", tag, kind, count, number)
+        samples = values.astype(f"{order}u2").tobytes()
+        return mark + struct.pack(f"{order}HI", 42, 8) + directory + b"\0" * 4 + bits + samples
+    kind = {2: 4, 3: 2, 4: 6}[bands]
+    rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in values)
+    chunks = [(b"IHDR", struct.pack(">IIBBBBB", width, height, 16, kind, 0, 0, 0)), (b"IDAT", zlib.compress(rows))]
+    parts = [
+        struct.pack(">I", len(d)) + t + d + struct.pack(">I", zlib.crc32(t + d)) for t, d in [*chunks, (b"IEND", b"")]
+    ]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+DEEP_COLOUR = [("png", 3), ("png", 4), ("png", 2), ("ppm", 3), ("ppm_plain", 3)]
+DEEP_COLOUR += [(tif, bands) for tif in ("tif_little", "tif_big") for bands in (3, 4)]
+
+
+def colour_of(bands: int, brightest: int) -> np.ndarray:
+    values = np.zeros((3, 5, bands), np.uint16)
+    values[1, 2, 0] = brightest
+    if bands in (2, 4):
+        values[..., -1] = 65535
+    return values
+
+
+@pytest.mark.parametrize(("name", "bands"), DEEP_COLOUR)
+@pytest.mark.parametrize("brightest", [1, 255, 1023, 4095])
+def test_deep_colour_never_turns_black_without_a_word(tmp_path: Path, name: str, bands: int, brightest: int) -> None:
+    (tmp_path / "a").write_bytes(deep_colour(name, colour_of(bands, brightest)))
+    with pytest.raises(
+        Unreadable, match=f"brightest pixel is {brightest} of 65535, it would be shown as black"
+    ) as caught:
+        shown(tmp_path / "a")
+    assert not caught.value.transient
+
+
+@pytest.mark.parametrize(("name", "bands"), DEEP_COLOUR)
+@pytest.mark.parametrize("brightest", [0, 4096, 65535])
+def test_deep_colour_that_is_black_or_uses_its_range_is_shown(
+    tmp_path: Path, name: str, bands: int, brightest: int
+) -> None:
+    (tmp_path / "a").write_bytes(deep_colour(name, colour_of(bands, brightest)))
+    assert shown(tmp_path / "a").max() == min(255, -(-brightest // 257) if "ppm" in name else brightest >> 8)
+
+
+def test_a_ppm_is_dark_by_its_own_white(tmp_path: Path) -> None:
+    for white, fits in ((4095, True), (65535, False)):
+        (tmp_path / "a").write_bytes(b"P6\n2 1\n%d\n" % white + struct.pack(">6H", 4095, 0, 0, 0, 4095, 0))
+        if fits:
+            assert shown(tmp_path / "a")[0].tolist() == [[255, 0, 0], [0, 255, 0]]
+        else:
+            with pytest.raises(Unreadable, match="4095 of 65535"):
+                shown(tmp_path / "a")
+
+
+def turned(path: Path, orientation: int) -> None:
+    exif = Image.Exif()
+    exif[ExifTags.Base.Make], exif[ExifTags.Base.Orientation] = "Camera", orientation
+    Image.fromarray(noise(9, 7, 3)).save(path, exif=exif)
+
+
+@pytest.mark.parametrize("name", ["a.jpg", "a.png", "a.webp"])
+@pytest.mark.parametrize("orientation", [2, 3, 4, 5, 6, 7, 8])
+def test_a_picture_that_viewers_turn_is_not_shown_otherwise_to_models(
+    tmp_path: Path, name: str, orientation: int
+) -> None:
+    turned(tmp_path / name, orientation)
+    with pytest.raises(Unreadable, match=rf"EXIF orientation {orientation}\), .*; save it upright") as caught:
+        shown(tmp_path / name)
+    assert not caught.value.transient
+    command = caught.value.hint.replace("'IN'", repr(str(tmp_path / name))).replace("OUT", str(tmp_path / "up"))
+    subprocess.run(shlex.split(command.replace("python", sys.executable, 1)), check=True)
+    with Image.open(tmp_path / name) as image:
+        np.testing.assert_array_equal(shown(tmp_path / "up.png"), ImageOps.exif_transpose(image).convert("RGB"))
+
+
+@pytest.mark.parametrize("name", ["a.jpg", "a.png", "a.webp"])
+@pytest.mark.parametrize("orientation", [0, 1, 9, 300])
+def test_a_picture_that_nobody_turns_is_shown_as_it_is_stored(tmp_path: Path, name: str, orientation: int) -> None:
+    turned(tmp_path / name, orientation)
+    with Image.open(tmp_path / name) as image:
+        np.testing.assert_array_equal(shown(tmp_path / name), np.asarray(image.convert("RGB")))
+
+
+def test_tiff_which_no_browser_shows_is_turned(tmp_path: Path) -> None:
+    turned(tmp_path / "a.tif", 6)
+    np.testing.assert_array_equal(shown(tmp_path / "a.tif"), np.rot90(noise(9, 7, 3), -1))
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("kind", ["H", "I"])
+def test_the_orientation_in_any_exif_is_what_pillow_says(order: str, kind: str) -> None:
+    for orientation in range(1, 9):
+        entry = struct.pack(f"{order}HHI{kind}", 0x0112, {"H": 3, "I": 4}[kind], 1, orientation).ljust(12, b"\0")
+        start = struct.pack(f"{order}2sHI", b"II" if order == "<" else b"MM", 42, 8)
+        data = b"Exif\0\0" + start + struct.pack(f"{order}H", 1) + entry + b"\0" * 4
+        exif = Image.Exif()
+        exif.load(data)
+        assert _orientation(data) == _orientation(data[6:]) == exif[ExifTags.Base.Orientation] == orientation
+        for end in range(len(data)):  # damaged, as in many a photograph of ImageNet
+            assert _orientation(data[:end]) in (1, orientation)
+
+
+@pytest.mark.parametrize("name", ["a.gif", "a.png", "a.webp", "a.tif"])
+def test_of_several_frames_none_is_taken_without_a_word(tmp_path: Path, name: str) -> None:
+    first, second = (Image.new("RGB", (8, 8), colour) for colour in ("red", "blue"))
+    first.save(tmp_path / name, save_all=True, append_images=[second])
+    with pytest.raises(Unreadable, match=r"has 2 frames: .*save one of them alone") as caught:
+        shown(tmp_path / name)
+    assert not caught.value.transient
+    first.save(tmp_path / name, save_all=True)
+    assert abs(shown(tmp_path / name).astype(int) - (255, 0, 0)).max() <= 3
+
+
+def test_what_a_camera_stores_behind_a_photograph_is_no_second_frame(tmp_path: Path) -> None:
+    pictures = [Image.fromarray(noise(9, 7, 3)), Image.new("L", (4, 4))]
+    pictures[0].save(tmp_path / "a.mpo", save_all=True, append_images=pictures[1:])
+    (tmp_path / "a.mpo").rename(tmp_path / "a.jpg")
+    pictures[0].save(tmp_path / "b.jpg")
+    np.testing.assert_array_equal(shown(tmp_path / "a.jpg"), shown(tmp_path / "b.jpg"))
 
 
 def test_bytes_that_are_decoded_are_the_bytes_that_were_hashed(tmp_path: Path) -> None:
@@ -214,6 +360,7 @@ def lighten(image, *, by: float = 0.5, rng=0):
 
 WORK = """
 import numpy as np
+from cuebench.stimuli.image_files import _orientation
 from cuebench.stimuli.render import decode, render
 
 def shown(argument):

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from cuebench.cli import invoke
 from cuebench.errors import UserError
-from cuebench.study.folder import NewStudy, _write_image, new_study, open_study, read_settings
+from cuebench.stimuli.render import decode
+from cuebench.study.folder import NewStudy, _picture, _write_image, new_study, open_study, read_settings
 from cuebench.study.types import StudyImage
+from cuebench.types import Stimulus
 from small_data import write_cue_conflict
 from small_study import make_study, write_design
 
@@ -54,6 +58,39 @@ def test_names_and_order_of_images_say_nothing(made, tmp_path):
     assert {image.sha256 for image in made.images.values() if image.role == "trial"} == {
         image.sha256 for image in other.images.values() if image.role == "trial"
     }
+
+
+def test_people_are_sent_what_models_are_shown(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, (8, 9, 4)).astype(np.uint8)
+    whole = pixels.copy()
+    whole[..., 3] = 255
+    images = {
+        "rgb.png": Image.fromarray(pixels[..., :3]), "grey.jpg": Image.fromarray(pixels[..., 0]),
+        "whole.png": Image.fromarray(whole), "palette.gif": Image.fromarray(pixels[..., :3]).quantize(8),
+        "cut_out.png": Image.fromarray(pixels), "cut_out.webp": Image.fromarray(pixels),
+        "inks.jpg": Image.fromarray(pixels, "CMYK"),
+        "deep.png": Image.fromarray(pixels[..., 0].astype(np.uint16) * 200),
+    }  # fmt: skip
+    for name, image in images.items():
+        image.save(tmp_path / name)
+        stimulus = Stimulus(name, name)
+        data, ending = _picture(str(tmp_path), stimulus)
+        seen = Image.open(io.BytesIO(data))
+        assert np.array_equal(seen.convert("RGB"), decode(tmp_path, stimulus)), name
+        assert seen.mode in ("RGB", "L", "P", "RGBA"), name
+        as_stored = name.startswith(("rgb", "grey", "whole", "palette"))
+        assert (data == (tmp_path / name).read_bytes()) == as_stored, name
+        assert ending == ((tmp_path / name).suffix if as_stored else ".png")
+
+
+def test_people_are_shown_no_picture_that_models_are_not_shown(tmp_path):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.new("RGB", (8, 9)).save(tmp_path / "turned.jpg", exif=exif)
+    Image.new("RGB", (8, 9)).save(tmp_path / "moving.gif", save_all=True, append_images=[Image.new("RGB", (8, 9), 1)])
+    for name, reason in (("turned.jpg", "EXIF orientation 6"), ("moving.gif", "2 frames")):
+        with pytest.raises(UserError, match=reason):
+            _picture(str(tmp_path), Stimulus(name, name))
 
 
 def test_the_same_seed_shows_the_same_images(made, tmp_path):

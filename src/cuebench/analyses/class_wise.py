@@ -101,10 +101,10 @@ def read_panel(runs: Sequence[str | Path], *, space: str = FEW, view: str = FAIT
         rows = one_row_each(measured(read_scores(folder)))
         scores += rows
         kinds |= {s.observer: of_run.get(s.observer, "model") for s in rows}
-        found = [*_of_scores(rows, of_run, space, view)]
+        run_cells = [*_of_scores(rows, of_run, space, view)]
         if any(s.protocol == "cue_conflict" for s in rows):
-            found += _of_conflicts(folder, of_run, space)
-        cells |= {(c.observer, c.source, c.label): c for c in found}
+            run_cells += _of_conflicts(folder, of_run, space)
+        cells |= {(c.observer, c.source, c.label): c for c in run_cells}
     if not cells:
         raise UserError(
             f"no class-wise accuracies in {', '.join(map(str, runs))} (label space {space}, view {view})",
@@ -157,7 +157,10 @@ def _of_conflicts(run: Path, kinds: Mapping[str, ObserverKind | str], space: str
     spaces: dict[str, dict[str, None]] = {}
     for row in rows:
         spaces.setdefault(str(row["observer"]), {})[str(row["condition"])] = None
-    wanted = {o: _space(list(own), FEW if _is_human(kinds.get(o, "model")) else space) for o, own in spaces.items()}
+    wanted = {
+        o: _space(list(conditions), FEW if _is_human(kinds.get(o, "model")) else space)
+        for o, conditions in spaces.items()
+    }
     for row in rows:
         observer, shape, texture = str(row["observer"]), str(row["shape"]), str(row["texture"])
         if shape == texture or row["condition"] != wanted[observer]:

@@ -74,9 +74,9 @@ def conflict_images(runs: Sequence[str | Path], by: str = "models") -> ConflictI
             f"no answers to conflict images in {', '.join(map(str, runs))}", "cuebench run -p cue_conflict …"
         )
     images = []
-    for name, found in counts.items():
-        n = sum(found.values())
-        shape, texture = found["shape"] / n, found["texture"] / n
+    for name, outcomes in counts.items():
+        n = sum(outcomes.values())
+        shape, texture = outcomes["shape"] / n, outcomes["texture"] / n
         images.append(ImageOutcome(stimuli[name], shape, texture, 1 - shape - texture, n))
     return ConflictImages(tuple(images), tuple(who), Path(root))
 
@@ -113,9 +113,9 @@ def examples(images: Sequence[ImageOutcome], kind: str, count: int) -> list[Imag
     return [*first, *others][:count]
 
 
-def picture_file(found: ConflictImages, stimulus: Stimulus) -> Path:
+def picture_file(conflicts: ConflictImages, stimulus: Stimulus) -> Path:
     """Return the file of an image; where it is not there, say so."""
-    path = found.root / (stimulus.path or f"{stimulus.shape}/{stimulus.id}.png")
+    path = conflicts.root / (stimulus.path or f"{stimulus.shape}/{stimulus.id}.png")
     if not path.is_file():
         raise UserError(
             f"the image {stimulus.id} is not at {path}",

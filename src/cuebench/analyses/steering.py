@@ -104,7 +104,7 @@ def _record(estimate: Estimate) -> dict[str, Any]:
     return {"value": estimate.value, "low": low, "high": high, "kind": kind, "n": estimate.n, "intervals": intervals}
 
 
-class _Told(NamedTuple):
+class _Prompted(NamedTuple):
     """Answers of a model under one prompt."""
 
     prompt: str
@@ -132,8 +132,8 @@ def steering(
         Prompt → observer, for recordings, whose names do not say what was asked.
     """
     folders = [runs] if isinstance(runs, (str, Path)) else list(runs)
-    found = _found([Path(folder).expanduser() for folder in folders], protocol, prompts or {})
-    results = [_steered(model, name, told) for (model, name), told in found.items() if len(told) > 1]
+    by_model = _answers_by_model([Path(folder).expanduser() for folder in folders], protocol, prompts or {})
+    results = [_steered(model, name, prompted) for (model, name), prompted in by_model.items() if len(prompted) > 1]
     if not results:
         raise UserError(
             "no model has answered under several prompts",
@@ -143,10 +143,12 @@ def steering(
     return results
 
 
-def _found(folders: Sequence[Path], protocol: str, prompts: Mapping[str, str]) -> dict[tuple[str, str], list[_Told]]:
+def _answers_by_model(
+    folders: Sequence[Path], protocol: str, prompts: Mapping[str, str]
+) -> dict[tuple[str, str], list[_Prompted]]:
     """Return (model, protocol) → its answers under each prompt."""
     by_observer = {observer: prompt for prompt, observer in prompts.items()}
-    found: dict[tuple[str, str], list[_Told]] = {}
+    by_model: dict[tuple[str, str], list[_Prompted]] = {}
     known: set[str] = set()
     for folder in folders:
         stored = StoredAnswers(folder)
@@ -159,12 +161,12 @@ def _found(folders: Sequence[Path], protocol: str, prompts: Mapping[str, str]) -
             else:
                 model, prompt, shuffle = _asked(job)
             if prompt:
-                told = _Told(prompt, shuffle, job.observer, stored.whole(job, condensed=False))
-                found.setdefault((model, job.protocol), []).append(told)
+                answers = stored.whole(job, condensed=False)
+                by_model.setdefault((model, job.protocol), []).append(_Prompted(prompt, shuffle, job.observer, answers))
     missing = [name for name in by_observer if name not in known]
     if missing:
         raise UserError(f"the runs have no observer {missing[0]!r}", f"there are: {', '.join(sorted(known))}")
-    return found
+    return by_model
 
 
 def _asked(job: JobRecord) -> tuple[str, str, int]:
@@ -190,22 +192,22 @@ class _Paired(NamedTuple):
     clusters: Clusters
 
 
-def _steered(model: str, protocol: str, told: Sequence[_Told]) -> Steered:
-    paired = _pair(model, protocol, told)
+def _steered(model: str, protocol: str, prompted: Sequence[_Prompted]) -> Steered:
+    paired = _pair(model, protocol, prompted)
     bias = ratio_estimates(_bias_terms(paired), paired.clusters, KINDS)
     first: dict[str, int] = {}
-    for position, answers in enumerate(told):
-        if answers.prompt not in first or (told[first[answers.prompt]].shuffle and not answers.shuffle):
+    for position, answers in enumerate(prompted):
+        if answers.prompt not in first or (prompted[first[answers.prompt]].shuffle and not answers.shuffle):
             first[answers.prompt] = position
     by_prompt = {prompt: bias[first[prompt]] for prompt in sorted(first, key=_place)}
     orders = [
         Order(
-            told[i].observer,
-            _minus(paired, i, first[told[i].prompt]),
-            _same(paired, i, first[told[i].prompt]),
+            prompted[i].observer,
+            _minus(paired, i, first[prompted[i].prompt]),
+            _same(paired, i, first[prompted[i].prompt]),
         )
-        for i in range(len(told))
-        if i != first[told[i].prompt]
+        for i in range(len(prompted))
+        if i != first[prompted[i].prompt]
     ]
     neutral, shape, texture = (first.get(prompt) for prompt in STEERING)
     return Steered(
@@ -224,10 +226,10 @@ def _place(prompt: str) -> tuple[int, str]:
     return (STEERING.index(prompt) if prompt in STEERING else len(STEERING)), prompt
 
 
-def _pair(model: str, protocol: str, told: Sequence[_Told]) -> _Paired:
+def _pair(model: str, protocol: str, prompted: Sequence[_Prompted]) -> _Paired:
     """Return the answers to the conflict images that were answered under all prompts, in one order."""
     rows = []
-    for answers in told:
+    for answers in prompted:
         responses = answers.responses
         ids = responses.truth("id")
         if len(np.unique(ids)) < len(ids):
@@ -236,7 +238,7 @@ def _pair(model: str, protocol: str, told: Sequence[_Told]) -> _Paired:
     shared = [name for name in rows[0] if all(name in other for other in rows[1:])]
     all_outcomes, all_answers = [], []
     places = [np.array([of[name] for name in shared], np.intp) for of in rows]
-    for answers, place in zip(told, places):
+    for answers, place in zip(prompted, places):
         decided = _decided(answers.responses)
         shape, texture = (answers.responses.truth(cue)[place] for cue in ("shape", "texture"))
         all_outcomes.append(outcomes(decided[place], shape, texture))
@@ -248,7 +250,7 @@ def _pair(model: str, protocol: str, told: Sequence[_Told]) -> _Paired:
             "under all prompts",
             "steering needs such images, for example: -p cue_conflict",
         )
-    truth = told[0].responses.truth
+    truth = prompted[0].responses.truth
     sources = (truth(name)[places[0]][conflict] for name in ("id", "shape_source", "texture_source"))
     kept = [Outcomes(*(part[conflict] for part in outcome)) for outcome in all_outcomes]
     return _Paired(kept, [answer[conflict] for answer in all_answers], Clusters(*sources))
@@ -272,8 +274,8 @@ def _bias_terms(paired: _Paired) -> list[Terms]:
     return [shape_bias.terms(outcome) for outcome in paired.outcomes]
 
 
-def _same(paired: _Paired, one: int, other: int) -> Estimate:
-    same: Bools = paired.answers[one] == paired.answers[other]
+def _same(paired: _Paired, first: int, second: int) -> Estimate:
+    same: Bools = paired.answers[first] == paired.answers[second]
     (estimate,) = ratio_estimates([Terms(same, np.ones(len(same)))], paired.clusters, KINDS)
     return estimate
 
@@ -282,10 +284,12 @@ def _minus(paired: _Paired, first: int, second: int) -> Estimate:
     """Return the shape bias under one prompt minus that under another; what makes an image easy for both cancels."""
     shared: dict[IntervalKind, Array] = {kind: paired.clusters.of(kind) for kind in KINDS[1:3]}
     terms = _bias_terms(paired)
-    one, other = (Sums.of_ratio(terms[i], np.arange(len(paired.clusters.images)), shared) for i in (first, second))
+    first_sums, second_sums = (
+        Sums.of_ratio(terms[i], np.arange(len(paired.clusters.images)), shared) for i in (first, second)
+    )
     n = int(min(terms[i].denominator.sum() for i in (first, second)))
-    value = one.value - other.value
+    value = first_sums.value - second_sums.value
     if not np.isfinite(value):
         return Estimate(value, n, tuple(undefined(kind, "no trial in the denominator") for kind in KINDS))
-    found = variances(one.influence() - other.influence(), shared)
-    return Estimate(value, n, difference_intervals(value, found))
+    variance = variances(first_sums.influence() - second_sums.influence(), shared)
+    return Estimate(value, n, difference_intervals(value, variance))

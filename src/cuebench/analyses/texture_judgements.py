@@ -75,13 +75,13 @@ class Judged:
     @property
     def disagreements(self) -> dict[tuple[str, str], list[str]]:
         """(texture of TID, word of people) → images, the most frequent pair first."""
-        found: dict[tuple[str, str], list[str]] = {}
+        images_by_pair: dict[tuple[str, str], list[str]] = {}
         for judgement, identified in self.rows:
             for word in judgement.words if identified.texture not in judgement.words else ():
-                images = found.setdefault((identified.texture, word), [])
+                images = images_by_pair.setdefault((identified.texture, word), [])
                 if judgement.image not in images:
                     images.append(judgement.image)
-        return dict(sorted(found.items(), key=lambda pair: (-len(pair[1]), pair[0])))
+        return dict(sorted(images_by_pair.items(), key=lambda pair: (-len(pair[1]), pair[0])))
 
 
 def identified(run: str | Path, observer: str = "", part: str = PART) -> tuple[str, list[Identified]]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from cuebench.arrays import Array
 from cuebench.errors import UserError, did_you_mean, printable
-from cuebench.labels import LabelSpace, label_space, softmax
+from cuebench.labels import LabelSpace, are_probabilities, label_space, logits_of, softmax
 from cuebench.metrics.texture_association import TAV
 from cuebench.observers.base import Batch, LoadOptions, Observer
 from cuebench.types import Stimulus
@@ -207,9 +207,9 @@ def _cosines(p: Array, tav: TAV) -> Array:
 def _verdict(best: Tie, nearest: Tie, prediction: str, label: str, association: Association) -> tuple[bool | None, str]:
     """Compare the texture with the usual textures of the prediction and of the label."""
     if not best.name:
-        found = f" (the nearest, {nearest.name!r}, has a cosine of {nearest.value:.2f})" if nearest.value > 0 else ""
+        near = f" (the nearest, {nearest.name!r}, has a cosine of {nearest.value:.2f})" if nearest.value > 0 else ""
         wrong = label and prediction != label
-        return (False if wrong else None), "no texture resembles this" + found
+        return (False if wrong else None), "no texture resembles this" + near
     weak = "" if best.value >= WEAK else f"; the resemblance is weak (cosine {best.value:.2f})"
     of_prediction, of_label = association.usual(prediction), association.usual(label) if label else ""
     if not label:
@@ -321,7 +321,7 @@ def single_model(observer: str | Observer) -> Observer:
     from cuebench.observers.load import load
 
     observers = load(observer, LoadOptions()) if isinstance(observer, str) else [observer]
-    if len(observers) != 1 or "logits" not in observers[0].capabilities:
+    if len(observers) != 1 or "logits" not in getattr(observers[0], "capabilities", ()):
         raise UserError(f"expected a single model with logits; got {observer}", "for example: lite:efficientnet_lite0")
     return observers[0]
 
@@ -351,7 +351,8 @@ def open_image(image: str | Path | Array | Image) -> Image:
 def _logits(model: Observer, image: Image) -> Array:
     pixels = None if model.preprocess is None else model.preprocess.geometry.apply(image)[None]
     batch = Batch([Stimulus("image")], pixels)
-    return np.asarray(model.respond(batch, ["logits"])["logits"][0], np.float64)
+    logits = np.asarray(model.respond(batch, ["logits"])["logits"][0], np.float64)
+    return logits_of(logits) if are_probabilities(logits) else logits
 
 
 def _largest(values: Array, number: int) -> list[int]:

@@ -13,12 +13,20 @@ from cuebench.calibration.designs import DESIGNS
 from cuebench.calibration.studies import calibrate, claims_record, settings_record
 from cuebench.calibration.tables import write_tables
 from cuebench.calibration.trust import Trust, read_trust
+from cuebench.options import SEED, WORKERS, Option, parse
 from cuebench.registry import protocols
 
 QUICK = (48, 8)
 """Studies for each setting of the intervals, and at each point of the grid, of a quick calibration."""
 ON_GRID = 25
 """So many times fewer studies are done on the grid: means need fewer than coverages."""
+
+
+NUMBERS = {
+    "studies": Option(1000, "simulated studies", low=2, high=1_000_000),
+    "seed": SEED,
+    "workers": WORKERS,
+}
 
 
 class Calibration(NamedTuple):
@@ -60,6 +68,8 @@ def calibration(
     --------
     >>> found = calibration("calibration", ["imagenet_accuracy"], quick=True)  # doctest: +SKIP
     """
+    given = parse(NUMBERS, {"studies": studies, "seed": seed, "workers": workers or 0}, "a calibration")
+    studies, seed = given["studies"], given["seed"]
     number, on_grid = QUICK if quick else (studies, max(QUICK[1], studies // ON_GRID))
     processes = (os.cpu_count() or 1) if workers is None else workers
     results = calibrate(names, studies=number, on_grid=on_grid, seed=seed, workers=processes, progress=progress)

@@ -211,10 +211,10 @@ def read_coverage(folder: Path = SHIPPED) -> tuple[Coverage, ...]:
 def read_settings(folder: Path = SHIPPED) -> dict[str, dict[str, Any]]:
     """Read protocol → what its rows depend on: studies, seed, date, version of the protocol."""
     path = folder / SETTINGS
-    found = read_json(path, "settings of a calibration") if path.is_file() else {}
-    if not isinstance(found, dict) or not all(isinstance(settings, dict) for settings in found.values()):
+    by_protocol = read_json(path, "settings of a calibration") if path.is_file() else {}
+    if not isinstance(by_protocol, dict) or not all(isinstance(settings, dict) for settings in by_protocol.values()):
         raise UserError(f"{path} does not say what its protocols were simulated with", _AGAIN)
-    return found
+    return by_protocol
 
 
 def _known(path: Path, kind: type) -> tuple[Any, ...]:

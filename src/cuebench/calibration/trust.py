@@ -108,8 +108,8 @@ class Trust:
     @property
     def best_kind(self) -> str:
         """Of the kinds that claim to hold for new sources, the one that comes nearest to 95 % where these vary."""
-        found = {kind: by[VARY] for kind, by in self.coverage.items() if VARY in by and not kind.endswith(MISREAD)}
-        return min(found, key=lambda kind: abs(found[kind] - 0.95), default="")
+        coverage = {kind: by[VARY] for kind, by in self.coverage.items() if VARY in by and not kind.endswith(MISREAD)}
+        return min(coverage, key=lambda kind: abs(coverage[kind] - 0.95), default="")
 
     @property
     def verdict(self) -> str:
@@ -261,10 +261,10 @@ def of_protocol(protocol: str, folder: Path = SHIPPED) -> list[Trust]:
     """Return what is known of the numbers of a protocol, its headline first."""
     from cuebench.protocols.headline import chosen_condition, headline_of
 
-    found = [trust for (name, _, _), trust in read_trust(folder).items() if name == protocol]
+    trusts = [trust for (name, _, _), trust in read_trust(folder).items() if name == protocol]
     axis = headline_of(protocol)
-    condition = chosen_condition(axis, [t.condition for t in found if t.metric == axis.metric])
-    return sorted(found, key=lambda t: (t.metric != axis.metric or t.condition != condition, t.metric, t.condition))
+    condition = chosen_condition(axis, [t.condition for t in trusts if t.metric == axis.metric])
+    return sorted(trusts, key=lambda t: (t.metric != axis.metric or t.condition != condition, t.metric, t.condition))
 
 
 def nearest(protocol: str, condition: str, metric: str) -> Trust | None:

@@ -281,18 +281,18 @@ _SET_BY = {"protocols": "--set {}.", "makers": "--set ", "figures": "--set ", "o
 def _parameters_of(part: Any) -> dict[str, str]:
     """Return parameter → what the docstring says of it."""
     lines = (inspect.getdoc(part) or "").partition("----------\n")[2].splitlines()
-    found: dict[str, list[str]] = {}
+    descriptions: dict[str, list[str]] = {}
     for line in lines:
         if line and not line.startswith(" "):
             names = line.partition(" : ")[0]
             if " " in names.replace(", ", ","):
                 break
-            found.update({name: [] for name in names.split(", ")})
+            descriptions.update({name: [] for name in names.split(", ")})
             last = names.split(", ")
-        elif found and line:
+        elif descriptions and line:
             for name in last:
-                found[name].append(line.strip())
-    return {name: " ".join(texts) for name, texts in found.items()}
+                descriptions[name].append(line.strip())
+    return {name: " ".join(texts) for name, texts in descriptions.items()}
 
 
 def _spec_facts(text: str) -> Facts:

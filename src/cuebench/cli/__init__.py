@@ -57,6 +57,8 @@ GO_ON = ("resume", "continue", "restart")
 ALLOW_CODE = "--allow-code"
 """The flag that every verb has: ``--allow-code FILE.py``, again for more."""
 
+READER_LEFT = 141
+"""Exit status where nobody reads the output any more, as of a program that SIGPIPE has ended."""
 COMPLETION = "_CUEBENCH_COMPLETE"
 """Environment variable with which a shell asks for completions."""
 VALUE_OPTIONAL = frozenset({"--report"})
@@ -76,8 +78,14 @@ def module_of(verb: str) -> ModuleType:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line. Exit status: 0 done, 1 done with failures, 2 a mistake of the user's, 130 Ctrl-C."""
+    """Run the command line. Exit status: 0 done, 1 done with failures, 2 a mistake of the user's, 130 Ctrl-C.
+
+    141: the reader of standard output left before its end.
+    """
+    _open_streams()
     _print_anything()
+    if not (os.environ.get("COLUMNS", "1").isdecimal() and int(os.environ.get("COLUMNS", "1"))):
+        del os.environ["COLUMNS"]  # a width in which nothing can be printed
     take_less_memory()
     sys.exit(invoke(sys.argv[1:] if arguments is None else arguments))
 
@@ -85,6 +93,21 @@ def main(arguments: list[str] | None = None) -> None:
 def take_less_memory() -> None:
     """Let Arrow use the allocator of the system: its own keeps tens of MiB. For a process of ours, before it loads."""
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+
+
+def _open_streams() -> None:
+    """Let standard streams that are closed, as some daemons have them, lead nowhere: files would get their numbers."""
+    for number, (name, mode) in enumerate({"stdin": "r", "stdout": "w", "stderr": "w"}.items()):
+        if getattr(sys, name) is not None:
+            continue
+        try:
+            os.fstat(number)
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nowhere, number)
+            if nowhere != number:
+                os.close(nowhere)
+        setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for as long as the program runs
 
 
 def _print_anything() -> None:
@@ -96,22 +119,35 @@ def _print_anything() -> None:
 
 def invoke(arguments: list[str]) -> int:
     """Run the command line and return the exit status."""
+    from cuebench.cli._console import clean_output, to_nowhere
+    from cuebench.files import write_error
+
+    with clean_output() as output:
+        status = _status_of(arguments)
+        try:
+            output.flush()
+        except OSError as error:  # a full disk
+            _print_error(write_error(Path("standard output"), error), as_json="--json" in arguments)
+            to_nowhere(sys.stdout)
+            return 2
+        return READER_LEFT if output.left and status in (0, 1) else status
+
+
+def _status_of(arguments: list[str]) -> int:
     from cuebench._version import __version__
-    from cuebench.cli._console import clean_output
     from cuebench.errors import UserError
     from cuebench.files import mistake_of
 
-    if arguments[:1] in (["--version"], ["version"]):
-        print(f"cuebench {__version__}")
-        return 0
     if arguments[:1] == ["help"]:
         arguments = [*arguments[1:], "--help"]
     try:
+        if arguments[:1] in (["--version"], ["version"]):
+            print(f"cuebench {__version__}")
+            return 0
         for word in arguments:
             if not is_utf8(word):
                 raise UserError(f"the argument {word!r} is not UTF-8", "rename the file or folder")
-        with clean_output():
-            return _call(with_explained(_with_values(_with_current_names(_without_allowed(arguments)))))
+        return _call(with_explained(_with_values(_with_current_names(_without_allowed(arguments)))))
     except (UserError, OSError) as error:
         mistake = mistake_of(error) if isinstance(error, OSError) else error
         if mistake is None:
@@ -168,10 +204,10 @@ def with_explained(arguments: list[str]) -> list[str]:
     """Let ``explain`` be asked for a flag: ``cuebench explain --limit``."""
     if arguments[:1] != ["explain"] or "--" in arguments:
         return arguments
-    own = [word for word in arguments[1:] if word in ("--json", "--help")]
+    explain_options = [word for word in arguments[1:] if word in ("--json", "--help")]
     return (
-        ["explain", *own, "--", *(word for word in arguments[1:] if word not in own)]
-        if arguments[1:] != own
+        ["explain", *explain_options, "--", *(word for word in arguments[1:] if word not in explain_options)]
+        if arguments[1:] != explain_options
         else arguments
     )
 
@@ -240,12 +276,15 @@ def _sub_commands(verb: str, module: ModuleType, words: Sequence[str], guard: Ca
 
 
 def _guarded(command: Callable[..., int | None], *, as_json: bool) -> Callable[..., None]:
-    """Let a command's return value be the exit status, and report user errors and Ctrl-C without a traceback."""
+    """Let a command's return value be the exit status; refuse idle options, report errors and Ctrl-C shortly."""
     import typer
 
+    from cuebench.cli._idle import checked
     from cuebench.cli._json import only_json
     from cuebench.errors import UserError
     from cuebench.processes import WorkerDied
+
+    command = checked(command)
 
     @functools.wraps(command)
     def call(*arguments: Any, **options: Any) -> None:
@@ -272,7 +311,8 @@ def _root(version: bool = False) -> None:
 
     --allow-code FILE.py, with any command: run this file where a table of stimuli or a run folder names it.
 
-    Exit status: 0 done, 1 something was not measured or found wrong, 2 a mistake of the command, 130 Ctrl-C.
+    Exit status: 0 done, 1 something was not measured or found wrong, 2 a mistake of the command, 130 Ctrl-C,
+    141 the reader of the output left.
     """
     if version:
         from cuebench._version import __version__

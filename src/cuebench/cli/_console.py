@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
 from cuebench.errors import is_printable, printable
@@ -39,10 +39,57 @@ def plain_console(*, stderr: bool = False) -> Console:
     return CleanConsole(stderr=stderr, highlight=False, markup=False, emoji=False, width=width)
 
 
+class Pipe:
+    """A text stream that outlives its reader: what is printed when nobody reads any more goes nowhere.
+
+    A run goes on then, and a model that prints has not failed. Everything else is done by the stream behind it.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.left = False
+        """Whether the reader has left."""
+
+    def write(self, text: str) -> int:
+        """Write a text."""
+        try:
+            return self._stream.write(text)
+        except BrokenPipeError:
+            self._forget_reader()
+            return len(text)
+
+    def flush(self) -> None:
+        """Write what is kept back."""
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            self._forget_reader()
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write several texts."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def _forget_reader(self) -> None:
+        self.left = True
+        to_nowhere(self._stream)
+
+
+def to_nowhere(stream: TextIO) -> None:
+    """Let a stream write nowhere from now on, also what it has kept back; child processes print there, too."""
+    with suppress(OSError, ValueError):  # it has no file
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
 class _CleanStream:
     """A text stream that replaces control characters; everything else is done by the stream behind it."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: Pipe) -> None:
         # Rich looks for this name and writes its colours to it: what it prints was cleaned before.
         self.rich_proxied_file = stream
 
@@ -61,9 +108,13 @@ class _CleanStream:
 
 
 @contextmanager
-def clean_output() -> Iterator[None]:
-    """Replace control characters in everything that is printed to standard output, and in warnings."""
-    before, show = sys.stdout, warnings.showwarning
+def clean_output() -> Iterator[Pipe]:
+    """Replace control characters in everything that is printed to standard output, and in warnings.
+
+    Both standard streams outlive their readers meanwhile; standard output is yielded.
+    """
+    before, errors, show = sys.stdout, sys.stderr, warnings.showwarning
+    pipe = Pipe(before)
 
     def show_clean(
         message: Warning | str,
@@ -77,8 +128,8 @@ def clean_output() -> Iterator[None]:
         clean = message if is_printable(str(message)) else printable(str(message))
         show(clean, category, printable(filename), lineno, file, line)
 
-    sys.stdout, warnings.showwarning = _CleanStream(before), show_clean
+    sys.stdout, sys.stderr, warnings.showwarning = _CleanStream(pipe), Pipe(errors), show_clean
     try:
-        yield
+        yield pipe
     finally:
-        sys.stdout, warnings.showwarning = before, show
+        sys.stdout, sys.stderr, warnings.showwarning = before, errors, show

@@ -1,10 +1,72 @@
-"""Options that would do nothing are mistakes, not decoration."""
+"""Options that would do nothing are mistakes, not decoration.
+
+An option that counts in some calls only says so beside itself, in its ``Annotated``:
+
+    price: Annotated[float | None, typer.Option(help="…"), needs("plan")] = None
+
+Every verb is checked before it begins (``cuebench.cli``). A test holds every option to be declared, or to be listed as
+one that always counts.
+"""
 
 from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import typer
 
 from cuebench.errors import UserError
+
+
+class Counts(NamedTuple):
+    """Where an option counts."""
+
+    where: Callable[[Mapping[str, Any]], object]
+    """Parameter of the verb → value; true where the option counts."""
+    otherwise: str
+    """What makes it idle: ``without --plan``."""
+    hint: str
+
+
+def needs(parameter: str, what: str = "") -> Counts:
+    """Say that an option counts only where another one is given.
+
+    >>> needs("plan").otherwise
+    'without --plan'
+    """
+    what = what or _flag(parameter)
+    return Counts(lambda given: _is_given(given, parameter), f"without {what}", f"add {what}, or leave it out")
+
+
+def idle_with(*parameters: str, what: str = "", hint: str = "") -> Counts:
+    """Say that an option counts only where none of some others is given.
+
+    >>> idle_with("corrected").otherwise
+    'with --corrected'
+    """
+    what = what or " or ".join(_flag(parameter) for parameter in parameters)
+    return Counts(
+        lambda given: not any(_is_given(given, parameter) for parameter in parameters),
+        f"with {what}",
+        hint or f"leave it out, or leave out {what}",
+    )
+
+
+def _flag(parameter: str) -> str:
+    return "--json" if parameter == "as_json" else f"--{parameter.replace('_', '-')}"
+
+
+def _is_given(given: Mapping[str, Any], parameter: str) -> bool:
+    return given[parameter] is not None and given[parameter] not in (False, "", [], ())
+
+
+def rules_of(command: Callable[..., Any]) -> Iterator[tuple[str, Counts]]:
+    """Yield the parameters of a command that do not always count, each with the rule; one may have several."""
+    for name, hint in typing.get_type_hints(command, include_extras=True).items():
+        if typing.get_origin(hint) is typing.Annotated:
+            yield from ((name, rule) for rule in typing.get_args(hint)[1:] if isinstance(rule, Counts))
 
 
 def is_written(context: typer.Context, parameter: str) -> bool:
@@ -13,21 +75,55 @@ def is_written(context: typer.Context, parameter: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def refuse_idle(context: typer.Context, *names: str, where: str, hint: str) -> None:
+def refuse_idle(context: typer.Context, command: Callable[..., Any], given: Mapping[str, Any]) -> None:
     """Refuse options that stand on the command line although they do nothing there.
 
     Parameters
     ----------
     context : typer.Context
-        Of the command.
-    *names : str
-        Parameters of the function of the verb.
-    where : str
-        What makes them idle: ``without --corrected``.
-    hint : str
-        What to do.
+        Knows which options were written.
+    command : callable
+        The function of the verb.
+    given : mapping of str to value
+        Its parameters, all of them.
     """
-    written = [p for p in context.command.params if p.name in names and is_written(context, p.name)]
-    idle = [p.opts[0] for p in written]
+    written = {p.name: p for p in context.command.params if p.name and is_written(context, p.name)}
+    idle: dict[str, dict[str, str]] = {}
+    hints: dict[str, None] = {}
+    for name, rule in rules_of(command):
+        if name in written and not rule.where(given) and not any(name in others for others in idle.values()):
+            off = written[name].secondary_opts if given[name] is False else ()
+            idle.setdefault(rule.otherwise, {})[name] = [*off, *written[name].opts][0]
+            hints[rule.hint] = None
     if idle:
-        raise UserError(f"{', '.join(idle)} would do nothing {where}", hint)
+        parts = (f"{', '.join(names.values())} would do nothing {why}" for why, names in idle.items())
+        raise UserError("; ".join(parts), "; ".join(hints))
+
+
+_LATER: set[Callable[..., Any]] = set()
+
+
+def checks_itself(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a verb whose options come from a file, too: it calls ``refuse_idle`` when it has read that."""
+    _LATER.add(command)
+    return command
+
+
+def checked(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command that refuses idle options before it begins."""
+    if command in _LATER or not list(rules_of(command)):
+        return command
+    signature = inspect.signature(command)
+
+    def call(context: typer.Context, **given: Any) -> Any:
+        refuse_idle(context, command, given)
+        return command(**given)
+
+    # The library of the command line reads these, and hands a context to whoever has a parameter for it.
+    own = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    hints = typing.get_type_hints(command, include_extras=True)
+    parameters = [p.replace(annotation=hints[p.name]) for p in signature.parameters.values()]
+    call.__signature__ = signature.replace(parameters=[own, *parameters])  # type: ignore[attr-defined]
+    call.__annotations__ = {"context": typer.Context, **hints}
+    call.__name__, call.__doc__, call.__module__ = command.__name__, command.__doc__, command.__module__
+    return call

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import make_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from cuebench.cli import ALLOW_CODE, VALUE_OPTIONAL
 from cuebench.cli._flags import Flag
@@ -188,7 +190,7 @@ def _check_code(run: Path, specs: Sequence[str]) -> None:
     """Refuse a record that names code which the user has not named: a run folder is data and may come from anybody."""
     from cuebench.registry import SCHEME, allowed_code
 
-    here = folder_of(run) or Path()
+    here = Path.cwd()  # that of the run
     for spec in [spec for spec in specs if SCHEME in spec]:
         file = spec.partition(SCHEME)[2].partition("?")[0].rpartition(":")[0]
         if str((here / file).resolve()) not in allowed_code():
@@ -197,12 +199,58 @@ def _check_code(run: Path, specs: Sequence[str]) -> None:
             raise UserError(f"{run / 'run.json'} names code of its own: {spec}", hint)
 
 
-def folder_of(run: Path) -> Path | None:
-    """Return the folder that the command of a run was given in; None where it is not known or there no longer."""
+def from_here(given: Any) -> Any:
+    """Return what was given for a file, a folder or an address as it is meant in the current folder."""
+    from cuebench.places import place
+
+    return type(given)(place(given)) if isinstance(given, str) and given else given and given.expanduser().absolute()
+
+
+def folder_of(run: Path, observers: Sequence[str] | None) -> Path:
+    """Return the folder that the command of a run was given in, or the current one where nothing depends on it.
+
+    Parameters
+    ----------
+    run : Path
+        The run folder.
+    observers : sequence of str or None
+        Those that are named now, from the current folder where that of the run is gone; None: those of the record.
+
+    Raises
+    ------
+    UserError
+        Where the folder is gone and a name of the record is that of a file in the current one, which may be another.
+    """
+    from cuebench.registry import SCHEME
     from cuebench.runs.record import RunRecord
 
-    folder = RunRecord.read(run).arguments.get("folder")
-    return Path(folder) if folder and Path(folder).is_dir() else None
+    arguments = RunRecord.read(run).arguments
+    folder = arguments.get("folder")
+    if folder and Path(folder).is_dir():
+        return Path(folder)
+    specs = [] if observers else list(arguments.get("observers", ()))
+    texts = [*specs, *(value for value in arguments.get("settings", {}).values() if isinstance(value, str))]
+    if unsure := [text for text in texts if SCHEME in text or any(map(_is_here, _names_in(text)))]:
+        raise UserError(
+            f"{run} was made in {folder or 'a folder that is not recorded'}, which is not there any more: "
+            f"{', '.join(unsure)} would be looked for in {Path.cwd()}",
+            "put that folder back with its files; or name the observers again with -o, from here; or, "
+            "where they are no files, repeat the run from a folder without such names",
+        )
+    return Path()
+
+
+def _names_in(text: str) -> set[str]:
+    """Return all parts of a spec or a setting that may be the name of a file."""
+    body = text.partition("?")[0]
+    return {unquote(name) for name in [text, body, body.partition(":")[2], *re.split("[?&=:,]", text)] if name}
+
+
+def _is_here(name: str) -> bool:
+    try:
+        return not Path(name).is_absolute() and Path(name).exists()
+    except (OSError, ValueError):
+        return False  # too long for a name, or no text that a file system takes
 
 
 def repetition_of(run: Path) -> Path:
@@ -212,8 +260,19 @@ def repetition_of(run: Path) -> Path:
     return next(p for p in [first, *(base.with_name(f"{first.name}-{i}") for i in range(2, 10_000))] if not p.exists())
 
 
-def same_scores(first: Path, second: Path) -> str:
-    """Say in a sentence whether two runs have the same numbers."""
+class Repeated(NamedTuple):
+    """How the scores of a repetition compare with those of the run that it repeats."""
+
+    run: str
+    same: bool
+    rows: int
+    differing: int
+    text: str
+    """The same in a sentence, with an example of what differs."""
+
+
+def compare_scores(first: Path, second: Path) -> Repeated:
+    """Compare the numbers of a run with those of its repetition."""
     from cuebench.runs.scores import load
 
     def numbers(run: Path) -> dict[tuple[str, ...], tuple[Any, ...]]:
@@ -222,13 +281,16 @@ def same_scores(first: Path, second: Path) -> str:
                 for r in rows}  # fmt: skip
 
     before, after = numbers(first), numbers(second)
-    differing = [key for key in {**before, **after} if repr(before.get(key)) != repr(after.get(key))]
+    every = {**before, **after}
+    differing = [key for key in every if repr(before.get(key)) != repr(after.get(key))]
     if not differing:
-        return f"all {len(after):,} rows of scores are the same as in {first}"
+        text = f"all {len(after):,} rows of scores are the same as in {first}"
+        return Repeated(str(first), True, len(every), 0, text)
     example = " ".join(filter(None, differing[0]))
     values = " → ".join("absent" if rows is None else f"{rows[0]:.6g}" for rows in
                         (before.get(differing[0]), after.get(differing[0])))  # fmt: skip
-    return f"{len(differing):,} of {len({**before, **after}):,} rows of scores differ from {first}: {example}: {values}"
+    text = f"{len(differing):,} of {len(every):,} rows of scores differ from {first}: {example}: {values}"
+    return Repeated(str(first), False, len(every), len(differing), text)
 
 
 # ------------------------------------------------------------------------------------------------ writing a file
@@ -257,6 +319,8 @@ def save(path: Path, values: Mapping[str, Any], settings: Mapping[str, Any], fla
     if settings:
         lines += ["", f"[{SETTINGS}]", *(f"{_toml(name)} = {_toml(value)}" for name, value in settings.items())]
     text = "\n".join(lines) + "\n"
+    if path.is_dir():
+        raise UserError(f"--save-config {path} is a folder", f"name a file: --save-config {path / 'run.toml'}")
     if path.exists() and path.read_bytes() != text.encode():
         raise UserError(f"{path} exists and says something else", "choose another name for --save-config, or delete it")
     write_atomic(path, text.encode())

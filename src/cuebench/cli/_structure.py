@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from cuebench.statistics.reliability import Range, Structure
 
 
-def print_structure(found: Structure, title: str = "") -> None:
+def print_structure(structure: Structure, title: str = "") -> None:
     """Print the pairs, the reliabilities, what each headline adds, and the factor."""
     from cuebench.cli._console import plain_console
     from cuebench.cli._fit import Column, print_columns
 
     console = plain_console()
-    links = sorted(found.links, key=lambda link: -_size(link.observed.value))
+    links = sorted(structure.links, key=lambda link: -_size(link.observed.value))
     columns = [
         Column("headline", [link.first for link in links], needed=True, number=False),
         Column("headline ", [link.second for link in links], needed=True, number=False),
@@ -25,27 +25,29 @@ def print_structure(found: Structure, title: str = "") -> None:
     given = [link.given_others for link in links if link.given_others]
     if given:
         columns.append(Column("given\nthe others", [_text(r) for r in given], needed=True))
-    print_columns(console, columns, title=f"{title + ': ' if title else ''}{len(found.observers)} observers")
+    print_columns(console, columns, title=f"{title + ': ' if title else ''}{len(structure.observers)} observers")
     for note in dict.fromkeys(link.note for link in links if link.note):
         console.print(note, style="dim")
     console.print()
-    parts = {s.name: s for s in found.shares}
+    parts = {s.name: s for s in structure.shares}
     columns = [
-        Column("headline", list(found.names), needed=True, number=False),
-        Column("reliability", [_text(found.reliability[n]) for n in found.names], needed=True),
+        Column("headline", list(structure.names), needed=True, number=False),
+        Column("reliability", [_text(structure.reliability[n]) for n in structure.names], needed=True),
     ]
     if parts:
         columns += [
-            Column("predicted by\nthe others", [_text(parts[n].shared) for n in found.names], needed=True),
-            Column("of its own,\nrepeatable", [_text(parts[n].own) for n in found.names], needed=True),
+            Column("predicted by\nthe others", [_text(parts[n].shared) for n in structure.names], needed=True),
+            Column("of its own,\nrepeatable", [_text(parts[n].own) for n in structure.names], needed=True),
         ]
-    if found.factor is not None and found.factor.loadings:
-        columns.append(Column("loading", [_text(found.factor.loadings[n]) for n in found.names]))
+    if structure.factor is not None and structure.factor.loadings:
+        columns.append(Column("loading", [_text(structure.factor.loadings[n]) for n in structure.names]))
     print_columns(console, columns)
-    if found.factor is not None:
-        pairs = ", ".join(f"{e:.2f} ({c:.2f})" for e, c in zip(found.factor.eigenvalues, found.factor.by_chance))
-        console.print(f"eigenvalues (of unrelated columns): {pairs}: {_factors(found.factor.number)}", style="dim")
-    for note in found.notes:
+    if structure.factor is not None:
+        pairs = ", ".join(
+            f"{e:.2f} ({c:.2f})" for e, c in zip(structure.factor.eigenvalues, structure.factor.by_chance)
+        )
+        console.print(f"eigenvalues (of unrelated columns): {pairs}: {_factors(structure.factor.number)}", style="dim")
+    for note in structure.notes:
         console.print(note, style="dim")
     console.print("[95 % interval], for other observers of the same kind; correlations are Pearson's", style="dim")
 
@@ -58,18 +60,18 @@ def _size(value: float) -> float:
     return abs(value) if math.isfinite(value) else -1.0
 
 
-def _text(found: Range) -> str:
-    if not math.isfinite(found.value):
+def _text(estimate: Range) -> str:
+    if not math.isfinite(estimate.value):
         return "–"
-    interval = f" [{found.low:+.2f}, {found.high:+.2f}]" if math.isfinite(found.low) else ""
-    return f"{found.value:+.2f}{interval}"
+    interval = f" [{estimate.low:+.2f}, {estimate.high:+.2f}]" if math.isfinite(estimate.low) else ""
+    return f"{estimate.value:+.2f}{interval}"
 
 
-def structure_json(found: Structure) -> dict[str, Any]:
+def structure_json(structure: Structure) -> dict[str, Any]:
     """Return everything as JSON."""
     return {
-        "observers": list(found.observers),
-        "reliability": {name: _range(r) for name, r in found.reliability.items()},
+        "observers": list(structure.observers),
+        "reliability": {name: _range(r) for name, r in structure.reliability.items()},
         "pairs": [
             {
                 "x": link.first,
@@ -79,22 +81,23 @@ def structure_json(found: Structure) -> dict[str, Any]:
                 "given_others": link.given_others and _range(link.given_others),
                 "note": link.note,
             }
-            for link in found.links
+            for link in structure.links
         ],
         "shares": {
-            s.name: {"shared": _range(s.shared), "own": _range(s.own), "error": _range(s.error)} for s in found.shares
+            s.name: {"shared": _range(s.shared), "own": _range(s.own), "error": _range(s.error)}
+            for s in structure.shares
         },
         "factor": None
-        if found.factor is None
+        if structure.factor is None
         else {
-            "number": found.factor.number,
-            "loadings": {name: _range(r) for name, r in found.factor.loadings.items()},
-            "eigenvalues": list(found.factor.eigenvalues),
-            "by_chance": list(found.factor.by_chance),
+            "number": structure.factor.number,
+            "loadings": {name: _range(r) for name, r in structure.factor.loadings.items()},
+            "eigenvalues": list(structure.factor.eigenvalues),
+            "by_chance": list(structure.factor.by_chance),
         },
-        "notes": list(found.notes),
+        "notes": list(structure.notes),
     }
 
 
-def _range(found: Range) -> dict[str, float | None]:
-    return {k: v if math.isfinite(v) else None for k, v in found._asdict().items()}
+def _range(estimate: Range) -> dict[str, float | None]:
+    return {k: v if math.isfinite(v) else None for k, v in estimate._asdict().items()}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cuebench.cli._idle import idle_with, needs
 from cuebench.cli._json import print_json
 
 if TYPE_CHECKING:
@@ -43,9 +44,13 @@ def analyse(
         Path | None, typer.Option(help="texture_words: a run of texture_association whose textures count instead.")
     ] = None,
     observer: Annotated[
-        str, typer.Option("--observer", "-o", help="Whose textures of that run; default: the first.")
+        str, typer.Option("--observer", "-o", help="Whose textures of that run; default: the first."), needs("run")
     ] = "",
-    people: Annotated[bool, typer.Option("--people", help="Also list every person.")] = False,
+    people: Annotated[
+        bool,
+        typer.Option("--people", help="Also list every person."),
+        idle_with("as_json", hint="leave it out: the JSON lists every person"),
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Write the whole result to this JSON file, for figures.")] = None,
     database: Annotated[str, typer.Option("--database", help="Address of the database, if not in the folder.")] = "",
     seed: Annotated[int, typer.Option(help="Of the permutation tests.")] = 0,
@@ -64,7 +69,7 @@ def analyse(
     if run is not None:
         from cuebench.analyses.texture_judgements import identified
 
-        textures = {found.image: found.texture for found in identified(run, observer)[1]}
+        textures = {row.image: row.texture for row in identified(run, observer)[1]}
     result = analyse_answers(
         user_path(source),
         rules=read_rules(user_path(rules)) if rules else None,
@@ -140,10 +145,10 @@ def _number(value: float, digits: int) -> str:
 
 
 def _ends(row: Row, over: str, digits: int) -> str:
-    found: Interval | None = next((i for i in row.intervals if i.over == over), None)
-    if found is None or not math.isfinite(found.low):
+    interval: Interval | None = next((i for i in row.intervals if i.over == over), None)
+    if interval is None or not math.isfinite(interval.low):
         return "–"
-    return f"[{_number(found.low, min(digits, 2))}, {_number(found.high, min(digits, 2))}]"
+    return f"[{_number(interval.low, min(digits, 2))}, {_number(interval.high, min(digits, 2))}]"
 
 
 # ------------------------------------------------------------------------------------------------------------ power
@@ -151,15 +156,15 @@ def _ends(row: Row, over: str, digits: int) -> str:
 
 def power(
     width: Annotated[float, typer.Option(help="Wanted width of the 95 % interval: 0.1 is ± 5 percentage points.")],
-    share: Annotated[float, typer.Option(help="Assumed accuracy or shape bias.")] = 0.9,
-    person_sd: Annotated[float, typer.Option(help="Assumed spread of people (logit scale).")] = 0.6,
-    image_sd: Annotated[float, typer.Option(help="Assumed spread of images (logit scale).")] = 0.8,
+    share: Annotated[float, typer.Option(help="Assumed accuracy or shape bias."), idle_with("pilot")] = 0.9,
+    person_sd: Annotated[float, typer.Option(help="Assumed spread of people (logit scale)."), idle_with("pilot")] = 0.6,
+    image_sd: Annotated[float, typer.Option(help="Assumed spread of images (logit scale)."), idle_with("pilot")] = 0.8,
     trials: Annotated[int, typer.Option(help="Trials of each person.")] = 50,
     images: Annotated[int, typer.Option(help="Images in the study; 0: everybody sees the same ones.")] = 0,
     pilot: Annotated[
         Path | None, typer.Option(help="Export or folder of a pilot study: share and spreads are estimated from it.")
     ] = None,
-    task: Annotated[str, typer.Option(help="Task of the pilot; default: its first.")] = "",
+    task: Annotated[str, typer.Option(help="Task of the pilot; default: its first."), needs("pilot")] = "",
     over: Annotated[
         str, typer.Option(help="What the interval is over: people (the same images), or both (people and images).")
     ] = "both",
@@ -177,28 +182,28 @@ def power(
     assumed = Assumptions(share, person_sd, image_sd, trials, images)
     if pilot is not None:
         assumed = from_pilot(user_path(pilot), task=task, trials=trials, images=images)
-    found = plan(assumed, width, over=over, studies=studies, seed=seed)
+    study_plan = plan(assumed, width, over=over, studies=studies, seed=seed)
     if as_json:
-        print_json(found.record())
+        print_json(study_plan.record())
     else:
         from cuebench.cli._console import plain_console
 
-        print_plan(plain_console(), found)
+        print_plan(plain_console(), study_plan)
 
 
-def print_plan(console: Console, found: Plan) -> None:
+def print_plan(console: Console, study_plan: Plan) -> None:
     """Print the number of people, the widths that lead to it, and what else would help."""
     from cuebench.cli._fit import Column, print_columns
 
-    console.print(found.answer, style="bold", markup=False)
+    console.print(study_plan.answer, style="bold", markup=False)
     console.print()
-    rows = found.steps
+    rows = study_plan.steps
     columns = [
         Column("people", [f"{row.people:,}" for row in rows], needed=True),
         Column("width", [f"{row.width:.3f}" for row in rows], needed=True),
         Column("80 % are\nnarrower than", [f"{row.width_80:.3f}" for row in rows], needed=True),
         Column("holds the\ntruth", [f"{row.coverage:.1%}" for row in rows]),
     ]
-    print_columns(console, columns, title=f"Mean width of the interval over {found.over}")
-    for note in found.notes:
+    print_columns(console, columns, title=f"Mean width of the interval over {study_plan.over}")
+    for note in study_plan.notes:
         console.print(note, style="dim", markup=False)

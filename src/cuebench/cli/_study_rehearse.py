@@ -8,29 +8,36 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cuebench.cli._idle import Counts
 from cuebench.cli._json import print_json
 
 if TYPE_CHECKING:
     from cuebench.study.analysis import Analysis
     from cuebench.study.rehearse import Rehearsal
 
+BROWSER = Counts(lambda given: given["browser"], "with --http", "leave it out, or leave out --http")
+
 
 def rehearse(
     folder: Annotated[Path, typer.Argument(help="A study folder.")],
-    participants: Annotated[int, typer.Option(help="Simulated participants.", min=1, max=10_000)] = 4,
+    participants: Annotated[int, typer.Option(help="Simulated participants.")] = 4,
     observer: Annotated[
         str, typer.Option("--observer", "-o", help="Whom they are drawn from: ideal:mixture?shape=0.7&lapse=0.05, …")
     ] = "ideal:mixture?shape=0.7",
     browser: Annotated[bool, typer.Option("--browser/--http", help="In Chromium, or over HTTP without a page.")] = True,
     hurry: Annotated[
-        bool, typer.Option("--hurry", help="Browser: no noise, no pauses, nobody hesitates; no times are stored.")
+        bool,
+        typer.Option("--hurry", help="Browser: no noise, no pauses, nobody hesitates; no times are stored."),
+        BROWSER,
     ] = False,
-    at_once: Annotated[int, typer.Option(help="Browsers at the same time; 0: two for each core.", min=0, max=64)] = 0,
+    at_once: Annotated[int, typer.Option(help="Browsers at the same time; 0: two for each core."), BROWSER] = 0,
     device: Annotated[
-        list[str] | None, typer.Option(help="desktop or phone, again for both in turn; default: both.")
+        list[str] | None, typer.Option(help="desktop or phone, again for both in turn; default: both."), BROWSER
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Export the answers to this file (.parquet, .csv).")] = None,
-    screenshots: Annotated[Path | None, typer.Option(help="Folder for a picture of every kind of page.")] = None,
+    screenshots: Annotated[
+        Path | None, typer.Option(help="Folder for a picture of every kind of page."), BROWSER
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of the simulated people.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
@@ -68,15 +75,15 @@ def rehearse(
             screenshots=user_path(screenshots) if screenshots else None,
             progress=progress,
         )
-        found = analyse(answers, seed=seed)
+        analysis = analyse(answers, seed=seed)
     if as_json:
-        print_json({**asdict(result), "observer": observer, "analysis": found.record()})
+        print_json({**asdict(result), "observer": observer, "analysis": analysis.record()})
     else:
-        _print(result, found, observer, out, browser=browser)
+        _print(result, analysis, observer, out, browser=browser)
     return 1 if result.problems else 0
 
 
-def _print(result: Rehearsal, found: Analysis, observer: str, out: Path | None, *, browser: bool) -> None:
+def _print(result: Rehearsal, analysis: Analysis, observer: str, out: Path | None, *, browser: bool) -> None:
     from cuebench.cli._console import plain_console
     from cuebench.cli._study_analysis import print_analysis
 
@@ -89,4 +96,4 @@ def _print(result: Rehearsal, found: Analysis, observer: str, out: Path | None, 
         print("simulated people answer as soon as the exclusion rules allow: their reaction times say nothing")
     for problem in dict.fromkeys(result.problems):
         print(f"problem: {problem}")
-    print_analysis(plain_console(), found)
+    print_analysis(plain_console(), analysis)

@@ -44,12 +44,12 @@ def print_scores(scores: Sequence[Score], console: Console | None = None) -> Non
     by_protocol: dict[str, list[Score]] = {}
     for row in one_row_each(rows):
         by_protocol.setdefault(row.protocol, []).append(row)
-    headlines = {p: headline_condition(p, own) for p, own in by_protocol.items()}
+    headlines = {p: headline_condition(p, protocol_rows) for p, protocol_rows in by_protocol.items()}
     for protocol, condition in headlines.items():
         if condition is not None:
             _print_headline(console, [s for s in by_protocol[protocol] if s.condition == condition])
-    for protocol, own in by_protocol.items():
-        _print_others(console, protocol, own, headlines[protocol])
+    for protocol, protocol_rows in by_protocol.items():
+        _print_others(console, protocol, protocol_rows, headlines[protocol])
     for line in (*_about_intervals(rows), *_undefined(rows)):
         console.print(line, style="dim")
     for failed in (s for s in scores if s.metric == "failed"):
@@ -180,10 +180,10 @@ def _print_others(console: Console, protocol: str, rows: Sequence[Score], headli
         if name in series:
             _print_series(console, name, series[name], rows)
         else:
-            own = [s for s in rows if s.condition == name]
-            print_columns(console, _columns(own), title=_title(own))
+            condition_rows = [s for s in rows if s.condition == name]
+            print_columns(console, _columns(condition_rows), title=_title(condition_rows))
             declared = declared_headline(protocol)
-            warned = cautions(own, declared.metric) if declared is not None else []
+            warned = cautions(condition_rows, declared.metric) if declared is not None else []
             print_cautions(console, [line for line in warned if not line.startswith(PARTIAL)])  # said above
             console.print()
     if len(tables) > len(shown):
@@ -193,12 +193,12 @@ def _print_others(console: Console, protocol: str, rows: Sequence[Score], headli
 
 def _series(conditions: Sequence[str]) -> dict[str, dict[str, str]]:
     """Return ``faithful/patch`` → number → condition, for conditions that differ in one number only."""
-    found: dict[str, dict[str, str]] = {}
+    by_start: dict[str, dict[str, str]] = {}
     for condition in conditions:
         start, _, value = condition.rpartition("=")
         if start and _is_number(value):
-            found.setdefault(start, {})[value] = condition
-    return {name: members for name, members in found.items() if len(members) > 1}
+            by_start.setdefault(start, {})[value] = condition
+    return {name: members for name, members in by_start.items() if len(members) > 1}
 
 
 def _is_number(text: str) -> bool:
@@ -211,11 +211,11 @@ def _is_number(text: str) -> bool:
 
 def _print_series(console: Console, name: str, members: Mapping[str, str], rows: Sequence[Score]) -> None:
     """Print one metric of several conditions that differ in a number: a column for each."""
-    own = [s for s in rows if s.condition in members.values()]
-    headline = declared_headline(own[0].protocol)
-    metrics = list(dict.fromkeys(s.metric for s in own))
+    series_rows = [s for s in rows if s.condition in members.values()]
+    headline = declared_headline(series_rows[0].protocol)
+    metrics = list(dict.fromkeys(s.metric for s in series_rows))
     metric = headline.metric if headline is not None and headline.metric in metrics else metrics[0]
-    by_place = {(s.observer, s.condition): s for s in own if s.metric == metric}
+    by_place = {(s.observer, s.condition): s for s in series_rows if s.metric == metric}
     observers = list(dict.fromkeys(observer for observer, _ in by_place))
     for shown in (value_with_interval, lambda row: value_with_interval(row).partition(" ")[0]):
         columns = [Column("observer", observers, needed=True, number=False)]
@@ -224,7 +224,7 @@ def _print_series(console: Console, name: str, members: Mapping[str, str], rows:
             columns.append(Column(value, ["–" if cell is None else shown(cell) for cell in cells]))
         if fits(console, columns):  # with intervals where there is room for all of them
             break
-    title = f"{own[0].protocol} v{own[0].protocol_version} · {name}: {metric}"
+    title = f"{series_rows[0].protocol} v{series_rows[0].protocol_version} · {name}: {metric}"
     left_out = print_columns(console, columns, title=title)
     if left_out:
         console.print(f"not shown for lack of width: {', '.join(left_out)}", style="dim")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cuebench.cli._idle import idle_with
 from cuebench.cli._json import print_json
 
 if TYPE_CHECKING:
@@ -18,10 +19,12 @@ def command(
     protocol: Annotated[
         list[str] | None, typer.Option("--protocol", "-p", help="A protocol, repeat; default: all of cuebench's own.")
     ] = None,
-    studies: Annotated[int, typer.Option(min=2, help="Simulated studies for each setting of the intervals.")] = 1000,
+    studies: Annotated[
+        int, typer.Option(help="Simulated studies for each setting of the intervals."), idle_with("quick")
+    ] = 1000,
     quick: Annotated[bool, typer.Option("--quick", help="48 studies each: under two minutes on two cores.")] = False,
     seed: Annotated[int, typer.Option(help="The same seed gives the same tables.")] = 0,
-    workers: Annotated[int | None, typer.Option(min=0, help="Processes; default: one for each core.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes; default: one for each core.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for recovered.csv, coverage.csv, settings.json and calibration.svg.")
     ] = None,
@@ -40,7 +43,7 @@ def command(
 
     with tempfile.TemporaryDirectory() as aside, progress_bar("studies", quiet=as_json) as progress:
         folder = out.expanduser() if out else Path(aside)
-        found = calibration(
+        calibrated = calibration(
             folder, protocol or [], studies=studies, quick=quick, seed=seed, workers=workers, progress=progress
         )
         if out:
@@ -48,10 +51,10 @@ def command(
 
             draw("calibration", options={"folder": str(folder)}).save(folder / "calibration.svg", "page")
     if as_json:
-        rows = [{**asdict(t), "verdict": t.verdict, "sentences": t.sentences()} for t in found.trust]
-        print_json({"folder": str(out) if out else None, "settings": found.settings, "numbers": rows})
+        rows = [{**asdict(t), "verdict": t.verdict, "sentences": t.sentences()} for t in calibrated.trust]
+        print_json({"folder": str(out) if out else None, "settings": calibrated.settings, "numbers": rows})
         return
-    _print(found.trust, found.settings["studies"])
+    _print(calibrated.trust, calibrated.settings["studies"])
     if out:
         print(out)
 

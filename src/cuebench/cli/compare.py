@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cuebench.cli._idle import idle_with
 from cuebench.cli._json import print_json
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ def command(
     ] = None,
     families: Annotated[Path | None, typer.Option(help="Family file: what each training should do.")] = None,
     every: Annotated[
-        bool, typer.Option("--all", help=f"Print every pair, also where there are more than {MOST}.")
+        bool,
+        typer.Option("--all", help=f"Print every pair, also where there are more than {MOST}."),
+        idle_with("as_json", hint="leave it out: the JSON has every pair"),
     ] = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all pairs: .csv, .md or .tex.")] = None,
     seed: Annotated[int, typer.Option(help="Of the p-values.")] = 0,
@@ -63,8 +66,8 @@ def _as_json(comparison: Comparison) -> dict[str, Any]:
         "models": comparison.rows(),
         "intervals": comparison.intervals(),
         "pairs": comparison.pair_rows(),
-        "groups": {name: dict(found.groups) for name, found in comparison.paired.items()},
-        "notes": {name: list(found.notes) for name, found in comparison.paired.items() if found.notes},
+        "groups": {name: dict(paired.groups) for name, paired in comparison.paired.items()},
+        "notes": {name: list(paired.notes) for name, paired in comparison.paired.items() if paired.notes},
         "families": comparison.family_rows(),
         "agreement": {pair: c._asdict() for pair, c in comparison.agreement().items()},
         "omitted": comparison.omitted,
@@ -86,7 +89,7 @@ def _print(comparison: Comparison, *, every: bool) -> None:
         console.print(f"not shown: {protocol}: {reason}", style="dim")
 
 
-def _print_protocol(console: Console, column: Column, found: Paired, *, every: bool) -> None:
+def _print_protocol(console: Console, column: Column, paired: Paired, *, every: bool) -> None:
     """Print the observers of a protocol in order, with their tie groups, then the pairs."""
     from cuebench.cli import _fit
     from cuebench.cli._tables import larger_means, print_cautions, value_with_interval
@@ -99,16 +102,16 @@ def _print_protocol(console: Console, column: Column, found: Paired, *, every: b
         _fit.Column(column.metric.replace("_", "\n", 1), [value_with_interval(row) for row in rows], needed=True),
         _fit.Column("n", [f"{row.n:,}" for row in rows], needed=True),
     ]
-    if found.groups:
-        letters = [found.groups.get(row.observer, "") for row in rows]
+    if paired.groups:
+        letters = [paired.groups.get(row.observer, "") for row in rows]
         columns.append(_fit.Column("tied", letters, needed=True, number=False))
     _fit.print_columns(console, columns, title=f"{column.protocol} · {column.condition}")
     interval = f"; [95 % interval]: {', '.join(kinds)}" if kinds else ""
     console.print(f"{column.protocol}: {larger_means(column.protocol, column.condition)}{interval}", style="dim")
     print_cautions(console, cautions(rows, column.metric))
-    if found.pairs:
-        _print_pairs(console, found.pairs, every=every)
-    for note in found.notes:
+    if paired.pairs:
+        _print_pairs(console, paired.pairs, every=every)
+    for note in paired.notes:
         console.print(note, style="dim")
     console.print()
 

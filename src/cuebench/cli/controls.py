@@ -13,7 +13,7 @@ from cuebench.cli._json import print_json
 def command(
     names: Annotated[list[str] | None, typer.Argument(help="Controls, e.g. shape texture; none: all of them.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder; default: that of `control:NAME`.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of images, first weights and order.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**62, help="Of images, first weights and order.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no table.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
 ) -> None:
@@ -43,7 +43,8 @@ def command(
         print_json({"folder": str(folder), "controls": rows})
     elif not quiet:
         for t in trained:
-            print(f"control:{t.name:<16} {t.record['accuracy']:.3f} right on held-out images · {t.record['about']}")
+            accuracy, about = t.record["accuracy"], CONTROLS[t.name].about
+            print(f"control:{t.name:<16} {accuracy:.3f} right on held-out images · {about}")
         print(f"{len(trained)} controls in {folder}")
         suffix = f"?seed={seed}" if seed else ""
         print(f"use them: cuebench make toy_world --out DIR; cuebench run -p cue_conflict --data-root DIR -o control:"

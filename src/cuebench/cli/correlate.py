@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cuebench.cli._idle import refuse_idle
+from cuebench.cli._idle import idle_with, needs
 from cuebench.cli._json import print_json
 
 if TYPE_CHECKING:
@@ -17,31 +17,40 @@ if TYPE_CHECKING:
 MOST = 20
 """Correlations that are printed unless all are asked for."""
 
+COLUMNS = idle_with("corrected")
+
 
 def command(
-    context: typer.Context,
     runs: Annotated[list[Path], typer.Argument(help="Run folders; the same name is the same observer in all of them.")],
     x: Annotated[
-        str, typer.Option(help="metric@condition, or a protocol for its headline; default: every column.")
+        str, typer.Option(help="metric@condition, or a protocol for its headline; default: every column."), COLUMNS
     ] = "",
     y: Annotated[
-        str, typer.Option(help="metric@condition, or a protocol for its headline; default: every column.")
+        str, typer.Option(help="metric@condition, or a protocol for its headline; default: every column."), COLUMNS
     ] = "",
-    everything: Annotated[bool, typer.Option("--all", help="All columns where none is named; all lines.")] = False,
-    method: Annotated[str, typer.Option(help="spearman, pearson or kendall.")] = "spearman",
+    everything: Annotated[
+        bool, typer.Option("--all", help="All columns where none is named; all lines."), COLUMNS
+    ] = False,
+    method: Annotated[str, typer.Option(help="spearman, pearson or kendall."), COLUMNS] = "spearman",
     kind: Annotated[list[str] | None, typer.Option(help="Kind of observer; repeat. Default: model.")] = None,
     seed: Annotated[int, typer.Option(help="Of the bootstrap over observers.")] = 0,
-    resamples: Annotated[int, typer.Option(help="Bootstrap resamples.")] = 10_000,
+    resamples: Annotated[int, typer.Option(help="Bootstrap resamples."), COLUMNS] = 10_000,
     corrected: Annotated[
         bool, typer.Option("--corrected", help="Headlines, corrected for what other images would change.")
     ] = False,
     protocol: Annotated[
-        list[str] | None, typer.Option("--protocol", "-p", help="--corrected: these only; repeat. Default: of shape.")
+        list[str] | None,
+        typer.Option("--protocol", "-p", help="--corrected: these only; repeat. Default: of shape."),
+        needs("corrected"),
     ] = None,
     same: Annotated[
-        list[str] | None, typer.Option(metavar="A=B", help="--corrected: observer A goes by the name B; repeat.")
+        list[str] | None,
+        typer.Option(metavar="A=B", help="--corrected: observer A goes by the name B; repeat."),
+        needs("corrected"),
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="--corrected: draw it: .pdf, .png, .svg …")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="--corrected: draw it: .pdf, .png, .svg …"), needs("corrected")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
 ) -> None:
     """Correlate columns of scores over models, with intervals.
@@ -50,13 +59,8 @@ def command(
     correlations of what is repeatable, a common factor, and what each headline has of its own.
     """
     if corrected:
-        hint = "leave it out, or leave out --corrected"
-        refuse_idle(context, "x", "y", "everything", "method", "resamples", where="with --corrected", hint=hint)
         _corrected(runs, protocol or (), kind or ("model",), same or (), seed, out, as_json=as_json)
         return
-    refuse_idle(
-        context, "protocol", "same", "out", where="without --corrected", hint="add --corrected, or leave it out"
-    )
     from cuebench.reports.correlate import correlate_columns
 
     pairs = correlate_columns(
@@ -97,13 +101,13 @@ def _corrected(
         raise UserError(f"--same {wrong[0]} names one observer", "write --same OTHER_NAME=NAME")
     names = {text.split("=", 1)[0]: text.split("=", 1)[1] for text in same}
     wanted = [registered.resolve(name) for name in protocols]
-    found = headline_structure(runs, wanted, kinds=kinds, same=names, seed=seed)
+    structure = headline_structure(runs, wanted, kinds=kinds, same=names, seed=seed)
     if out is not None:
-        figures.get("one_thing")({"": found}).save(out)
+        figures.get("one_thing")({"": structure}).save(out)
     if as_json:
-        print_json(structure_json(found))
+        print_json(structure_json(structure))
         return
-    print_structure(found)
+    print_structure(structure)
     if out is not None:
         print(f"figure: {out}")
 
@@ -116,13 +120,13 @@ def _print(pairs: Sequence[Pair], *, everything: bool) -> None:
     console = plain_console()
     ranked = sorted(pairs, key=lambda p: -abs(p.correlation.value) if p.correlation.value == p.correlation.value else 0)
     shown = ranked if everything else ranked[:MOST]
-    found = [p.correlation for p in shown]
+    correlations = [p.correlation for p in shown]
     columns = [
         Column("x", [p.x for p in shown], needed=True, number=False),
         Column("y", [p.y for p in shown], needed=True, number=False),
-        Column("correlation", [f"{r.value:+.2f} [{r.low:+.2f}, {r.high:+.2f}]" for r in found], needed=True),
-        Column("n", [str(r.n) for r in found], needed=True),
-        Column("p", [f"{r.p:.2g}" for r in found]),
+        Column("correlation", [f"{r.value:+.2f} [{r.low:+.2f}, {r.high:+.2f}]" for r in correlations], needed=True),
+        Column("n", [str(r.n) for r in correlations], needed=True),
+        Column("p", [f"{r.p:.2g}" for r in correlations]),
     ]
     print_columns(console, columns)
     if len(shown) < len(pairs):

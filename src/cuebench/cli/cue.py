@@ -9,28 +9,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cuebench.cli._idle import refuse_idle
+from cuebench.cli._idle import idle_with, needs
 from cuebench.cli._json import print_json
 
 if TYPE_CHECKING:
     from cuebench.stimuli.apply_cue import Applied, Progress
 
+NO_SHEET = idle_with("sheet", hint="leave it out: a sheet shows all cues as they are without settings")
+
 
 def command(
-    context: typer.Context,
     name: Annotated[
         str | None, typer.Argument(help="The cue, or python:FILE.py:NAME (with --sheet: the image).")
     ] = None,
     source: Annotated[Path | None, typer.Argument(help="Image file, or folder of images.")] = None,
-    target: Annotated[Path | None, typer.Argument(help="File or folder to write to.")] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of the cue; repeat for more.")] = None,
+    target: Annotated[Path | None, typer.Argument(help="File or folder to write to."), NO_SHEET] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="KEY=VALUE of the cue; repeat for more."), NO_SHEET
+    ] = None,
     seed: Annotated[int, typer.Option(help="All randomness; each file gets its own seed from it.")] = 0,
-    workers: Annotated[int, typer.Option(help="Processes; 0: one for each core.")] = 0,
+    workers: Annotated[int, typer.Option(help="Processes; 0: one for each core."), NO_SHEET] = 0,
     mask: Annotated[Path | None, typer.Option(help="Object or label masks: a file, or a folder of same names.")] = None,
-    invert_mask: Annotated[bool, typer.Option("--invert-mask", help="The object is black in the masks.")] = False,
+    invert_mask: Annotated[
+        bool, typer.Option("--invert-mask", help="The object is black in the masks."), needs("mask")
+    ] = False,
     other: Annotated[Path | None, typer.Option(help="Second images: a file, or a folder of same names.")] = None,
     sheet: Annotated[Path | None, typer.Option(help="Draw all cues of an image into this file.")] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Make all files again.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Make all files again."), NO_SHEET] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No bar, no summary.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Events on stderr, result on stdout, as JSON.")] = False,
 ) -> int:
@@ -39,8 +44,6 @@ def command(
     All cues of one image: cuebench cue --sheet OUT.png IN.png
     """
     if sheet is not None:
-        hint = "leave it out: a sheet shows all cues as they are without settings"
-        refuse_idle(context, "target", "settings", "workers", "fresh", where="with --sheet", hint=hint)
         return _draw(
             sheet,
             name,

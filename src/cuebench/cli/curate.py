@@ -7,17 +7,29 @@ from typing import Annotated, Any
 
 import typer
 
+from cuebench.cli._idle import Counts, idle_with
 from cuebench.cli._json import print_json
+
+OPENED = Counts(
+    lambda given: not (given["browser"] and given["as_json"]), "with --json", "leave it out, and open the address"
+)
 
 
 def command(
     folder: Annotated[
         Path, typer.Argument(help="What `cuebench make refined_bias --out` wrote, or a folder of images.")
     ],
-    judge: Annotated[str, typer.Option(help="Name of the judge; default: the page asks.")] = "",
+    judge: Annotated[str, typer.Option(help="Name of the judge; default: the page asks."), idle_with("agreement")] = "",
     agreement: Annotated[bool, typer.Option("--agreement", help="Show how far the judges agree, and end.")] = False,
-    port: Annotated[int, typer.Option(help="Port on this machine; 0: a free one.", min=0, max=65535)] = 0,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
+    port: Annotated[
+        int, typer.Option(help="Port on this machine; 0: a free one.", min=0, max=65535), idle_with("agreement")
+    ] = 0,
+    browser: Annotated[
+        bool,
+        typer.Option("--browser/--no-browser", help="Open the page in a browser."),
+        idle_with("agreement"),
+        OPENED,
+    ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Address or agreement as JSON.")] = False,
 ) -> None:
     """Keep or reject cues in the browser, on this machine.

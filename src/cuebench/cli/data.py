@@ -10,14 +10,19 @@ from typing import Annotated, Any
 
 import typer
 
+from cuebench.cli._idle import Counts
 from cuebench.cli._json import print_json
+
+ONE = Counts(
+    lambda given: given["protocol"] in ("", given["option"]), "beside another protocol", "name one for each call"
+)
 
 
 def check(
     protocol: Annotated[str, typer.Argument(help="A protocol, e.g. cue_conflict.")] = "",
     data_root: Annotated[Path | None, typer.Option(help="Folder with the datasets.", envvar="CUEBENCH_DATA")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-    option: Annotated[str, typer.Option("--protocol", "-p", hidden=True)] = "",
+    option: Annotated[str, typer.Option("--protocol", "-p", hidden=True), ONE] = "",
 ) -> int:
     """Check the stimuli of a protocol: what is there, what is missing or cannot be read.
 

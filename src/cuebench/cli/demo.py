@@ -60,8 +60,8 @@ def command(
     title = "Demo: drawn stimuli, observers of known bias, one real network"
     page = report([demo.scores, demo.segmentation], report_to or out / "report.html", title=title).path
     if as_json:
-        found = {"out": str(out), "data": str(demo.data), "stimuli": str(demo.sheet), "report": str(page)}
-        print_json({**found, "findings": lines, "failures": demo.failures, "scores": [asdict(row) for row in rows]})
+        paths = {"out": str(out), "data": str(demo.data), "stimuli": str(demo.sheet), "report": str(page)}
+        print_json({**paths, "findings": lines, "failures": demo.failures, "scores": [asdict(row) for row in rows]})
     elif not quiet:
         _print_table(console, table(rows, names))
         console.print()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +21,7 @@ def command(
     difference: Annotated[
         float | None, typer.Option(help="A true difference to be found in four of five studies.")
     ] = None,
-    comparisons: Annotated[int, typer.Option(min=1, help="Pairs that will be compared at once.")] = 1,
+    comparisons: Annotated[int, typer.Option(help="Pairs that will be compared at once.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Say how many images, shapes and textures tell two models apart.
@@ -33,8 +32,7 @@ def command(
     """
     from cuebench.reports.power import plan_runs
 
-    wanted = math.nan if difference is None else difference
-    plans = plan_runs(run, protocol, observer or (), difference=wanted, comparisons=comparisons)
+    plans = plan_runs(run, protocol, observer or (), difference=difference, comparisons=comparisons)
     if as_json:
         print_json([plan.as_dict() for plan in plans])
         return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cuebench.cli._idle import refuse_idle
+from cuebench.cli._idle import idle_with
 from cuebench.cli._json import print_json
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ Table = Annotated[str, typer.Option("--table", help="Only this table.")]
 Model = Annotated[str, typer.Option("--model", help="Part of a model's or weights' name.")]
 Metric = Annotated[str, typer.Option("--metric", help="Part of a quantity's name.")]
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+ALL_OF_RUN = idle_with("run", what="a run", hint="leave it out: all scores of the run are exported")
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the summary.")]
 
 
@@ -38,15 +39,14 @@ def list_tables(
 
 
 def export(
-    context: typer.Context,
     run: Annotated[
         Path | None, typer.Argument(help="Write the scores of this run in the layout of REFINED-BIAS.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="CSV file; for a run: a folder.")] = None,
-    paper: Paper = "",
-    table: Table = "",
-    model: Model = "",
-    metric: Metric = "",
+    paper: Annotated[Paper, ALL_OF_RUN] = "",
+    table: Annotated[Table, ALL_OF_RUN] = "",
+    model: Annotated[Model, ALL_OF_RUN] = "",
+    metric: Annotated[Metric, ALL_OF_RUN] = "",
     as_json: Json = False,
 ) -> None:
     """Export the published numbers as CSV, or a run as REFINED-BIAS does."""
@@ -55,8 +55,6 @@ def export(
     from cuebench.published.readme_layout import export_readme_layout
 
     if run is not None:
-        hint = "leave it out: all scores of the run are exported"
-        refuse_idle(context, "paper", "table", "model", "metric", where="with a run", hint=hint)
         if out is None:
             raise UserError("the export of a run needs a folder", f"cuebench published export {run} --out DIR")
         files = [str(path) for path in export_readme_layout(run, out)]
@@ -74,9 +72,11 @@ def export(
 
 def check(
     paper: Paper = "",
-    everything: Annotated[bool, typer.Option("--all", help="Also print what agrees.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also print what agrees."), idle_with("quiet", "as_json", what="-q or --json")
+    ] = False,
     as_json: Json = False,
-    quiet: Quiet = False,
+    quiet: Annotated[Quiet, idle_with("as_json")] = False,
 ) -> None:
     """Recompute every published number that follows from others."""
     from cuebench.published.check import check as recompute
@@ -153,13 +153,13 @@ def _corrected(runs: Sequence[Path], out: Path | None, *, as_json: bool) -> None
 
     if runs:
         raise UserError("--corrected is about the papers' own models", f"cuebench correlate {runs[0]} --corrected")
-    found = published_structures()
+    structures = published_structures()
     if out is not None:
-        figures.get("one_thing")(found).save(out)
+        figures.get("one_thing")(structures).save(out)
     if as_json:
-        print_json({paper: structure_json(s) for paper, s in found.items()})
+        print_json({paper: structure_json(s) for paper, s in structures.items()})
         return
-    for paper, s in found.items():
+    for paper, s in structures.items():
         print_structure(s, paper)
         print()
     if out is not None:

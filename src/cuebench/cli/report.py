@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cuebench.cli._idle import refuse_idle
+from cuebench.cli._idle import Counts
 from cuebench.cli._json import print_json
 from cuebench.errors import UserError
 
@@ -43,19 +44,32 @@ WIDTH = 120
 """Columns of a table that is written to a file."""
 
 
+def _format(given: Mapping[str, Any]) -> Format:
+    out = given["out"]
+    by_ending = SUFFIXES.get(out.suffix.lower()) if out else None
+    return given["format_"] or by_ending or (Format.json if given["as_json"] else Format.table)
+
+
+PAGE = Counts(lambda given: _format(given) is Format.html, "in a table", "for the page: --out report.html")
+PRINTED = Counts(
+    lambda given: given["out"] or not given["as_json"] or given["format_"] in (Format.json, Format.html),
+    "with --json and no --out",
+    "leave out one of them, or write that format to a file: --out FILE",
+)
+
+
 def command(
-    context: typer.Context,
     runs: Annotated[list[Path], typer.Argument(metavar="RUN…", help="A run folder; several for one HTML report.")],
     format_: Annotated[
-        Format | None, typer.Option("--format", "-f", help="Default: by the ending of FILE, else table.")
+        Format | None, typer.Option("--format", "-f", help="Default: by the ending of FILE, else table."), PRINTED
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file instead of the screen.")] = None,
     headlines: Annotated[
         bool, typer.Option("--headlines", help="Only the headline of each protocol: the table of a paper.")
     ] = False,
-    title: Annotated[str, typer.Option(help="Heading of an HTML report.")] = "",
-    images: Annotated[int, typer.Option(help="Pictures in the gallery of an HTML report; 0: none.")] = 100,
-    figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Figures in an HTML report.")] = True,
+    title: Annotated[str, typer.Option(help="Heading of an HTML report."), PAGE] = "",
+    images: Annotated[int, typer.Option(help="Pictures in the gallery of an HTML report; 0: none."), PAGE] = 100,
+    figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Figures in an HTML report."), PAGE] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Result on stdout as JSON.")] = False,
 ) -> None:
     """Print the scores of a run, export them, or make a page to send.
@@ -69,16 +83,14 @@ def command(
     from cuebench.files import write_atomic
     from cuebench.protocols.headline import measured, one_row_each
 
-    by_ending = SUFFIXES.get(out.suffix.lower()) if out else None
-    if out is not None and not (format_ or by_ending):
+    if out is not None and not (format_ or out.suffix.lower() in SUFFIXES):
         raise UserError(f"the format of {out} is not known", f"end it in {', '.join(SUFFIXES)}, or give --format")
-    chosen = format_ or by_ending or (Format.json if as_json else Format.table)
+    chosen = _format({"out": out, "format_": format_, "as_json": as_json})
     if chosen is Format.html and headlines:
         raise UserError("--headlines is for tables", "leave it out: the page begins with the headlines")
     if chosen is Format.html:
         _write_page(runs, out, title=title, images=images, figures=figures, as_json=as_json)
         return
-    refuse_idle(context, "title", "images", "figures", where="in a table", hint="for the page: --out report.html")
     if len(runs) > 1:
         raise UserError(
             f"several runs make one report as HTML only; got {len(runs)} runs",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from dataclasses import asdict
@@ -13,12 +14,13 @@ import typer
 
 from cuebench.cli._complete import names_of, sources
 from cuebench.cli._flags import Flag, flags_of
-from cuebench.cli._idle import is_written, refuse_idle
+from cuebench.cli._idle import checks_itself, idle_with, is_written, needs, refuse_idle
 from cuebench.cli._json import print_json
 from cuebench.errors import UserError
 from cuebench.options import split
 
 if TYPE_CHECKING:
+    from cuebench.cli._run_file import Repeated
     from cuebench.runs.scores import Scores
 
 PASSED_ON = (
@@ -26,11 +28,20 @@ PASSED_ON = (
     *("seed", "resamples", "offline", "allow_unreadable", "common", "fresh"),
 )
 """Flags that are arguments of ``evaluate`` as they are."""
+PLACES = ("out", "data_root", "cache", "save_config", "report_to", "responses")
+"""Flags that are files, folders or addresses: named from the folder of the command, also while a run is repeated."""
 FORMER = {"triplets": "draw", "features": "layers", "baselines": "baselines"}
 """Earlier flags → the option of the protocol triplets that each has become."""
 PROTOCOLS = names_of("protocols")
 KEPT_IMAGES = "100"
 """Images whose masks are kept where nobody says how many."""
+Compile = Annotated[bool, typer.Option("--compile", help="Compile networks that take minutes."), idle_with("plan")]
+Price = Annotated[float | None, typer.Option(help="With --plan: price of a machine for an hour."), needs("plan")]
+Engine = Annotated[str, typer.Option(help="local, ray (starts a cluster here), or ray://HOST:PORT."), idle_with("plan")]
+Place = Annotated[
+    str, typer.Option(help="Folder or address (s3://…) of the answers; default: in --out."), idle_with("plan")
+]
+Part = Annotated[str, typer.Option(help="i/n: answer the i-th of n parts; the last process scores."), idle_with("plan")]
 Keep = Annotated[
     list[str] | None, typer.Option(help="masks: keep the predicted masks of 100 images; masks:500, masks:all.")
 ]
@@ -41,6 +52,7 @@ ReportTo = Annotated[
 """The flag of every verb that measures."""
 
 
+@checks_itself
 def command(
     context: typer.Context,
     file: Annotated[
@@ -63,8 +75,8 @@ def command(
     shard_size: Annotated[int, typer.Option(help="Stimuli in a stored file; 0: 256, or as in the folder.")] = 0,
     workers: Annotated[int | None, typer.Option(help="Decoding processes; default one for each core.")] = None,
     cache: Annotated[Path | None, typer.Option(help="Folder that keeps decoded pixels for other models.")] = None,
-    cache_size: Annotated[float, typer.Option(help="GiB that --cache may take.")] = 50.0,
-    compile_networks: Annotated[bool, typer.Option("--compile", help="Compile networks that take minutes.")] = False,
+    cache_size: Annotated[float, typer.Option(help="GiB that --cache may take."), needs("cache")] = 50.0,
+    compile_networks: Compile = False,
     cues: Annotated[str, typer.Option(help="Where cues in the stream are made: cpu, or device (a GPU).")] = "cpu",
     limit: Annotated[
         int, typer.Option(help="Approximate number of stimuli; versions of one image stay together. 0: all.")
@@ -78,12 +90,12 @@ def command(
     settings: Annotated[list[str] | None, typer.Option("--set", help="PROTOCOL.OPTION=VALUE; repeat for more.")] = None,
     keep: Keep = None,
     plan: Annotated[bool, typer.Option("--plan", help="Only say what it would take: time, memory, disk.")] = False,
-    nodes: Annotated[str, typer.Option(help="With --plan: numbers of machines, such as 1,4,16.")] = "1",
-    price: Annotated[float | None, typer.Option(help="With --plan: price of a machine for an hour.")] = None,
-    engine: Annotated[str, typer.Option(help="local, ray (starts a cluster here), or ray://HOST:PORT.")] = "local",
-    responses: Annotated[str, typer.Option(help="Folder or address (s3://…) of the answers; default: in --out.")] = "",
-    shard: Annotated[str, typer.Option(help="i/n: answer the i-th of n parts; the last process scores.")] = "",
-    report_to: ReportTo = None,
+    nodes: Annotated[str, typer.Option(help="With --plan: numbers of machines, such as 1,4,16."), needs("plan")] = "1",
+    price: Price = None,
+    engine: Engine = "local",
+    responses: Place = "",
+    shard: Part = "",
+    report_to: Annotated[ReportTo, idle_with("plan")] = None,
     again: Annotated[
         Path | None, typer.Option(metavar="RUN", help="Repeat a run folder; default of --out: RUN-again.")
     ] = None,
@@ -119,6 +131,7 @@ def measure(given: dict[str, Any], settings: dict[str, Any], flags: Sequence[Fla
     from cuebench.cli import _run_file
     from cuebench.cli._display import Display
     from cuebench.cli._plan import show_plan
+    from cuebench.responses.events import Event
     from cuebench.runs.evaluate import evaluate
     from cuebench.runs.experiments import refuse_metric
     from cuebench.runs.share import parse_shard
@@ -140,12 +153,16 @@ def measure(given: dict[str, Any], settings: dict[str, Any], flags: Sequence[Fla
         scores = evaluate(
             observer, protocol, **arguments, **places, shard=parse_shard(given["shard"]), on_event=display
         )
-    if given["shard"] and not scores.rows:
+        waiting = given["shard"] and not scores.rows
+        if waiting and given["report_to"] is not None:
+            later = shlex.join(["cuebench", "report", str(scores.out), "--out", "report.html"])
+            hint = f"the part that scores makes it, if it is given --report; or then: {later}"
+            display(Event("notice", "no report: there are no scores yet", fields={"hint": hint}))
+    if waiting:
         return 1 if scores.failures else 0  # what is missing has been said
-    status = show_result(scores, **show, report_to=given["report_to"])
-    if again and not (given["quiet"] or given["as_json"]):
-        print(f"repeated: {_run_file.same_scores(again, scores.out)}")
-    return status
+    repeated = _run_file.compare_scores(again, scores.out) if again else None
+    status = show_result(scores, **show, report_to=given["report_to"], repeated=repeated)
+    return status if repeated is None or repeated.same else 1
 
 
 def with_defaults(
@@ -166,8 +183,6 @@ def with_defaults(
     """
     from cuebench.cli import _run_file
 
-    if not given["plan"]:
-        refuse_idle(context, "nodes", "price", where="without --plan", hint="add --plan, or leave it out")
     if given["file"] and given["again"]:
         raise UserError("--again and a file both say what to run", "leave one of them out")
     if given["again"]:
@@ -175,9 +190,11 @@ def with_defaults(
     elif given["file"]:
         wanted = _run_file.read_file(given["file"], flags)
     else:
+        refuse_idle(context, command, given)
         return dict(given), dict(settings)
     written = {flag.parameter for flag in flags if is_written(context, flag.parameter)}
     below = {name: value for name, value in wanted.values.items() if name not in written}
+    refuse_idle(context, command, {**given, **below})
     return {**given, **below}, {**wanted.settings, **settings}
 
 
@@ -190,10 +207,10 @@ def folder_of_run(again: Path | None, given: dict[str, Any]) -> Iterator[None]:
         yield
         return
     given["again"] = again.expanduser().absolute()
-    given["out"] = given["out"].expanduser().absolute() if given["out"] else _run_file.repetition_of(given["again"])
-    for name in ("data_root", "cache", "save_config"):
-        given[name] = given[name].expanduser().absolute() if given[name] else None
-    with chdir(_run_file.folder_of(given["again"]) or Path()):
+    for name in PLACES:
+        given[name] = _run_file.from_here(given[name])
+    given["out"] = given["out"] or _run_file.repetition_of(given["again"])
+    with chdir(_run_file.folder_of(given["again"], given["observer"])):
         yield
 
 
@@ -230,7 +247,14 @@ def kept(words: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     return settings
 
 
-def show_result(scores: Scores, *, quiet: bool, as_json: bool, report_to: str | None = None) -> int:
+def show_result(
+    scores: Scores,
+    *,
+    quiet: bool,
+    as_json: bool,
+    report_to: str | None = None,
+    repeated: Repeated | None = None,
+) -> int:
     """Print the result of a run as people or machines want it, and make its report; return the exit status.
 
     Parameters
@@ -241,6 +265,8 @@ def show_result(scores: Scores, *, quiet: bool, as_json: bool, report_to: str | 
         As of the verbs.
     report_to : str or None
         File of the report; empty: ``report.html`` in the run folder; None: no report, only the command is named.
+    repeated : Repeated or None
+        How the scores compare with those of the run that this one repeats.
     """
     from cuebench.cli._tables import print_scores
 
@@ -250,11 +276,14 @@ def show_result(scores: Scores, *, quiet: bool, as_json: bool, report_to: str | 
 
         page = report(scores, report_to or out / "report.html").path
     if as_json:
-        made = {} if page is None else {"report": str(page)}
+        made: dict[str, Any] = {} if page is None else {"report": str(page)}
+        made |= {} if repeated is None else {"repeated": repeated._asdict()}
         rows = [asdict(row) for row in scores.rows]
         print_json({"out": str(out), **made, "failures": scores.failures, "scores": rows})
     elif not quiet:
         print_scores(scores.rows)
         print(f"\nscores: {out / 'scores.json'} (also .parquet) · record: {out / 'run.json'}")
         print(f"report: {page or shlex.join(['cuebench', 'report', str(out), '--out', 'report.html'])}")
+    if repeated is not None and not as_json and not (quiet and repeated.same):
+        print(f"repeated: {repeated.text}", file=sys.stderr if quiet else sys.stdout)
     return 1 if scores.failures else 0

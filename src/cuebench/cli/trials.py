@@ -55,8 +55,8 @@ def _print(counts: Sequence[Mapping[str, Any]]) -> None:
 
     console = plain_console()
     for protocol in dict.fromkeys(row["protocol"] for row in counts):
-        own = [row for row in counts if row["protocol"] == protocol]
-        shown = own[:MOST]
+        protocol_rows = [row for row in counts if row["protocol"] == protocol]
+        shown = protocol_rows[:MOST]
         outcomes = list(dict.fromkeys(name for row in shown for name in row["outcomes"]))
         columns = [
             Column("observer", [row["observer"] for row in shown], needed=True, number=False),
@@ -66,6 +66,6 @@ def _print(counts: Sequence[Mapping[str, Any]]) -> None:
             *(Column(name, [f"{row['outcomes'].get(name, 0):,}" for row in shown]) for name in outcomes),
         ]
         print_columns(console, columns, title=protocol)
-        if len(own) > len(shown):
-            console.print(f"{len(own) - len(shown):,} more lines: --json", style="dim")
+        if len(protocol_rows) > len(shown):
+            console.print(f"{len(protocol_rows) - len(shown):,} more lines: --json", style="dim")
         console.print()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cuebench.cli._idle import idle_with, needs
 from cuebench.cli._json import print_json
 
 if TYPE_CHECKING:
@@ -41,9 +42,9 @@ def agreement(
     proxy: Annotated[
         Path | None, typer.Option(help="Run of refined_bias on proxies of its cues (quilted textures, depth maps).")
     ] = None,
-    space: Space = "16-way",
+    space: Annotated[Space, idle_with("proxy")] = "16-way",
     view: View = "faithful",
-    seed: Annotated[int, typer.Option(help="Seed of the intervals.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the intervals."), idle_with("proxy")] = 0,
     as_json: Json = False,
 ) -> None:
     """Correlate the outcomes of cue conflict with the recognition of pure shape and texture, over classes.
@@ -94,8 +95,8 @@ def _proxies(runs: Sequence[Path], proxy: Path, view: str, *, as_json: bool) -> 
 
 def difficulty(
     runs: Annotated[list[Path] | None, typer.Argument(help="Run folders; none: only the people of the paper.")] = None,
-    space: Space = "16-way",
-    view: View = "faithful",
+    space: Annotated[Space, needs("runs", "a run folder")] = "16-way",
+    view: Annotated[View, needs("runs", "a run folder")] = "faithful",
     as_json: Json = False,
 ) -> None:
     """Show how much easier shape is than texture in a benchmark: the gap of both accuracies with its interval."""

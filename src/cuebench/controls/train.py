@@ -17,7 +17,7 @@ from cuebench.controls.images import INSTANCES, Labelled, Parts
 from cuebench.errors import did_you_mean
 from cuebench.files import write_atomic, write_json
 from cuebench.labels import LabelSpace
-from cuebench.observers.control_files import CONTROLS, Control, code_hash, weights_file
+from cuebench.observers.control_files import CONTROLS, Control, code_hash, read_record, weights_file
 from cuebench.observers.load import require
 from cuebench.stimuli import toy_world
 
@@ -77,15 +77,13 @@ def train_control(name: str, folder: Path, *, seed: int = 0, progress: Progress 
     progress : callable, optional
         ``progress(done, total)`` in passes over the images.
     """
-    import json
-
     if name not in CONTROLS:
         raise did_you_mean("control", name, CONTROLS)
     require(f"control {name!r}", "torch", ("torch", "safetensors"))
     path = weights_file(name, seed, folder)
     record_file = path.with_suffix(".json")
     if path.is_file() and record_file.is_file():
-        return Trained(name, path, json.loads(record_file.read_text("utf-8")))
+        return Trained(name, path, read_record(path))
     from safetensors.torch import save
 
     control = CONTROLS[name]

@@ -38,7 +38,7 @@ def bilateral(image: Any, *, diameter: int = 9, sigma_colour: float = 100.0, sig
     image : array
         H×W, H×W×C or N×H×W×C; uint8 or float in [0, 1].
     diameter : int
-        Diameter of the neighbourhood in pixels, ≥ 1. 1: identity. Published: 4 to 14.
+        Diameter of the neighbourhood in pixels, 1 to 1,025. 1: identity. Published: 4 to 14.
     sigma_colour : float
         On the scale 0–255, > 0. Small: only equal colours mix; large: a plain blur. Published: 50 to 200.
     sigma_space : float
@@ -54,7 +54,7 @@ def bilateral(image: Any, *, diameter: int = 9, sigma_colour: float = 100.0, sig
     .. [2] T. Burgert et al., "ImageNet-trained CNNs are not biased towards texture", 2025.
     """
     cv2 = optional("cv2", "the cue 'bilateral'")
-    check_whole("diameter", diameter)
+    check_whole("diameter", diameter, high=1025)
     check_number("sigma_colour", sigma_colour, above=0)
     check_number("sigma_space", sigma_space, above=0)
 

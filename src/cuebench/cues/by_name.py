@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import sys
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -106,7 +107,10 @@ def _declared(function: Callable[..., Any]) -> dict[str, Option]:
 
 
 def call(name: str, *images: Any, **keywords: Any) -> Any:
-    """Call a cue by name; a cue of a plug-in or of the user that fails is a user error with the cue's name.
+    """Call a cue by name; one that fails is a user error with the cue's name.
+
+    Of a cue of a plug-in or of the user that is any exception; of a built-in one, what options bring about that are
+    within their bounds but not in these pixels or this memory. Numbers that are none (0/0) never become grey levels.
 
     Parameters
     ----------
@@ -119,7 +123,20 @@ def call(name: str, *images: Any, **keywords: Any) -> Any:
     """
     function = cues.get(name)
     if cues.origin(name) == BUILT_IN:
-        return function(*images, **keywords)
+        try:
+            with np.errstate(invalid="raise"):
+                return function(*images, **keywords)
+        except UserError:
+            raise
+        except _by_options() as error:
+            shown = [f"{k}={v}" for k, v in keywords.items() if k != "rng" and isinstance(v, bool | int | float | str)]
+            if not shown:  # nothing was chosen: a bug
+                raise
+            why = "it needs more memory than there is" if isinstance(error, MemoryError) else str(error).strip()
+            raise UserError(
+                f"cue {name!r} cannot be applied with {', '.join(shown)}: {why}"[:500],
+                f"choose other values: cuebench explain {name}",
+            ) from error
     hint = f"check it: cuebench.testing.check_cue({name!r})"
     try:
         result = function(*images, **keywords)
@@ -134,6 +151,13 @@ def call(name: str, *images: Any, **keywords: Any) -> Any:
         noun = "a tensor" if is_tensor(image) else "an array"
         raise UserError(f"cue {name!r} returned {received}; expected {noun} {image.shape} {image.dtype}", hint)
     return result
+
+
+def _by_options() -> tuple[type[Exception], ...]:
+    """Return what extreme options raise: numbers and arrays that are too large; OpenCV has an exception of its own."""
+    opencv = sys.modules.get("cv2")
+    raised = (ArithmeticError, MemoryError, ValueError)
+    return (*raised, opencv.error) if opencv is not None else raised
 
 
 def name_in_workers(name: str) -> str:
@@ -194,7 +218,7 @@ def _converted(value: Any, kind: Any) -> Any:
             return None
         raise ValueError
     if kind in (bool, int, float):
-        return Option(kind()).parse(value)
+        return Option(kind(), infinite=True).parse(value)  # the cue itself checks its numbers
     if typing.get_origin(kind) is Literal:
         return Option("", choices=tuple(map(str, typing.get_args(kind)))).parse(value)
     if _is_sequence(kind):

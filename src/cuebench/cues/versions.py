@@ -82,7 +82,8 @@ def version_of(name: str, registry: Registry = cues, callers: frozenset[str] = f
         files = reachable_code([module], follow=lambda name: place_of(name).file.startswith(_PICTURE_CODE)).files
         own = repr(sorted(files.items()))
     else:
-        own = reachable_code([module]).digest
+        code = reachable_code([module])
+        own = code.digest + (f"session-{_SESSION}" if code.unreadable else "")
     info = getattr(function, "info", None)
     defaults = repr([parameter.default for parameter in inspect.signature(function).parameters.values()])
     callers |= {name}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, KeysView, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -20,6 +20,7 @@ import numpy as np
 
 from cuebench.arrays import Array, Floats, Positions
 from cuebench.errors import UserError, all_problems, did_you_mean
+from cuebench.labels.space_forms import SPACE_FORM, names_and_ids, read_csv_space
 from cuebench.reading import decoded, is_regular, parse_csv, parse_json, read_bytes, user_path
 
 FOLDER = Path(__file__).parent
@@ -27,8 +28,6 @@ FILE = "labels.json"
 """Name of the label map that lies with a stimulus set."""
 MAP_FORM = '{"targets": {"cat": ["tabby", "n02123394"], "car": ["sports car"]}}'
 """An example of a label map."""
-SPACE_FORM = '["tabby", "golden retriever"] or {"names": [...], "ids": [...]}'
-"""An example of a label space."""
 Aggregation = Literal["mean", "max"]
 
 
@@ -210,15 +209,40 @@ def softmax(logits: Array) -> Floats:
     return z / z.sum(axis=-1, keepdims=True)
 
 
-def label_space(source: str | Path | Sequence[str] | LabelSpace) -> LabelSpace:
-    """Return a label space from a built-in name, a JSON or CSV file, or a list of names.
+def are_probabilities(values: Array) -> bool:
+    """Tell whether every row is a distribution over classes: two or more, none below 0, their sum within 0.01 of 1."""
+    sums = values.sum(axis=-1, dtype=np.float64)
+    return values.shape[-1] > 1 and bool((np.abs(sums - 1) < 0.01).all() and (values >= 0).all())
 
-    JSON: ``{"names": [...], "ids": [...]}`` or a plain list. CSV: a column ``name``, optionally ``id`` and ``index``.
+
+def logits_of(probabilities: Array) -> Array:
+    """Return the logarithms of probabilities, which softmax turns back.
+
+    >>> softmax(logits_of(np.array([0.25, 0.75, 0.0]))).round(6).tolist()
+    [0.25, 0.75, 0.0]
+    """
+    # The smallest float32: softmax of its logarithm gives 0 in every printed digit, and the logit stays finite.
+    return np.asarray(np.log(np.maximum(probabilities, np.finfo(np.float32).tiny)))
+
+
+Labels = str | Path | Sequence[str] | Mapping[str, int] | Mapping[int, str] | LabelSpace
+"""What a label space can be given as: `label_space` reads it."""
+
+
+def label_space(source: Labels) -> LabelSpace:
+    """Return a label space from a built-in name, a JSON or CSV file, or names in the order of the outputs.
+
+    JSON: ``{"names": [...], "ids": [...]}``, a plain list, or a map from names to indices or from indices to names.
+    CSV: a column ``name``, optionally ``id`` and ``index``. In Python, a list or one of these maps (``class_to_idx``
+    of torchvision, ``id2label`` of transformers).
+
+    >>> label_space({"cat": 1, "dog": 0}).names
+    ('dog', 'cat')
     """
     if isinstance(source, LabelSpace):
         return source
     if not isinstance(source, (str, Path)):
-        return LabelSpace("custom", tuple(str(n) for n in source))
+        return _space_in_python(source)
     path = _locate(source, "label space")
     return _read_space(path, read_bytes(path, "label space"))
 
@@ -268,44 +292,26 @@ def built_in() -> dict[str, str]:
     return {p.stem: "map" if "targets" in json.loads(p.read_text("utf-8")) else "space" for p in _files()}
 
 
+def _space_in_python(source: Iterable[Any]) -> LabelSpace:
+    """Return the label space of names in an order that somebody chose."""
+    kind, hint = type(source).__name__, "a list of names, in the order of the outputs"
+    if isinstance(source, Set) and not isinstance(source, KeysView):
+        raise UserError(f"a label space was given as a {kind}, which has no order", hint)
+    if isinstance(source, bytes) or not isinstance(source, Iterable):
+        raise UserError(f"a label space was given as {kind}", f"{hint}; a file or a name such as imagenet1k")
+    names, ids = names_and_ids("custom", source if isinstance(source, Mapping) else list(source))
+    return LabelSpace("custom", names, ids)
+
+
 # Kept by their contents, not by their path: a file that is edited in a notebook is read again.
 @lru_cache(maxsize=64)
 def _read_space(path: Path, content: bytes) -> LabelSpace:
-    if path.suffix == ".csv":
-        rows = _in_order(path, _csv_rows(path, content, {"name"}))
-        data: Any = {"names": [r["name"] for r in rows], "ids": [r["id"] for r in rows if r.get("id")]}
-    else:
-        data = _json(path, content)
-    if isinstance(data, dict) and isinstance(data.get("targets"), dict):  # a map: a model of its few classes
-        data = list(data["targets"])
-    names, ids = (data.get("names"), data.get("ids", [])) if isinstance(data, dict) else (data, [])
-    if not names or not isinstance(names, list) or not isinstance(ids, list):
-        raise UserError(f"{path} holds no class names", f"expected {SPACE_FORM}")
-    bad = [f"{value!r} is no name" for value in [*names, *ids] if not isinstance(value, (str, int)) or value is True]
-    bad += [] if ids else _spelled_differently(map(str, names))  # ids tell ImageNet's Cardigan, a dog, from cardigan
-    if bad:
+    data = read_csv_space(path, content) if path.suffix == ".csv" else _json(path, content)
+    names, ids = names_and_ids(str(path), data)
+    # Ids tell ImageNet's Cardigan, a dog, from cardigan.
+    if bad := [] if ids else spelled_differently(names):
         raise all_problems(f"label space {path}", bad, f"expected {SPACE_FORM}")
-    return LabelSpace(path.stem, tuple(map(str, names)), tuple(map(str, ids)))
-
-
-def _in_order(path: Path, rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Return the rows by their column ``index``, where there is one: every output of the model exactly once."""
-    if "index" not in rows[0]:
-        return rows
-    placed: dict[str, int] = {}
-    problems = []
-    wanted = dict.fromkeys(map(str, range(len(rows))))
-    for number, row in enumerate(rows, 1):
-        index = (row["index"] or "").strip()
-        if index not in wanted:
-            problems.append(f"row {number}: index {index!r} is not one of 0 … {len(rows) - 1}")
-        elif index in placed:
-            problems.append(f"row {number}: index {index} is that of row {placed[index]} too")
-        placed.setdefault(index, number)
-    if problems:
-        hint = "the index counts the outputs of the model: 0, 1, 2 … without gaps or repeats"
-        raise all_problems(f"label space {path}", problems, hint)
-    return [rows[placed[index] - 1] for index in wanted]
+    return LabelSpace(path.stem, names, ids)
 
 
 @lru_cache(maxsize=64)
@@ -330,7 +336,7 @@ def _checked_targets(name: str, targets: Any) -> dict[str, tuple[str | int, ...]
         for target, members in targets.items()
         if isinstance(members, (str, Mapping)) or not isinstance(members, Iterable) or not list(members)
     ]
-    bad += _spelled_differently([str(target) for target in targets])
+    bad += spelled_differently([str(target) for target in targets])
     if bad or not targets:
         raise all_problems(f"label map {name}", bad or ["no targets"], hint)
     checked = {
@@ -348,7 +354,7 @@ def _checked_targets(name: str, targets: Any) -> dict[str, tuple[str | int, ...]
     return checked
 
 
-def _spelled_differently(names: Iterable[str]) -> list[str]:
+def spelled_differently(names: Iterable[str]) -> list[str]:
     """Return a problem for names that differ only by case, hyphens or spaces: an answer would be an answer with both.
 
     Two names that are alike to the letter are no mistake, as two classes of ImageNet are called ``crane``: such a name

@@ -138,8 +138,8 @@ def error_consistency_bound(p: float, q: float) -> float:
     """
     if not (0 <= p <= 1 and 0 <= q <= 1):
         raise UserError(f"accuracies lie between 0 and 1; got {p} and {q}")
-    one = np.ones(1)
-    return float(agreement(one, one * p, one * q, one * min(p, q)).error_consistency_bound[0])
+    trials = np.ones(1)
+    return float(agreement(trials, trials * p, trials * q, trials * min(p, q)).error_consistency_bound[0])
 
 
 def mean_rank(

@@ -255,6 +255,9 @@ class ObserverBase:
     def check_shown(self, stimuli: Sequence[Stimulus]) -> None:
         """Raise a UserError where it cannot answer any of these stimuli."""
 
+    def check_known(self, stimuli: Sequence[Stimulus]) -> None:
+        """Raise a UserError where it knows something else of these stimuli, or has answered one of them twice."""
+
     def stimulus_names(self) -> Sequence[str]:
         """Return the names of the images that it has answered already; empty: it can be shown any."""
         return ()
@@ -341,6 +344,9 @@ class _Completed(ObserverBase):
 
     def check_shown(self, stimuli: Sequence[Stimulus]) -> None:
         self._call("check_shown", stimuli)
+
+    def check_known(self, stimuli: Sequence[Stimulus]) -> None:
+        self._call("check_known", stimuli)
 
     def stimulus_names(self) -> Sequence[str]:
         return list(self._call("stimulus_names"))
@@ -449,6 +455,8 @@ class Adapter:
         Specs that show the range, used by ``cuebench list observers`` and the docs.
     options : mapping of str to Option
         What may stand behind the ``?``; ``cuebench explain`` lists them.
+    weights_of_classes : bool
+        Whether weights are made of the names of the classes, as with a text encoder: of other classes they are others.
     """
 
     load: Callable[[Spec, LoadOptions], list[Observer]]
@@ -459,3 +467,4 @@ class Adapter:
     version: int = 1
     examples: tuple[str, ...] = ()
     options: Mapping[str, Option] = field(default_factory=dict)
+    weights_of_classes: bool = False

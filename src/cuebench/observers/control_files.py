@@ -13,7 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from cuebench.errors import UserError
+from cuebench.options import check_types
+from cuebench.reading import read_json
 from cuebench.registry import ROOT
 from cuebench.source_code import syntax_digest
 
@@ -94,3 +98,40 @@ def code_hash() -> str:
 def weights_file(name: str, seed: int, folder: Path) -> Path:
     """Return where the weights of a control lie; the record has the same name with ``.json``."""
     return folder / f"{name}-{seed}-{code_hash()[:8]}.safetensors"
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """Types of the classes in the record of a control."""
+
+    names: list[str]
+    ids: list[str]
+
+
+@dataclass(frozen=True)
+class _Record:
+    """Types of what is used of the record of a control."""
+
+    labels: _Labels
+    accuracy: float
+
+
+def read_record(weights: Path) -> dict[str, Any]:
+    """Return the record that lies beside the weights of a control.
+
+    Raises
+    ------
+    UserError
+        There is none, or it is not one of ours; the message says what to remove.
+    """
+    file = weights.with_suffix(".json")
+    again = f"remove it and {weights.name}: it is then trained again"
+    record = read_json(file, "record of a control", hint=again)
+    try:
+        known = check_types(record, _Record) if isinstance(record, dict) else {}
+        complete = {"labels", "accuracy"} <= {*known} and {"names", "ids"} <= {*known["labels"]}
+        if not complete or not 0 <= known["accuracy"] <= 1:
+            raise UserError(f"{file} is no record of a control")
+    except UserError as error:
+        raise UserError(error.message, again) from None
+    return record

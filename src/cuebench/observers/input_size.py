@@ -26,8 +26,8 @@ def accepts(observer: ObserverBase, size: tuple[int, int], needs: Sequence[Capab
         What it would be asked for.
     """
     assert observer.preprocess is not None
-    own = observer.preprocess.hw
-    return size == own or _answers(observer, size, needs) or not _answers(observer, own, needs)
+    native_size = observer.preprocess.hw
+    return size == native_size or _answers(observer, size, needs) or not _answers(observer, native_size, needs)
 
 
 def _answers(observer: ObserverBase, size: tuple[int, int], needs: Sequence[Capability]) -> bool:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from cuebench.errors import UserError, all_problems
 from cuebench.observers.model_vs_human import DATA_SETS, PERSON, data_set_of_file, uncovered
-from cuebench.observers.recorded_files import RAW, RAW_NEEDED, read_table
+from cuebench.observers.recorded_columns import RAW, RAW_NEEDED
+from cuebench.observers.recorded_files import read_table
 from cuebench.observers.recorded_rows import trials_of, where
 
 if TYPE_CHECKING:
@@ -53,23 +54,23 @@ class RawData:
     def summary(self) -> list[dict[str, Any]]:
         """Return a row for each data set: files, people, models, trials."""
         columns = {name: self.table[name].to_pylist() for name in ("data_set", "subj", "kind", "file")}
-        found: dict[str, dict[str, set[str]]] = {}
+        by_data_set: dict[str, dict[str, set[str]]] = {}
         trials: dict[str, int] = {}
         for data_set, subject, kind, file in zip(*columns.values()):
-            who = found.setdefault(data_set, {"person": set(), "model": set(), "file": set()})
+            who = by_data_set.setdefault(data_set, {"person": set(), "model": set(), "file": set()})
             who[kind].add(subject)
             who["file"].add(file)
             trials[data_set] = trials.get(data_set, 0) + 1
         return [
             {
                 "data set": name,
-                "files": len(found[name]["file"]),
-                "people": len(found[name]["person"]),
-                "models": len(found[name]["model"]),
+                "files": len(by_data_set[name]["file"]),
+                "people": len(by_data_set[name]["person"]),
+                "models": len(by_data_set[name]["model"]),
                 "trials": trials[name],
             }
             for name in DATA_SETS
-            if name in found
+            if name in by_data_set
         ]
 
 

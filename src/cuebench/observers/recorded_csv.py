@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 BLOCK = 64 << 20
 """Most bytes of a row of a CSV."""
+SEPARATOR = b"cuebench separator"
+"""In the metadata of a table: what separates its columns, where that is not a comma."""
 _LINE_END = re.compile(r"[\r\n]")
 _COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
 
@@ -31,7 +33,8 @@ def read_csv_bytes(file: Path, data: bytes, *, hint: str) -> pa.Table:
         # Arrow reads on where a quote does not close; the strict reader is slower, and refuses.
         header, rows, _ = parse_csv(content, str(file), hint=hint, separator=separator)
         cell = _with_point if separator == ";" else str
-        return pa.table({column: pa.array([cell(row[column]) for row in rows], pa.string()) for column in header})
+        cells = {column: pa.array([cell(row[column]) for row in rows], pa.string()) for column in header}
+        return pa.table(cells, metadata={SEPARATOR: separator})
     header = parse_csv(_LINE_END.split(content, maxsplit=1)[0], str(file), hint=hint).columns
     if not header:
         raise UserError(f"{file}: its first line is empty, not a header", hint)

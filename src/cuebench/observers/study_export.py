@@ -271,19 +271,19 @@ def _triplets(file: Path, answers: Sequence[StudyAnswer]) -> tuple[tuple[str, ..
 
 def _notes(rows: Sequence[StudyAnswer]) -> dict[str, tuple[str, ...]]:
     """Return participant → what was left out; under the empty name, how many people and trials of all."""
-    own: dict[str, list[StudyAnswer]] = {}
+    by_participant: dict[str, list[StudyAnswer]] = {}
     for row in rows:
-        own.setdefault(row.participant, []).append(row)
-    left = {person for person, answers in own.items() if not all(r.excluded for r in answers)}
+        by_participant.setdefault(row.participant, []).append(row)
+    left = {person for person, answers in by_participant.items() if not all(r.excluded for r in answers)}
     notes: dict[str, tuple[str, ...]] = {}
     for person in sorted(left):
-        if reasons := _reasons(own[person]):
-            excluded = sum(bool(r.excluded) for r in own[person])
-            notes[person] = (f"{excluded:,} of {len(own[person]):,} trials excluded: {reasons}",)
+        if reasons := _reasons(by_participant[person]):
+            excluded = sum(bool(r.excluded) for r in by_participant[person])
+            notes[person] = (f"{excluded:,} of {len(by_participant[person]):,} trials excluded: {reasons}",)
     overall = []
-    if gone := [answers[0].excluded for person, answers in own.items() if person not in left]:
+    if gone := [answers[0].excluded for person, answers in by_participant.items() if person not in left]:
         listed = ", ".join(f"{why} ({n:,})" for why, n in Counter(gone).most_common())
-        overall.append(f"{len(gone):,} of {len(own):,} participants excluded: {listed}")
+        overall.append(f"{len(gone):,} of {len(by_participant):,} participants excluded: {listed}")
     kept = [r for r in rows if r.participant in left]
     if reasons_of_trials := _reasons(kept):
         overall.append(f"{sum(bool(r.excluded) for r in kept):,} of {len(kept):,} trials excluded: {reasons_of_trials}")

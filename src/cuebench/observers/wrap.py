@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cuebench.arrays import Array
 from cuebench.errors import UserError
-from cuebench.labels import LabelSpace, label_space
+from cuebench.labels import Labels, LabelSpace, label_space
 from cuebench.observers.base import REQUIRED, Answers, Batch, Observer, ObserverBase, is_observer
 from cuebench.observers.masks import FUNCTION_PRECISION, MaskObserver
 from cuebench.observers.preprocess import Preprocess
@@ -107,7 +106,7 @@ def wrap(
     model: Any,
     *,
     preprocess: Preprocess | None = None,
-    labels: str | Path | Sequence[str] | LabelSpace | None = "imagenet1k",
+    labels: Labels | None = "imagenet1k",
     name: str | None = None,
     fingerprint: str | None = None,
     features: str | None = None,
@@ -127,8 +126,9 @@ def wrap(
     preprocess : Preprocess, optional
         What is done to an image before. May be left out where the model says so itself: an attribute ``preprocess``, or
         timm's ``pretrained_cfg``.
-    labels : str, file, list of names, LabelSpace or None
-        What the logits stand for, in their order. None: no head, the output of the module is its features.
+    labels : str, file, list of names, map, LabelSpace or None
+        What the logits stand for, in their order; a map says it by index (``class_to_idx``, ``id2label``). None: no
+        head, the output of the module is its features.
     name : str, optional
         Public name. Default: the name of the class or function.
     fingerprint : str, optional

@@ -28,26 +28,26 @@ def cautions(rows: Sequence[Score], metric: str) -> list[str]:
     metric : str
         Of the headline.
     """
-    own = [row for row in rows if row.metric == metric]
+    headline_rows = [row for row in rows if row.metric == metric]
     notes = [(row, part.strip()) for row in rows for part in row.note.split(";")]
-    found = list(dict.fromkeys(part for _, part in notes if part.startswith(PARTIAL)))
+    warnings = list(dict.fromkeys(part for _, part in notes if part.startswith(PARTIAL)))
     decided = {row.observer: row.value for row in rows if row.metric == "decided_fraction"}
     seldom = {o: share for o, share in decided.items() if share < SHARE}
     if seldom:
         shares = [f"{o} {share:.0%}" for o, share in seldom.items()]
-        found.append(f"most trials were decided for neither cue and do not count: {_some(shares)}")
+        warnings.append(f"most trials were decided for neither cue and do not count: {_some(shares)}")
     best: dict[str, float] = {}
     for row in rows:
         if row.metric in {"shape_sensitivity", "texture_sensitivity"}:
             best[row.observer] = max(row.value, best.get(row.observer, 0.0))
     if blind := [f"{o} at most {value:.3f}" for o, value in best.items() if value < HARDLY]:
-        found.append(f"hardly anything is recognised, so {metric} is that of noise: sensitivity of {_some(blind)}")
-    few = {row.observer: row.n for row in own if 0 < row.n < FEW and math.isfinite(row.value)}
+        warnings.append(f"hardly anything is recognised, so {metric} is that of noise: sensitivity of {_some(blind)}")
+    few = {row.observer: row.n for row in headline_rows if 0 < row.n < FEW and math.isfinite(row.value)}
     if few:
-        found.append(f"few trials: {metric} rests on {_some([f'{n} of {o}' for o, n in few.items()])}")
+        warnings.append(f"few trials: {metric} rests on {_some([f'{n} of {o}' for o, n in few.items()])}")
     valued = [(row, part) for row, part in notes if math.isfinite(row.value)]
     strange = dict.fromkeys(f"{row.observer}: {part}" for row, part in valued if _NAMED.search(part))
-    return [*found, *strange]
+    return [*warnings, *strange]
 
 
 def _some(names: Sequence[str], most: int = 4) -> str:

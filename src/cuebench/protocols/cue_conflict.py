@@ -30,7 +30,7 @@ from cuebench.metrics.cue_conflict import (
 )
 from cuebench.metrics.error_consistency import mean_over_pairs
 from cuebench.observers.preprocess import Preprocess
-from cuebench.observers.recorded_files import stimulus_key
+from cuebench.observers.recorded_names import stimulus_key
 from cuebench.observers.recorded_rows import names_of
 from cuebench.options import Option
 from cuebench.protocols._confusions import CONFUSION, confusion_table
@@ -277,14 +277,14 @@ def contributions(responses: Responses, asked: Asked) -> Sums | None:
 class Measured(NamedTuple):
     """What is kept of one observer.
 
-    ``own`` holds its numbers, except the agreement with people, and its rows of the table of confusions. ``stimulus``
-    and ``correct`` are its answers among the set's classes: position, and whether the shape was answered; ``conflict``
-    tells which of them are answers to conflict stimuli. None where it did not decide among these classes.
+    ``result`` holds its numbers, except the agreement with people, and its rows of the table of confusions.
+    ``stimulus`` and ``correct`` are its answers among the set's classes: position, and whether the shape was answered;
+    ``conflict`` tells which of them are answers to conflict stimuli. None where it did not decide among these classes.
     """
 
     responses: Responses
     restricted: str
-    own: Result
+    result: Result
     stimulus: Array | None = None
     correct: Bools | None = None
     conflict: Bools | None = None
@@ -294,15 +294,15 @@ def measure(responses: Responses, options: ScoreOptions) -> Measured:
     """Score one observer; rows come in the order metric, condition and kind of interval."""
     trials = _trials(responses)
     table = confusion_table(responses.observer, trials.names, trials.codes, trials.shape, trials.texture)
-    own = Result(tables={"confusion": table})
-    _add_ratios(own, trials, options)
+    result = Result(tables={"confusion": table})
+    _add_ratios(result, trials, options)
     if trials.restricted not in trials.codes:
-        return Measured(responses, trials.restricted, own)
-    _add_classes(own, trials, options)
-    _add_subjects(own, trials, options)
+        return Measured(responses, trials.restricted, result)
+    _add_classes(result, trials, options)
+    _add_subjects(result, trials, options)
     outcome = trials.outcomes(trials.restricted)
     stimulus, correct = responses.stimulus.astype(np.int32), trials.codes[trials.restricted] == trials.shape
-    return Measured(responses, trials.restricted, own, stimulus, correct, outcome.conflict)
+    return Measured(responses, trials.restricted, result, stimulus, correct, outcome.conflict)
 
 
 def together(everyone: Sequence[Measured], options: ScoreOptions) -> Result:
@@ -315,7 +315,7 @@ def together(everyone: Sequence[Measured], options: ScoreOptions) -> Result:
         with_people = Result()
         if answers is not None and measured.stimulus is not None:
             _add_consistency(with_people, measured, people, answers, options)
-        results += [measured.own, with_people]
+        results += [measured.result, with_people]
     return joined(results, options)
 
 

@@ -70,8 +70,8 @@ def class_ious(areas: Table, condition: str) -> list[Estimate]:
     column = areas.conditions.index(condition)
     in_masks = areas.values[:, column, 1].sum(axis=0) > 0
     nowhere = (undefined("images", "in no mask: every answer of it is wrong"),)
-    found = _estimates(areas, column, iou_of_areas)
-    return [e if known or math.isnan(e.value) else replace(e, intervals=nowhere) for e, known in zip(found, in_masks)]
+    ious = _estimates(areas, column, iou_of_areas)
+    return [e if known or math.isnan(e.value) else replace(e, intervals=nowhere) for e, known in zip(ious, in_masks)]
 
 
 def _estimates(areas: Table, column: int, statistic: Callable[[Array], Array]) -> list[Estimate]:

@@ -46,17 +46,17 @@ EXPECTED = 160
 
 def read(data_root: Path) -> StimulusSet:
     """Read the silhouettes and the edge images below a data root; one of them is enough, and the set then says so."""
-    found = {name: _folder(data_root, folders) for name, folders in SETS.items()}
-    if not any(found.values()):
+    folder_of_set = {name: _folder(data_root, folders) for name, folders in SETS.items()}
+    if not any(folder_of_set.values()):
         places = "; ".join(f"{name}: {' or '.join(folders)}" for name, folders in SETS.items())
         raise UserError(
             f"{data_root} has neither silhouettes nor edge images ({places})",
             "cuebench fetch cue_conflict_silhouettes --data-root DIR",
         )
     stimuli: list[Stimulus] = []
-    partial = [f"no {name}" for name, folder in found.items() if folder is None]
-    makers = [maker for folder in found.values() if folder and (maker := _maker(data_root / folder))]
-    for name, folder in found.items():
+    partial = [f"no {name}" for name, folder in folder_of_set.items() if folder is None]
+    makers = [maker for folder in folder_of_set.values() if folder and (maker := _maker(data_root / folder))]
+    for name, folder in folder_of_set.items():
         if folder is not None:
             pictures = image_folder.read(data_root / folder, expected=0 if makers else EXPECTED)
             partial += [f"{name}: {reason}" for reason in pictures.partial]

@@ -91,9 +91,9 @@ def cue_outcomes(answer: Array, shape: Array, texture: Array, unknown: Any = -1)
     unknown : str or int
         The answer that is no class.
     """
-    found = outcomes(answer, shape, texture)
-    both = ~found.conflict & (np.asarray(answer) == shape)
-    choices = [found.shape, found.texture, both, np.asarray(answer) == unknown]
+    outcome = outcomes(answer, shape, texture)
+    both = ~outcome.conflict & (np.asarray(answer) == shape)
+    choices = [outcome.shape, outcome.texture, both, np.asarray(answer) == unknown]
     return np.select(choices, [SHAPE, TEXTURE, BOTH, UNDECIDED], OTHER)
 
 

@@ -61,8 +61,8 @@ def agree(runs: Iterable[str | Path] = (), *, seed: int = 0, resamples: int = 10
     published = list(measures().values())
     pairs = [_pair(a, b, PUBLISHED, seed, resamples) for a, b in combinations(published, 2) if a.paper == b.paper
              and a.protocol != b.protocol]  # fmt: skip
-    own = combinations(_own_headlines([Path(run).expanduser() for run in runs]), 2)
-    return [*pairs, *_between_papers(published), *(_pair(a, b, OWN, seed, resamples) for a, b in own)]
+    user_pairs = combinations(_own_headlines([Path(run).expanduser() for run in runs]), 2)
+    return [*pairs, *_between_papers(published), *(_pair(a, b, OWN, seed, resamples) for a, b in user_pairs)]
 
 
 def _pair(first: Measure, second: Measure, source: str, seed: int, resamples: int) -> Agreement:

@@ -15,6 +15,7 @@ from cuebench.analyses.families import Families, FamilyTest, family_tests, read_
 from cuebench.errors import UserError, did_you_mean
 from cuebench.files import write_atomic
 from cuebench.observers.baselines import RANDOM
+from cuebench.options import SEED, parse
 from cuebench.protocols.headline import Column, headline_column, headline_of
 from cuebench.reports.paired import Paired, answers_of, compare_pairs
 from cuebench.runs.answers import StoredAnswers
@@ -87,7 +88,7 @@ class Comparison:
         measures = {
             c.protocol: {"protocol": c.protocol, "metric": c.metric, "condition": c.condition} for c in self.columns
         }
-        return [{**measures[name], **pair.row()} for name, found in self.paired.items() for pair in found.pairs]
+        return [{**measures[name], **pair.row()} for name, paired in self.paired.items() for pair in paired.pairs]
 
     def family_rows(self) -> list[dict[str, Any]]:
         """Return a row for each family: what is expected, and what each protocol says, with its p-value."""
@@ -177,6 +178,7 @@ def compare_runs(
     seed : int
         Of the p-values.
     """
+    seed = parse({"seed": SEED}, {"seed": seed}, "a comparison")["seed"]
     folders = list(dict.fromkeys(str(Path(run).expanduser()) for run in runs))
     rows, origin = _named_apart({folder: read_scores(Path(folder)) for folder in folders})
     answers = answers_of(folders)
@@ -186,12 +188,12 @@ def compare_runs(
     comparison = compare(rows, read_families(families) if families else None, protocols, chosen)
     paired = {}
     for c in comparison.columns:
-        found = compare_pairs(answers, c, {o: origin[c.protocol, o] for o in c.rows}, seed=seed)
+        compared = compare_pairs(answers, c, {o: origin[c.protocol, o] for o in c.rows}, seed=seed)
         left_out = sorted(observer for protocol, observer in single if protocol == c.protocol)
         if left_out:
             note = f"left out: {len(left_out)} single people, who are pooled as one observer; -o NAME compares them"
-            found = replace(found, notes=(*found.notes, note))
-        paired[c.protocol] = found
+            compared = replace(compared, notes=(*compared.notes, note))
+        paired[c.protocol] = compared
     return replace(comparison, paired=paired)
 
 
@@ -212,7 +214,7 @@ def write_pairs(comparison: Comparison, path: str | Path) -> Path:
         raise UserError(f"the format of {target} is not known", "end it in .csv, .md or .tex")
     rows = comparison.pair_rows()
     if not rows:
-        reasons = [note for found in comparison.paired.values() for note in found.notes]
+        reasons = [note for paired in comparison.paired.values() for note in paired.notes]
         raise UserError("there is no pair to write", "; ".join(reasons[:3]))
     if target.suffix == ".csv":
         text = io.StringIO()
@@ -286,7 +288,7 @@ def _single_people(answers: Mapping[str, StoredAnswers | str], origin: Origin) -
         if isinstance(stored, StoredAnswers)
         for job in stored.record.jobs
     }
-    of = {(p, o): kinds.get((folder, p, own), "") for (p, o), (folder, own) in origin.items()}
+    of = {(p, o): kinds.get((folder, p, original), "") for (p, o), (folder, original) in origin.items()}
     pooled = {p for (p, _), kind in of.items() if kind == "people"}
     return {(p, o) for (p, o), kind in of.items() if kind == "person" and p in pooled}
 
@@ -295,7 +297,7 @@ def _chosen(wanted: Sequence[str], origin: Origin) -> list[str]:
     """Return the observers that are meant, as they are shown."""
     chosen = []
     for name in wanted:
-        meant = [shown for (_, shown), (_, own) in origin.items() if name in (shown, own)]
+        meant = [shown for (_, shown), (_, original) in origin.items() if name in (shown, original)]
         if not meant:
             raise did_you_mean("observer", name, {shown for _, shown in origin})
         chosen += meant

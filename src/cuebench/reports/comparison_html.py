@@ -33,17 +33,19 @@ def comparison_html(comparison: Comparison) -> str:
     return f"<div>{''.join(parts)}{_paragraph(lines)}</div>"
 
 
-def _protocol(column: Column, found: Paired) -> str:
+def _protocol(column: Column, paired: Paired) -> str:
     rows = sorted(column.rows.values(), key=lambda row: -row.value)
-    tied = ["tied"] if found.groups else []
+    tied = ["tied"] if paired.groups else []
     cells = [
-        [row.observer, _value(row), f"{row.n:,}", *([found.groups.get(row.observer, "")] if tied else [])]
+        [row.observer, _value(row), f"{row.n:,}", *([paired.groups.get(row.observer, "")] if tied else [])]
         for row in rows
     ]
     title = f"{column.protocol} · {column.metric} · {column.condition}"
     table = html_table(title, ["observer", "value [95 % interval]", "n", *tied], cells, _RIGHT)
     lines = [f"larger means {meaning}"] if (meaning := _meaning(column.protocol)) else []
-    return table + _paragraph([*lines, *cautions(rows, column.metric)]) + _pairs(found.pairs) + _paragraph(found.notes)
+    return (
+        table + _paragraph([*lines, *cautions(rows, column.metric)]) + _pairs(paired.pairs) + _paragraph(paired.notes)
+    )
 
 
 def _pairs(pairs: Sequence[Pair]) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from cuebench.arrays import Floats
 from cuebench.errors import UserError, did_you_mean
 from cuebench.observers.baselines import RANDOM
+from cuebench.options import SEED, Option, parse
 from cuebench.protocols.base import Protocol
 from cuebench.protocols.headline import Column, chosen_condition, headline_column, headline_of
 from cuebench.registry import protocols as registered
@@ -27,6 +28,7 @@ from cuebench.statistics.reliability import Influence, Structure, error_covarian
 
 FEWEST = 4
 """Observers that two columns must share: three have six orders only."""
+DRAWN = {"seed": SEED, "resamples": Option(10_000, "bootstrap resamples", low=100, high=10_000_000)}
 
 
 class Pair(NamedTuple):
@@ -93,6 +95,7 @@ def correlate_columns(
         With interval, p-value and n. Pairs with fewer than four common observers are left out; where that leaves
         nothing, an error says so.
     """
+    drawn = parse(DRAWN, {"seed": seed, "resamples": resamples}, "a correlation")
     columns = score_columns(runs, kinds)
     names = [[_column(wanted, columns)] if wanted else list(columns) for wanted in (x, y)]
     usual = _headlines(columns) if headlines else columns
@@ -102,7 +105,7 @@ def correlate_columns(
         shared = [o for o in columns[a] if o in columns[b]]
         if len(shared) >= FEWEST:
             values = [[columns[c][o] for o in shared] for c in (a, b)]
-            result = correlate(values[0], values[1], method, seed=seed, resamples=resamples)
+            result = correlate(values[0], values[1], method, **drawn)
             pairs.append(Pair(a, b, result, tuple(shared)))
     if not pairs:
         what = "headlines" if headlines and not (x or y) else "columns"
@@ -116,11 +119,11 @@ def correlate_columns(
 
 def _headlines(columns: Mapping[str, Mapping[str, float]]) -> list[str]:
     """Return the columns that are headlines, one for each protocol that has one."""
-    found = []
+    headlines = []
     for protocol in dict.fromkeys(name.partition(":")[0] for name in columns):
         with suppress(UserError):
-            found.append(_column(protocol, columns))
-    return found
+            headlines.append(_column(protocol, columns))
+    return headlines
 
 
 def _column(wanted: str, columns: Mapping[str, Mapping[str, float]]) -> str:
@@ -179,8 +182,8 @@ class Measured(NamedTuple):
 
     def structure(self, *, seed: int = 0) -> Structure:
         """Return what the headlines have in common."""
-        found = structure(self.values, self.errors, self.observers, seed=seed)
-        return replace(found, notes=(*self.notes, *found.notes))
+        common = structure(self.values, self.errors, self.observers, seed=seed)
+        return replace(common, notes=(*self.notes, *common.notes))
 
 
 def headline_structure(
@@ -206,6 +209,7 @@ def headline_structure(
         Over the observers that have all headlines; notes say who has not, and whose errors are known from intervals
         only.
     """
+    seed = parse({"seed": SEED}, {"seed": seed}, "a structure")["seed"]
     return headline_errors(runs, protocols, kinds=kinds, same=same).structure(seed=seed)
 
 
@@ -259,14 +263,14 @@ def headline_errors(
     influences: dict[str, Influence] = {}
     errors: dict[tuple[str, str], Floats] = {}
     for name, column in columns.items():
-        found, why = _influence(answers, column, [origin[name, o] for o in observers])
-        if found is None:
+        influence, why = _influence(answers, column, [origin[name, o] for o in observers])
+        if influence is None:
             notes.append(f"errors of {name} from its intervals, which count what all observers share: {why}")
             widths = np.array([column.rows[o].ci_high - column.rows[o].ci_low for o in observers])
             errors[name, name] = np.diag((widths / 2 / 1.96) ** 2)
         else:
-            influences[name] = found
-            errors[name, name] = error_covariance(found)
+            influences[name] = influence
+            errors[name, name] = error_covariance(influence)
     for a, b in combinations(influences, 2):
         errors[a, b] = error_covariance(influences[a], influences[b])
     values = {name: np.array([c.rows[o].value for o in observers]) for name, c in columns.items()}
@@ -298,10 +302,10 @@ def _influence(
         return None, "it does not say what single answers add to its headline"
     sums = []
     for run, observer in origin:
-        found, why = sums_of(answers, run, observer, column, protocol)
-        if found is None:
+        observer_sums, why = sums_of(answers, run, observer, column, protocol)
+        if observer_sums is None:
             return None, f"{observer}: {why}"
-        sums.append(found)
+        sums.append(observer_sums)
     images = sums[0].images
     for s in sums[1:]:
         images = np.intersect1d(images, s.images)

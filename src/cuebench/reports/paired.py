@@ -176,11 +176,11 @@ def compare_pairs(
     sums: dict[str, Sums] = {}
     notes: list[str] = []
     for name in column.rows:
-        found, why = sums_of(runs, *observers[name], column, protocol)
-        if found is None:
+        observer_sums, why = sums_of(runs, *observers[name], column, protocol)
+        if observer_sums is None:
             notes.append(f"{name} is not compared: {why}")
         else:
-            sums[name] = found
+            sums[name] = observer_sums
     return _all_pairs(_numbered(sums), column, notes, seed)
 
 
@@ -196,9 +196,9 @@ def sums_of(
     assert protocol.contributions is not None
     try:
         for job in answers.jobs([column.protocol], [observer]):
-            found = protocol.contributions(answers.whole(job, condensed=True), asked)
-            if found is not None:
-                return found, ""
+            sums = protocol.contributions(answers.whole(job, condensed=True), asked)
+            if sums is not None:
+                return sums, ""
     except UserError as error:
         return None, error.message
     return None, f"its answers do not give {column.metric} in {column.condition}"
@@ -242,16 +242,16 @@ def _all_pairs(sums: Mapping[str, Sums], column: Column, notes: list[str], seed:
 
 def answers_of(runs: Iterable[str]) -> dict[str, StoredAnswers | str]:
     """Return run folder → its answers; or why they cannot be had: scores alone, a protocol that is not installed."""
-    found: dict[str, StoredAnswers | str] = {}
+    answers: dict[str, StoredAnswers | str] = {}
     for run in runs:
         if not (Path(run) / "run.json").is_file():
-            found[run] = f"{run} holds scores without answers"
+            answers[run] = f"{run} holds scores without answers"
             continue
         try:
-            found[run] = StoredAnswers(run)
+            answers[run] = StoredAnswers(run)
         except UserError as error:
-            found[run] = error.message
-    return found
+            answers[run] = error.message
+    return answers
 
 
 def _round(number: float) -> int:

@@ -6,6 +6,7 @@ From the pairs of observers of a run: what the difference of two of them varies 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +14,15 @@ from statistics import median
 from typing import Any
 
 from cuebench.errors import UserError
+from cuebench.options import Option, parse
+from cuebench.registry import metrics
 from cuebench.reports.comparison import compare_runs
 from cuebench.reports.paired import SOURCES
 from cuebench.statistics.power import POWER, Components
 from cuebench.types import IntervalKind
 
 FACTORS = (2, 4)
+NUMBERS = {"comparisons": Option(1, "pairs that are compared at once", low=1, high=1_000_000)}
 HARDLY = 0.9
 """A smallest difference that four times as many leave above this share of what it was is called hardly helped."""
 
@@ -120,7 +124,7 @@ def plan_runs(
     protocols: Sequence[str] | None = None,
     observers: Sequence[str] = (),
     *,
-    difference: float = math.nan,
+    difference: float | None = None,
     comparisons: int = 1,
 ) -> list[Plan]:
     """Plan studies from the pairs of observers in runs.
@@ -132,24 +136,28 @@ def plan_runs(
     protocols, observers
         As in `compare_runs`.
     difference : float, optional
-        A true difference that should be found in four of five studies.
+        A true difference that should be found in four of five studies: above 0, and no more than the headlines can
+        differ by.
     comparisons : int
-        Pairs that will be compared at once; each is held to .05/comparisons.
+        Pairs that will be compared at once, a million at most; each is held to .05/comparisons.
     """
+    comparisons = parse(NUMBERS, {"comparisons": comparisons}, "a plan")["comparisons"]
+    _check_difference(difference)
     compared = compare_runs(runs, None, protocols, observers)
     plans, reasons = [], []
     for column in compared.columns:
-        found = compared.paired.get(column.protocol)
-        pairs = [p.difference for p in found.pairs if p.difference.intervals] if found else []
+        paired = compared.paired.get(column.protocol)
+        pairs = [p.difference for p in paired.pairs if p.difference.intervals] if paired else []
         if not pairs:
-            reasons += [f"{column.protocol}: {note}" for note in (found.notes if found else ())]
+            reasons += [f"{column.protocol}: {note}" for note in (paired.notes if paired else ())]
             continue
+        _check_difference(difference, column.metric)
         components = _median([d.components for d in pairs])
         alpha = 0.05 / comparisons
         designs = tuple(
             Design(name, numbers, components.smallest(numbers, alpha)) for name, numbers in _designs(components)
         )
-        needed = {} if math.isnan(difference) else _needed(components, difference, alpha)
+        needed = {} if difference is None else _needed(components, difference, alpha)
         plans.append(
             Plan(
                 protocol=column.protocol,
@@ -159,7 +167,7 @@ def plan_runs(
                 comparisons=comparisons,
                 components=components,
                 designs=designs,
-                difference=difference,
+                difference=math.nan if difference is None else difference,
                 needed=needed,
             )
         )
@@ -167,6 +175,14 @@ def plan_runs(
         hint = "; ".join(reasons) or "two observers are needed whose answers are stored"
         raise UserError("no pair of observers to plan from", hint)
     return plans
+
+
+def _check_difference(difference: float | None, metric: str = "") -> None:
+    """Refuse a difference that no two observers can have; without a metric, one that is none in any."""
+    low, high = metrics.get(metric).bounds if metric in metrics else (0.0, math.inf)
+    if difference is not None and not 0 < difference <= min(high - low, sys.float_info.max):
+        most = f", and at most {high - low:g}: {metric} lies between {low:g} and {high:g}" if high < math.inf else ""
+        raise UserError(f"a difference of {difference:g}", f"accepted: a number above 0{most}")
 
 
 def _median(each: Sequence[Components]) -> Components:
@@ -187,17 +203,17 @@ def _ways(components: Components) -> dict[str, tuple[IntervalKind, ...]]:
 
 
 def _designs(components: Components) -> list[tuple[str, dict[IntervalKind, int]]]:
-    found = [("as it is", {kind: int(n) for kind, n in components.numbers.items()})]
+    designs = [("as it is", {kind: int(n) for kind, n in components.numbers.items()})]
     for name, kinds in _ways(components).items():
         for factor in FACTORS:
-            found.append((f"{factor}× {name}", {k: round(n) for k, n in components.grown(kinds, factor).items()}))
-    return found
+            designs.append((f"{factor}× {name}", {k: round(n) for k, n in components.grown(kinds, factor).items()}))
+    return designs
 
 
 def _needed(components: Components, difference: float, alpha: float) -> dict[str, dict[IntervalKind, int]]:
-    found = {}
+    needed = {}
     for name, kinds in _ways(components).items():
         factor = components.factor(difference, kinds, alpha)
         grown = components.grown(kinds, factor) if math.isfinite(factor) else {}
-        found[name] = {kind: math.ceil(n) for kind, n in grown.items()}
-    return found
+        needed[name] = {kind: math.ceil(n) for kind, n in grown.items()}
+    return needed

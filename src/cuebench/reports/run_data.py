@@ -99,14 +99,14 @@ def rows(run: Run, table: str, protocol: str = PROTOCOL, *, hint: str = "") -> l
     having = [folder for folder in folders(run) if (folder / "tables" / name).is_file()]
     if not having:
         raise UserError(f"{_named(run)} has no table {name}", hint or how_to_get(run, protocol))
-    found = [record for folder in having for record in read_table_rows(folder, protocol, table)]
-    strangers = {str(r["observer"]) for r in found if "observer" in r} - set(observers_of(run).kinds)
+    records = [record for folder in having for record in read_table_rows(folder, protocol, table)]
+    strangers = {str(r["observer"]) for r in records if "observer" in r} - set(observers_of(run).kinds)
     if strangers:
         raise UserError(
             f"table {name} names an observer that {_named(run)} has no scores of: {printable(min(strangers))[:80]!r}",
             f"score it again: cuebench score {having[0]}",
         )
-    return found
+    return records
 
 
 def scores(run: Run, protocol: str, *metrics: str, kind: str = "widest", hint: str = "") -> list[Score]:

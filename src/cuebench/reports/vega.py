@@ -168,10 +168,10 @@ def svg(spec: Mapping[str, Any]) -> str:
     """Return a specification drawn as SVG; nothing is fetched from anywhere."""
     text: str = _called("vegalite_to_svg", spec)
     names: dict[str, str] = {}
-    own = hashlib.sha256(json.dumps(spec, sort_keys=True).encode("utf-8", "backslashreplace")).hexdigest()[:8]
+    digest = hashlib.sha256(json.dumps(spec, sort_keys=True).encode("utf-8", "backslashreplace")).hexdigest()[:8]
 
     def renamed(match: re.Match[str]) -> str:
-        return names.setdefault(match[0], f"{match[1]}-{own}-{len(names) + 1}")
+        return names.setdefault(match[0], f"{match[1]}-{digest}-{len(names) + 1}")
 
     # Clip paths and gradients are counted through in a process; several drawings in one page must not share a name.
     text = re.sub(r'(?<=id=")[^"]*(?=")|(?<=url\(#)[^)]*(?=\))', lambda m: _DEFINED.sub(renamed, m[0]), text)

@@ -3,8 +3,9 @@
 No hash sees everything that decides an answer: environment variables, data files that a model reads, functions replaced
 from outside, another device or another version of a library. So a run that finds stored answers asks for a few of them
 again, drawn by the seed, and compares. Answers are the same if no number differs by more than `TOLERANCE` of the spread
-(largest minus smallest) of its row; texts and class numbers must be equal. The same few stimuli in smaller company give
-slightly other numbers on every machine, which is far below that.
+(largest minus smallest) of its row; texts and class numbers must be equal. Logits far below the largest, as the -1e9
+of classes that a model may not answer, say nothing of the spread of the others, nor does a feature that dwarfs them.
+The same few stimuli in smaller company give slightly other numbers on every machine, which is far below that.
 
 The first few stimuli of the first batch are asked twice in every run. Where these two answers differ the observer is
 not deterministic, or answers depend on what is shown together: a note stands in its rows.
@@ -12,6 +13,7 @@ not deterministic, or answers depend on what is shown together: a note stands in
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -37,6 +39,12 @@ HALF_TOLERANCE = 2e-2
 """The same for the half precisions, which keep three digits of the numbers in between."""
 MARGIN = 2
 """Answers of an observer that is not deterministic may differ so many times as much as two answers of one moment."""
+OUT_OF_REACH = 100.0
+"""Logits so far below the largest of their row are no measure of the others, …"""
+ORDINARY = (0.01, 0.99)
+"""… nor are features outside of these quantiles of their row, …"""
+GAP = 10
+"""… where the spread of all is more than so many times that of the others."""
 _SIZE = 1e-3
 """Weight of the numbers' own size against their spread: large numbers that hardly differ are rounded more coarsely."""
 
@@ -120,12 +128,36 @@ def _differences(name: str, stored: Array, again: Array) -> Array:
             return np.asarray((~equal[:, 0]).astype(float))
         return np.asarray(difference.sum(axis=1) / np.maximum(np.abs(first).sum(axis=1), 1))
     finite = np.isfinite(first)
-    high, low = np.where(finite, first, -np.inf).max(axis=1), np.where(finite, first, np.inf).min(axis=1)
-    spread = np.where(finite.any(axis=1), high - low, 0)
-    size = np.maximum(*(np.where(np.isfinite(a), np.abs(a), 0).max(axis=1) for a in (first, second)))
-    scale = spread + _SIZE * size
+    worst = _in_spreads(difference, first, second, finite)
+    if name in ("logits", "features"):
+        near = _without_outliers(name, first, finite)
+        apart = near.any(axis=1) & (_spread(first, finite) > GAP * _spread(first, near)) & (_spread(first, near) > 0)
+        worst[apart] = np.maximum(worst, _in_spreads(np.where(near, difference, 0), first, second, near))[apart]
+    return worst
+
+
+def _without_outliers(name: str, values: Array, finite: Array) -> Array:
+    """Return which numbers of each row are the measure of the others: no masked class, no feature that dwarfs all."""
+    if name == "logits":
+        return finite & (values > np.where(finite, values, -np.inf).max(axis=1, keepdims=True) - OUT_OF_REACH)
+    ordinary = np.where(finite, values, np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a row without any number
+        low, high = np.nanquantile(ordinary, ORDINARY, axis=1, keepdims=True, method="nearest")
+    return finite & (values >= low) & (values <= high)
+
+
+def _spread(values: Array, counted: Array) -> Array:
+    high, low = np.where(counted, values, -np.inf).max(axis=1), np.where(counted, values, np.inf).min(axis=1)
+    return np.where(counted.any(axis=1), high - low, 0)
+
+
+def _in_spreads(difference: Array, first: Array, second: Array, counted: Array) -> Array:
+    """Return the largest difference of each row, in spreads of those of its first numbers that are counted."""
+    size = np.maximum(*(np.where(counted & np.isfinite(a), np.abs(a), 0).max(axis=1) for a in (first, second)))
+    scale = _spread(first, counted) + _SIZE * size
     worst = difference.max(axis=1)
-    return np.divide(worst, scale, out=np.where(worst > 0, np.inf, 0.0), where=scale > 0)
+    return np.asarray(np.divide(worst, scale, out=np.where(worst > 0, np.inf, 0.0), where=scale > 0))
 
 
 def tolerance_of(job: Job) -> float:

@@ -28,10 +28,12 @@ from cuebench.errors import UserError, all_problems
 from cuebench.observers.preprocess import Geometry
 from cuebench.places import RemotePath
 from cuebench.processes import quick_turns
+from cuebench.responses import kept_pixels
 from cuebench.responses.again import Difference, Examiner, first_asked_twice, note_of
 from cuebench.responses.device import Device, fitting_batch
 from cuebench.responses.events import OnEvent
 from cuebench.responses.job import Job, Pieces, Progress
+from cuebench.responses.part import Part
 from cuebench.responses.pictures import BatchPictures, Cached, DecodePool, first_picture, image_bytes
 from cuebench.responses.pixel_cache import PixelCache
 from cuebench.responses.store import SHARD, Columns, batches
@@ -119,6 +121,8 @@ def collect(
     for stream in streams:
         stream.forget(outdated)
     for stream in streams:
+        stream.check_pixels(pool, seed, outdated)
+    for stream in streams:
         stream.probe()
     if serve is not None:
         serve(streams)
@@ -132,18 +136,6 @@ def collect(
 
 def _set_of(job: Job) -> str:
     return f"{job.stimuli.root}|{job.stimuli.fingerprint}"
-
-
-class Part(NamedTuple):
-    """The i-th of n parts of all shards, i from 1: what one of several processes answers."""
-
-    i: int
-    n: int
-
-    def holds(self, stimuli: StimulusSet, number: int) -> bool:
-        """Tell whether a shard of a stimulus set, by its number there, is in this part."""
-        # Each set begins with another part: otherwise the last parts would get less of many small sets.
-        return (number + int(stimuli.fingerprint[:8], 16)) % self.n == self.i - 1
 
 
 class _Shared(NamedTuple):
@@ -187,12 +179,17 @@ class _Unreadable:
             stimulus = batch[position].id
             if stimulus not in self._reasons:
                 self._reasons[stimulus] = reason
-                self._progress.unreadable[stimulus] = reason
+                self._progress.unreadable[f"{unreadable_of(self._stimuli.fingerprint)}{stimulus}"] = reason
                 self._progress.tell("excluded", reason, stimulus=stimulus)
 
     def check(self) -> None:
         """Stop the run where more are unreadable than is allowed."""
         check_unreadable(self._stimuli, self._reasons.values(), self._allowed)
+
+
+def unreadable_of(fingerprint: str) -> str:
+    """Return what stands before the id of an unreadable stimulus: its set. Two sets may have stimuli of the same id."""
+    return f"{fingerprint[:12]}/"
 
 
 def check_unreadable(stimuli: StimulusSet, reasons: Collection[str], allowed: float) -> None:
@@ -285,6 +282,26 @@ class Stream:
                 job.shards.open()
                 self.missing[job] = {start for start, _ in self.shards()}
                 job.record.asked_again = {**job.record.asked_again, "set_aside": outdated[job.shards.folder].name}
+
+    def check_pixels(self, pool: DecodePool, seed: int, outdated: Collection[Folder]) -> None:
+        """Make a few kept pictures again; forget all of these stimuli if they differ or answers were set aside."""
+        cache = self.shared.cache
+        if cache is None:
+            return
+        set_aside = any(job.shards.folder in outdated for job in self.jobs)
+        why = "because of that" if set_aside else self._differing(cache, pool, seed)
+        ways = {job.geometry: job for job in self.jobs if job.geometry is not None}.values()
+        shards = (job.decides_pixels(stimuli)[0] for _, stimuli in self.shards() for job in ways)
+        if why and (forgotten := cache.forget(shards)):
+            self.shared.progress.notice(kept_pixels.notice_of(forgotten, self.stimuli.name, why))
+
+    def _differing(self, cache: PixelCache, pool: DecodePool, seed: int) -> str:
+        """Say how kept pictures differ from those that are made now; empty: they do not."""
+        waiting = [(stimuli, [j for j in self.jobs if start in self.missing[j]]) for start, stimuli in self.shards()]
+        kept = [(stimuli, kept_pixels.paths(cache, stimuli, jobs)) for stimuli, jobs in waiting]
+        draw = [seed, int(self.stimuli.fingerprint[:8], 16)]
+        compared = kept_pixels.compare(cache, pool, self.stimuli.root, kept, draw)
+        return str(compared) if compared.differing else ""
 
     def note(self, job: Job, note: str) -> None:
         """Let a note stand beside the scores of a job."""
@@ -402,13 +419,8 @@ class Stream:
     def _cached(self, stimuli: Sequence[Stimulus], jobs: Sequence[Job]) -> Cached | None:
         """Return where the pixels of a shard are kept, if anywhere."""
         cache = self.shared.cache
-        if cache is None:
-            return None
-        paths = {}
-        for job in jobs:
-            if job.geometry is not None and job.geometry not in paths:
-                paths[job.geometry] = cache.path(*job.decides_pixels(stimuli))
-        return Cached(cache, paths) if paths else None
+        paths = kept_pixels.paths(cache, stimuli, jobs) if cache else {}
+        return Cached(cache, paths) if cache and paths else None
 
     def _shards_in_memory(self, group: Sequence[Job]) -> int:
         """Return how many shards may be between decoding and storing."""

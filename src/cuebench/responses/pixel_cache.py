@@ -4,9 +4,13 @@
 
 A file holds the pixels of one shard in one geometry, as they are shown: images one after the other, then a table with
 the hash of each, then the length of the table. Its name is the hash of everything that decides a pixel: the stimuli,
-the geometry, the code of cues that are made in the stream, the libraries that decode. Workers read files straight into
-the memory that they share with the engine, and compare the hash of every image; a damaged file is deleted and decoded
-again.
+the geometry, the code of cues that are made in the stream, the libraries that decode and that cues compute with.
+Workers read files straight into the memory that they share with the engine, and compare the hash of every image; a
+damaged file is deleted and decoded again.
+
+No hash sees everything that decides a pixel, such as a data file that a cue reads. So every run makes a few of the kept
+pictures again before it uses any (``kept_pixels.py``), and compares them exactly. Where one differs, or stored answers
+were set aside, all that is kept of these stimuli is deleted, in every geometry.
 
 The cache never takes more than its limit: what no run uses any more is deleted for what this run needs, and what does
 not fit is decoded every time. Losing it costs time, nothing else.
@@ -17,9 +21,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +39,13 @@ from cuebench.responses.shared_memory import Block, bytes_of
 from cuebench.types import Stimulus
 
 SUFFIX = ".pixels"
-LAYOUT = 1
+LAYOUT = 2
 _END = 8  # bytes that hold the length of the table
+_OF_CUES = (
+    "numpy", "scipy", "numba", "scikit-image",
+    "opencv-python", "opencv-python-headless", "opencv-contrib-python", "opencv-contrib-python-headless",
+)  # fmt: skip
+"""Distributions that cues compute with."""
 
 
 class DamagedPixels(ValueError):
@@ -84,7 +95,7 @@ def read_kept(task: Reading) -> None:
     except OSError as error:
         raise DamagedPixels(f"{task.path}: {error.strerror or error}") from None
     for number, wanted in enumerate(task.hashes):
-        if _hash(images[number * task.image_bytes : (number + 1) * task.image_bytes]) != wanted:
+        if hash_of_image(images[number * task.image_bytes : (number + 1) * task.image_bytes]) != wanted:
             raise DamagedPixels(f"{task.path}: image {task.first + number} is not what was written")
 
 
@@ -103,7 +114,7 @@ def keep(task: Keeping) -> None:
     """Write the pixels of a shard, whole or not at all."""
     memory = bytes_of(task.place) if isinstance(task.place, Block) else task.place
     images = memory.data[: task.count * task.image_bytes]
-    hashes = [_hash(images[i * task.image_bytes : (i + 1) * task.image_bytes]) for i in range(task.count)]
+    hashes = [hash_of_image(images[i * task.image_bytes : (i + 1) * task.image_bytes]) for i in range(task.count)]
     table = json.dumps({"hashes": hashes, "unreadable": {str(k): v for k, v in task.unreadable.items()}}).encode()
     path = Path(task.path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -119,7 +130,8 @@ def keep(task: Keeping) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def _hash(image: memoryview) -> str:
+def hash_of_image(image: memoryview) -> str:
+    """Return the hash of the bytes of an image, as the table of a file holds it."""
     return hashlib.blake2b(image, digest_size=16).hexdigest()
 
 
@@ -150,10 +162,10 @@ class PixelCache:
 
     def path(self, stimuli: Sequence[Stimulus], geometry: Geometry, recipes: Mapping[str, str]) -> Path:
         """Return the file for these stimuli in this geometry; ``recipes``: cue → version of its code."""
-        decides = {"layout": LAYOUT, "decoder": _decoder(), "geometry": asdict(geometry), "recipes": dict(recipes)}
+        libraries = {**_decoder(), **(_libraries() if recipes else {})}
+        decides = {"layout": LAYOUT, "decoder": libraries, "geometry": asdict(geometry), "recipes": dict(recipes)}
         place = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:16]
-        shown = hashlib.sha256("\n".join(s.key for s in stimuli).encode()).hexdigest()[:32]
-        return self.folder / place / f"{shown}{SUFFIX}"
+        return self.folder / place / _name(stimuli)
 
     def find(self, path: Path, count: int, image_bytes: int) -> Kept | None:
         """Return what is kept of a shard; None where it is not.
@@ -206,12 +218,25 @@ class PixelCache:
         self._used.add(path)
         return True
 
+    def forget(self, shards: Iterable[Sequence[Stimulus]]) -> int:
+        """Delete what is kept of some shards, in every geometry; return how many files that were."""
+        names = {_name(stimuli) for stimuli in shards}
+        files = [file for file in self.folder.glob(f"*/*{SUFFIX}") if file.name in names]
+        for file in files:
+            self.drop(file)
+        return len(files)
+
     def drop(self, path: Path) -> None:
         """Delete a file."""
         with suppress(OSError):
             path.unlink(missing_ok=True)
         if self._sizes is not None:
             self._sizes.pop(path, None)
+
+
+def _name(stimuli: Sequence[Stimulus]) -> str:
+    """Return the name of the file of a shard, which is the same in every geometry."""
+    return hashlib.sha256("\n".join(s.key for s in stimuli).encode()).hexdigest()[:32] + SUFFIX
 
 
 def _last_use(path: Path) -> float:
@@ -225,3 +250,13 @@ def _decoder() -> dict[str, str | None]:
     """Return the versions of what turns a file into pixels."""
     libraries = ("jpg", "libjpeg_turbo", "zlib", "libtiff", "webp")
     return {"pillow": PIL.__version__, **{name: features.version(name) for name in libraries}}
+
+
+@cache
+def _libraries() -> dict[str, str]:
+    """Return the versions of what cues compute with."""
+    versions = {}
+    for name in _OF_CUES:
+        with suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
+    return versions

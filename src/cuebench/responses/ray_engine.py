@@ -177,15 +177,15 @@ class _Missing:
 
     def work(self) -> list[Work]:
         """Return the shards that any job still waits for, in order."""
-        found = []
+        waiting = []
         for (number, start), stimuli in self._shards.items():
             stream = self.streams[number]
             jobs = [job for job in stream.jobs if start in stream.missing[job]]
             if jobs:
                 geometries = tuple(dict.fromkeys(g for job in jobs if (g := job.geometry)))
                 numbers = tuple(self.numbers[job] for job in jobs)
-                found.append(Work(start, stream.stimuli.root, tuple(stimuli), numbers, geometries, number))
-        return found
+                waiting.append(Work(start, stream.stimuli.root, tuple(stimuli), numbers, geometries, number))
+        return waiting
 
     def settle(self, report: Report) -> None:
         """Take a report into account.

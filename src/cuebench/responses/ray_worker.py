@@ -315,9 +315,9 @@ class Answering:
     def _set_threads(self) -> None:
         """Use as many threads as where the run was started; Ray allows one, and every calling thread must be told."""
         torch = sys.modules.get("torch")
-        if torch is not None and self._setup.threads and not hasattr(self._here, "told"):
+        if torch is not None and self._setup.threads and not hasattr(self._here, "threads_set"):
             torch.set_num_threads(self._setup.threads)
-            self._here.told = True
+            self._here.threads_set = True
 
     def _check_version(self) -> None:
         if self._setup.version != __version__:

@@ -10,7 +10,8 @@ shard that exists is right, a shard that is missing or damaged is to be made, an
 disagree with the files. Shards are written to a temporary file and renamed, or put whole into an object store.
 
 A shard carries its own checksum (``files.parquet_bytes``), which every reading compares. Shards of earlier versions
-have none; they are read and counted (``Shards.unchecked``).
+have none; they are read and counted (``Shards.unchecked``). It also names the key and the stimuli that it answers: a
+file that was moved to another observer or exchanged with a neighbour is no answer there.
 
 `gather_condensed` reads one shard at a time and keeps what a function makes of it: the decision instead of a thousand
 logits. `gather` reads the shards of an observer as whole columns, without two copies of them in memory: the number of
@@ -41,6 +42,7 @@ import pyarrow.parquet as pq
 from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.files import arrow_array, open_parquet, parquet_bytes, read_rows, write_atomic, write_json
+from cuebench.labels import are_probabilities, logits_of
 from cuebench.places import RemotePath
 from cuebench.responses.shard_form import check_columns
 from cuebench.responses.table import Reduce
@@ -58,6 +60,8 @@ LAYOUT = 1
 LAYOUT_BY_TRUTH = 2
 """The same for observers without pixels, whose shards were named by the files alone in layout 1."""
 _ERRORS = b"cuebench.errors"
+_ANSWERS = b"cuebench.answers"
+"""What a shard says that it is: the beginning of the key's digest, and the name of its file."""
 KEPT = "kept:"
 """Beginning of the names of columns that are kept for people to look at (predicted masks): no score reads them."""
 
@@ -88,7 +92,12 @@ class Key:
     @property
     def digest(self) -> str:
         """Hash of the parts."""
-        return hashlib.sha256(json.dumps(self.parts(), sort_keys=True).encode()).hexdigest()
+        return key_digest(self.parts())
+
+
+def key_digest(parts: Mapping[str, Any]) -> str:
+    """Return the hash of the parts of a key, also of a recorded one."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 class Shards:
@@ -100,20 +109,26 @@ class Shards:
         Where they lie: on a disk, or on an object store.
     by_truth : bool
         Whether they are named by all that is known of the stimuli, not by their pixels alone.
+    digest : str
+        Of the key whose answers they are; empty: whatever lies there is read.
     """
 
-    def __init__(self, folder: Path | RemotePath, *, by_truth: bool = False) -> None:
+    def __init__(self, folder: Path | RemotePath, *, by_truth: bool = False, digest: str = "") -> None:
         self.folder = folder
         self.by_truth = by_truth
+        self._digest = digest[:16]
         self.damaged: dict[Path | RemotePath, str] = {}
         """Damaged shards that ``stored`` met, and what is wrong with them."""
         self.unchecked: set[Path | RemotePath] = set()
-        """Shards without a checksum that were met: an earlier version wrote them."""
+        """Shards that were met without a checksum, or that do not say whose they are: an earlier version wrote them."""
+        self._without_checksum: set[Path | RemotePath] = set()
+        self.probabilities: bool | None = None
+        """Whether a model answered with probabilities instead of logits; None: ``read_logits`` has seen none."""
 
     @classmethod
     def of_key(cls, folder: Path | RemotePath, parts: Mapping[str, Any]) -> Shards:
         """Return the shards that a recorded key (``Key.parts``) belongs to, of this or an earlier layout."""
-        return cls(folder, by_truth=parts.get("layout") == LAYOUT_BY_TRUTH)
+        return cls(folder, by_truth=parts.get("layout") == LAYOUT_BY_TRUTH, digest=key_digest(parts))
 
     def path(self, batch: Sequence[Stimulus]) -> Path | RemotePath:
         """Return the file that holds the answers to exactly these stimuli in this order."""
@@ -140,9 +155,10 @@ class Shards:
         """Store the answers to a batch; ``errors`` names the positions that could not be shown, and why."""
         table = pa.table({name: _to_arrow(values) for name, values in columns.items()})
         errors_json = json.dumps({str(k): v for k, v in sorted(errors.items())})
-        table = table.replace_schema_metadata({_ERRORS: errors_json.encode()})
+        path = self.path(batch)
+        table = table.replace_schema_metadata({_ERRORS: errors_json.encode(), _ANSWERS: self._answers(path)})
         # Logits hardly ever repeat: a dictionary of them costs most of the time and makes the file larger.
-        write_atomic(self.path(batch), parquet_bytes(table, use_dictionary=False))
+        write_atomic(path, parquet_bytes(table, use_dictionary=False))
 
     def read(self, batch: Sequence[Stimulus]) -> tuple[Columns, dict[int, str]]:
         """Return (columns, errors) of a batch, as written.
@@ -160,6 +176,25 @@ class Shards:
             columns = {name: _from_arrow(table.column(name).combine_chunks()) for name in table.column_names}
             check_columns(columns, len(batch))
             return columns, _errors(file.schema_arrow, len(batch))
+
+    def read_logits(self, batch: Sequence[Stimulus]) -> tuple[Columns, dict[int, str]]:
+        """Return the same as ``read``, with logarithms where a model has answered with probabilities.
+
+        Whether it has is decided by the first file that is read, and must hold for all: every row is a distribution.
+        Observers that look at no pixels say themselves what their numbers are.
+        """
+        columns, errors = self.read(batch)
+        logits = columns.get("logits")
+        if logits is None or not len(logits) or self.by_truth:
+            return columns, errors
+        here = are_probabilities(logits)
+        self.probabilities = here if self.probabilities is None else self.probabilities
+        if self.probabilities and not here:
+            raise UserError(
+                f"the answers in {self.folder.name} are probabilities in one file and logits in another",
+                "an observer must answer every batch alike; correct it and run again with --fresh",
+            )
+        return ({**columns, "logits": logits_of(logits)} if self.probabilities else columns), errors
 
     def kept(self, batch: Sequence[Stimulus], name: str) -> dict[int, bytes]:
         """Return what was kept of a batch under a name: position → bytes; positions without anything are left out."""
@@ -187,16 +222,25 @@ class Shards:
             )
         return path
 
+    def _answers(self, path: Path | RemotePath) -> bytes:
+        return f"{self._digest}/{path.name}".encode()
+
     def _decode_unchecked(self, path: Path | RemotePath, file: pq.ParquetFile) -> None:
         """Decode all of a shard without a checksum: nothing else can find damage there."""
-        if path in self.unchecked:
+        if path in self._without_checksum:
             read_rows(file)
 
     def _open(self, path: Path | RemotePath) -> pq.ParquetFile:
-        """Open a shard whose checksum is right; one of an earlier version is added to ``unchecked``."""
+        """Open a shard whose checksum is right, and that is the answer it is taken for."""
         file, has_checksum = open_parquet(path.read_bytes())
+        answers = (file.schema_arrow.metadata or {}).get(_ANSWERS)
         if not has_checksum:
+            self._without_checksum.add(path)
+        if not has_checksum or answers is None:
             self.unchecked.add(path)
+        elif self._digest and answers != self._answers(path):
+            file.close()
+            raise ValueError("it holds the answers of another observer or to other stimuli; it was moved or renamed")
         return file
 
 
@@ -216,7 +260,8 @@ class ShardFolder(Shards):
     """The shards of one observer under one key."""
 
     def __init__(self, root: Path | RemotePath, observer: str, key: Key) -> None:
-        super().__init__(root / f"{slug(observer)}--{key.digest[:16]}", by_truth=key.preprocess is None)
+        digest = key.digest[:16]
+        super().__init__(root / f"{slug(observer)}--{digest}", by_truth=key.preprocess is None, digest=digest)
         self.key = key
 
     def open(self) -> None:
@@ -333,7 +378,7 @@ def gather(
     excluded: dict[str, str] = {}
     filled = 0
     for start, batch in all_batches:
-        part, errors = shards.read(batch)
+        part, errors = shards.read_logits(batch)
         part["stimulus"] = part["stimulus"].astype(np.intp) + start
         excluded.update({batch[i].id: why for i, why in errors.items()})
         rows = len(part["stimulus"])
@@ -362,7 +407,7 @@ def gather_condensed(
     stored: Columns = {}
     excluded: dict[str, str] = {}
     for start, batch in batches(stimuli, shard_size):
-        part, errors = shards.read(batch)
+        part, errors = shards.read_logits(batch)
         excluded.update({batch[i].id: why for i, why in errors.items()})
         rows = part.pop("stimulus").astype(np.intp)
         if not len(rows):

@@ -61,10 +61,10 @@ class Responses:
     def __post_init__(self) -> None:
         logits = self.columns.get("logits")
         if self.labels is not None and logits is not None and logits.shape[1:] != (len(self.labels),):
-            found = " × ".join(map(str, logits.shape[1:])) or "no"
+            shape_text = " × ".join(map(str, logits.shape[1:])) or "no"
             classes = f"{len(self.labels)} classes of its label space {self.labels.name!r}"
             hint = "run the same command again with --fresh"
-            raise UserError(f"the answers of {self.observer} have {found} logits for the {classes}", hint)
+            raise UserError(f"the answers of {self.observer} have {shape_text} logits for the {classes}", hint)
 
     def __len__(self) -> int:
         return len(self.stimulus)

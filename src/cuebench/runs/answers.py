@@ -91,7 +91,7 @@ class StoredAnswers:
         work, shards = self._work(job), self._shards(job)
         stimuli = self._manifests.read(job.stimuli)
         for start, batch in batches(stimuli.stimuli, work.shard_size):
-            columns, errors = shards.read(batch)
+            columns, errors = shards.read_logits(batch)
             responses = Responses(
                 observer=job.observer,
                 kind=job.kind,  # type: ignore[arg-type]

@@ -31,8 +31,10 @@ from cuebench.arrays import Pixels
 from cuebench.errors import UserError
 from cuebench.observers.base import Observer
 from cuebench.observers.preprocess import Geometry
+from cuebench.options import Option, parse
 from cuebench.processes import ProcessPool
 from cuebench.protocols.base import Protocol, ScoreOptions
+from cuebench.reading import user_path
 from cuebench.registry import protocols as registered
 from cuebench.responses.collect import MOST_SHARDS, PIXELS_IN_MEMORY, WRITERS
 from cuebench.responses.device import fitting_batch
@@ -59,6 +61,9 @@ from cuebench.runs.starting import start_decoders
 from cuebench.stimuli.hashing import hashing_in
 from cuebench.types import Failure, Stimulus, StimulusSet
 
+_HOUR, _MACHINES = "price of a machine for an hour", "numbers of machines"
+NUMBERS = {"price": Option(0.0, _HOUR, low=0), "nodes": Option((1,), _MACHINES, item=int, low=1, high=1_000_000)}
+"""What a plan is asked about."""
 FILES = 64
 """Files that are decoded at least, where there are so many."""
 FILES_OF_WORKER = 16
@@ -110,17 +115,17 @@ def estimate_cost(
         Where the run could not begin.
     """
     if options.get("cache"):
-        options["cache"] = str(Path(options["cache"]).expanduser().absolute())
-    if price is not None and not price >= 0:
-        raise UserError(f"the price of an hour must be 0 or more; got {price}")
-    if not nodes or min(nodes) < 1:
-        raise UserError(f"numbers of machines must be 1 or more; got {', '.join(map(str, nodes)) or 'none'}")
+        options["cache"] = str(user_path(options["cache"]).absolute())
+    given = parse(NUMBERS, {"price": 0 if price is None else price, "nodes": nodes}, "a plan")
+    price, nodes = price and given["price"], given["nodes"]
+    if not nodes:
+        raise UserError("no numbers of machines", "for example: --nodes 1,4,16")
     tell = on_event or ignore
     wanted, names = listed_observers(observers), protocol_names(protocols)
     given_root = data_root or os.environ.get("CUEBENCH_DATA")
-    root = Path(given_root).expanduser().absolute() if given_root else None
+    root = user_path(given_root).absolute() if given_root else None
     with tempfile.TemporaryDirectory(prefix="cuebench-plan-") as temporary:
-        folder = Path(out).expanduser().absolute() if out else Path(temporary, "run")
+        folder = user_path(out).absolute() if out else Path(temporary, "run")
         chosen = _as_in_folder(RunOptions(**options), folder, names)
         start = time.perf_counter()
         with start_decoders(wanted, chosen, lambda text: tell(Event("notice", text))) as pool:
@@ -170,7 +175,7 @@ class _Probe:
     started: float = 0.0
     """When everything that comes before the first answer was done."""
     sets: list[_Set] = field(default_factory=list)
-    found: dict[Job, ObserverCost] = field(default_factory=dict)
+    costs: dict[Job, ObserverCost] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     write_seconds: float = 0.0
     score_seconds: float | None = 0.0
@@ -253,10 +258,10 @@ class _Probe:
         for of_set in self.sets:
             for job in of_set.jobs:
                 if not of_set.missing[job]:
-                    self.found[job] = _stored_cost(job)
+                    self.costs[job] = _stored_cost(job)
                     continue
                 if job.observer.charges:  # not even a probe: planning spends nothing
-                    self.found[job] = _charged_cost(job, self.options, sum(map(len, of_set.missing[job])))
+                    self.costs[job] = _charged_cost(job, self.options, sum(map(len, of_set.missing[job])))
                     continue
                 try:
                     self._ask(of_set, job, pieces, seconds, scored)
@@ -282,7 +287,7 @@ class _Probe:
         each, columns = _seconds_each(lambda: job.submit(batch, {}, images, pieces), count, seconds)
         self._write(job, batch, columns, len(of_set.missing[job]))
         stored = len(ShardFolder(self.folder, job.observer.name, job.shards.key).path(batch).read_bytes())
-        self.found[job] = ObserverCost(
+        self.costs[job] = ObserverCost(
             observer=job.observer.name,
             protocol=job.protocol,
             view=job.view,
@@ -327,10 +332,10 @@ class _Probe:
 
     def cost(self, start_seconds: float, nodes: Sequence[int], price: float | None) -> RunCost:
         """Put everything together."""
-        found = [self.found[job] for of_set in self.sets for job in of_set.jobs if job in self.found]
-        answers = sum(c.answers for c in found)
+        observer_costs = [self.costs[job] for of_set in self.sets for job in of_set.jobs if job in self.costs]
+        answers = sum(c.answers for c in observer_costs)
         pictures, decode, cache_bytes = self._to_decode()
-        forward = sum(c.seconds for c in found)
+        forward = sum(c.seconds for c in observer_costs)
         score = 0.0 if not answers else self.score_seconds
         on_gpu = any(job.observer.memory for job in self.plan.jobs)
         # In the main memory networks and decoders need the same cores.
@@ -341,7 +346,7 @@ class _Probe:
         longest = max(stages, key=lambda stage: stages[stage]) if answers else ""
         return RunCost(
             answers=answers,
-            stored=sum(c.stored for c in found),
+            stored=sum(c.stored for c in observer_costs),
             stimuli_to_decode=pictures,
             workers=self.workers,
             decode_per_second=pictures / decode if decode else 0.0,
@@ -351,11 +356,11 @@ class _Probe:
             write_seconds=self.write_seconds,
             score_seconds=score,
             seconds=start_seconds + collecting + (score or 0.0),
-            disk_bytes=sum(c.disk_bytes for c in found),
+            disk_bytes=sum(c.disk_bytes for c in observer_costs),
             cache_bytes=cache_bytes,
             memory_bytes=self._memory() if answers else self.own_bytes,
             device_bytes=_device_memory(),
-            observers=tuple(found),
+            observers=tuple(observer_costs),
             nodes=tuple(on_nodes(n, start_seconds, collecting, score or 0.0, shards, price) for n in nodes),
             dominated_by=longest,
             advice=self._advice(longest, on_gpu),
@@ -364,7 +369,7 @@ class _Probe:
 
     def _advice(self, longest: str, on_gpu: bool) -> str:
         """Say what would help; nothing on this machine helps where answers come from elsewhere."""
-        slowest = max(self.found, key=lambda job: self.found[job].seconds, default=None)
+        slowest = max(self.costs, key=lambda job: self.costs[job].seconds, default=None)
         if longest == "forward" and slowest is not None and slowest.observer.charges:
             return (
                 f"more requests at once: &concurrency={4 * slowest.observer.concurrency}, as far as the endpoint allows"

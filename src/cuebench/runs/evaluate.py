@@ -11,23 +11,25 @@ from pathlib import Path
 from typing import Any, cast
 
 from cuebench.errors import UserError
-from cuebench.files import hash_file, json_text, make_folder
+from cuebench.files import current_folder, hash_file, json_text, make_folder
 from cuebench.observers.base import Observer, is_observer, missing_attributes
 from cuebench.observers.load import with_distinct_names
 from cuebench.places import place
 from cuebench.protocols.base import Protocol
+from cuebench.reading import user_path
 from cuebench.registry import SCHEME, protocols
-from cuebench.responses.collect import Part, check_unreadable, collect
+from cuebench.responses.collect import check_unreadable, collect, unreadable_of
 from cuebench.responses.device import give_memory_back
 from cuebench.responses.engines import address_of
 from cuebench.responses.events import Event, OnEvent, ignore
 from cuebench.responses.job import Pieces, Progress
+from cuebench.responses.part import Part
 from cuebench.responses.pictures import DecodePool
 from cuebench.responses.pixel_cache import PixelCache
 from cuebench.responses.ray_engine import RayEngine
 from cuebench.responses.store import SHARD
 from cuebench.runs.forget import check_forgettable, forget
-from cuebench.runs.joining import OTHER_FOLDER, check_conditions, join, set_aside_besides
+from cuebench.runs.joining import OTHER_FOLDER, check_conditions, join, on_each, set_aside_besides
 from cuebench.runs.loading import OBJECT
 from cuebench.runs.notebook import listening
 from cuebench.runs.plan import Plan, plan_run
@@ -142,7 +144,7 @@ def evaluate(
         batch_size=batch_size,
         shard_size=shard_size,
         workers=workers,
-        cache=str(Path(cache).expanduser().absolute()) if cache else None,
+        cache=str(user_path(cache).absolute()) if cache else None,
         cache_size=cache_size,
         compile=compile,
         cues_on=cues_on,
@@ -153,13 +155,13 @@ def evaluate(
         allow_unreadable=allow_unreadable,
         common=common,
         fresh=fresh,
-        settings=dict(settings or {}),
+        settings=settings or {},
         engine=engine,
         responses=str(place(responses)) if responses else "",
-        shard=None if shard is None else (int(shard[0]), int(shard[1])),
+        shard=shard,
     )
     with listening(on_event) as tell:
-        scores = _run(listed_observers(observers), protocol_names(protocols), data_root, Path(out), options, tell)
+        scores = _run(listed_observers(observers), protocol_names(protocols), data_root, user_path(out), options, tell)
     if scores.failures and tell is ignore:  # without a listener a gap in a table would be silent
         warnings.warn("not measured: " + "; ".join(scores.failures), RuntimeWarning, stacklevel=2)
     return scores
@@ -174,9 +176,9 @@ def _run(
     tell: OnEvent,
 ) -> Scores:
     # A user's code may change the current folder: places are settled before it is loaded.
-    here, folder = Path.cwd(), make_folder(out.expanduser().absolute())
+    here, folder = current_folder(), make_folder(out.absolute())
     given_root = data_root or os.environ.get("CUEBENCH_DATA")
-    root = Path(given_root).expanduser().absolute() if given_root else None
+    root = user_path(given_root).absolute() if given_root else None
     notices: list[str] = []
 
     def notice(text: str) -> None:
@@ -197,7 +199,7 @@ def _answered(
     wanted: Sequence[str | Observer],
     names: Sequence[str],
     root: Path | None,
-    here: Path,
+    here: Path | None,
     folder: Path,
     options: RunOptions,
     tell: OnEvent,
@@ -238,7 +240,7 @@ def _run_part(
     wanted: Sequence[str | Observer],
     names: Sequence[str],
     root: Path | None,
-    here: Path,
+    here: Path | None,
     folder: Path,
     options: RunOptions,
     tell: OnEvent,
@@ -264,14 +266,15 @@ def _run_part(
         PartRecord.of(plan.jobs, progress, notices).write(folder, part)
         missing = unfinished(folder, plan.jobs, part.n, options.shard_size)
         if missing:
-            count = f"{len(missing)} of {part.n} parts {'is' if len(missing) == 1 else 'are'} missing"
+            count = f"{len(missing):,} of {part.n:,} parts {'is' if len(missing) == 1 else 'are'} missing"
             which = ", ".join(f"{i}/{part.n}" for i in missing[:8]) + (" …" if len(missing) > 8 else "")
             tell(Event("notice", f"{count} ({which}); the last one scores, or: cuebench score {folder}"))
             return Scores((), folder, with_parts(folder, record))
         _join(_earlier_run(folder, notice), record, folder, notice)
         record = with_parts(folder, record)
         for stimuli in plan.manifests.values():  # each process has seen its part only
-            reasons = [record.unreadable[s.id] for s in stimuli if s.id in record.unreadable]
+            own = unreadable_of(stimuli.fingerprint)
+            reasons = [reason for stimulus, reason in record.unreadable.items() if stimulus.startswith(own)]
             check_unreadable(stimuli, reasons, options.allow_unreadable)
         rows = _score(folder, record, [], tell)
     tell(Event("finished", f"{len(rows)} scores in {folder}", fields={"out": str(folder)}))
@@ -419,14 +422,14 @@ def _record(
     wanted: Sequence[str | Observer],
     names: Sequence[str],
     data_root: Path | None,
-    here: Path,
+    here: Path | None,
     options: RunOptions,
 ) -> RunRecord:
     arguments = {
         "observers": [o if isinstance(o, str) else f"{OBJECT}{o.name}" for o in wanted],
         "protocols": list(names),
         "data_root": str(data_root) if data_root else None,
-        "folder": str(here),
+        "folder": str(here) if here else "",
         **{k: v for k, v in vars(options).items() if k not in ("fresh", "shard")},
     }
     return RunRecord(
@@ -434,7 +437,7 @@ def _record(
         protocols={name: _described(name) for name in names},
         jobs=[job.record for job in plan.jobs],
         stimuli=plan.describe_stimuli(),
-        failures=list(plan.failures),
+        failures=on_each(plan.failures, names),
         skipped=list(plan.skipped),
         notices=list(plan.notices),
         started=now(),

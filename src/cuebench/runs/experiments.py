@@ -17,6 +17,7 @@ from cuebench.protocols.base import Protocol
 from cuebench.registry import BUILT_IN, datasets, makers, metrics, protocols
 from cuebench.runs.people import data_root_of
 from cuebench.runs.record import parse_settings
+from cuebench.stimuli.identity import identified
 from cuebench.types import StimulusSet
 
 
@@ -106,7 +107,7 @@ def read_experiments(
             experiment = replace(experiment, protocol=protocol.configured(option_values))
             configured = True
             stimuli = read_stimuli(experiment.protocol, root)
-            experiments.append(replace(experiment, stimuli=experiment.limited(stimuli)))
+            experiments.append(replace(experiment, stimuli=identified(experiment.limited(stimuli))))
         except UserError as error:
             if not configured:
                 raise  # an option that does not fit: nothing has been spent

@@ -1,22 +1,26 @@
 """One run folder, several commands: what was measured before stays in the run, if the conditions are the same.
 
-A run has one seed, one limit, one size of its stored files, one set of stimuli for each protocol and one set of options
-for each. Under these conditions observers and protocols can be added, by ``cuebench run`` with the same ``--out`` or by
-``cuebench merge``.
+A run has one seed, one limit, one size of its stored files, one precision, one place where cues are made, one set of
+stimuli for each protocol and one set of options for each. Under these conditions observers and protocols can be added,
+by ``cuebench run`` with the same ``--out`` or by ``cuebench merge``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from cuebench.errors import UserError, all_problems
+from cuebench.registry import adapters
+from cuebench.responses.collect import unreadable_of
 from cuebench.responses.job import JobRecord
+from cuebench.runs.loading import OBJECT
 from cuebench.runs.record import RunOptions, RunRecord, parse_settings
 from cuebench.types import Failure
 
-CONDITIONS = ("seed", "limit", "shard_size")
-"""Options that must be the same in all of a run."""
+CONDITIONS = ("seed", "limit", "shard_size", "precision", "cues_on")
+"""Options that must be the same in all of a run: the record keeps one value of each; a repetition uses it for all."""
 OTHER_FOLDER = "choose another --out, or begin anew with --fresh, which deletes what the folder holds"
 
 
@@ -95,7 +99,7 @@ def join(before: RunRecord, record: RunRecord, place: str, hint: str) -> list[st
     observers = {job.observer for job in record.jobs} | {f.observer for f in [*record.failures, *record.skipped]}
 
     def is_replaced(observer: str, spec: str, protocol: str) -> bool:
-        return (not protocol or protocol in names) and (observer in observers or spec in specs)
+        return protocol in names and (observer in observers or spec in specs)
 
     replaced = {j.observer for j in before.jobs if is_replaced(j.observer, j.spec, j.protocol)}
     kept = [
@@ -106,7 +110,7 @@ def join(before: RunRecord, record: RunRecord, place: str, hint: str) -> list[st
     ]
     _check_stimuli(kept, record.jobs, place, hint)
     check_observers(before.jobs, kept, record.jobs, place, hint)
-    failures = _other_failures(before.failures, is_replaced)
+    failures = _other_failures(_earlier_failures(before), is_replaced)
     skipped = _other_failures(before.skipped, is_replaced)
     if not (kept or failures or skipped):
         return []
@@ -120,14 +124,41 @@ def join(before: RunRecord, record: RunRecord, place: str, hint: str) -> list[st
     manifests = {job.stimuli for job in record.jobs}
     record.stimuli = {n: v for n, v in {**before.stimuli, **record.stimuli}.items() if n in manifests}
     record.files = {f"stimuli/{n}": before.files[f"stimuli/{n}"] for n in manifests if f"stimuli/{n}" in before.files}
-    record.unreadable = {**before.unreadable, **record.unreadable}
+    record.unreadable = {**_unreadable_to(kept, before), **record.unreadable}
     record.notices = list(dict.fromkeys([*before.notices, *record.notices]))
     return list(dict.fromkeys(job.observer for job in kept))
+
+
+def on_each(failures: Iterable[Failure], names: Sequence[str]) -> list[Failure]:
+    """Return what could not be loaded as a failure on each protocol it was asked for; the others as they are.
+
+    A later command may name the observer again with some of the protocols only.
+    """
+    return [replace(f, protocol=name) for f in failures for name in ([f.protocol] if f.protocol else names)]
+
+
+def _earlier_failures(before: RunRecord) -> list[Failure]:
+    """Return the failures of a record; an earlier cuebench did not say on which protocols something was not loaded."""
+    measured = {(spec, job.protocol) for job in before.jobs for spec in (job.spec, job.observer)}
+    named = before.arguments.get("protocols", ())
+    unlike = {f.observer: [n for n in named if (f.observer, n) not in measured] for f in before.failures}
+    return [one for f in before.failures for one in on_each([f], unlike[f.observer])]
 
 
 def _other_failures(failures: Sequence[Failure], is_replaced: Any) -> list[Failure]:
     """Return the failures of what is not named again; those of scoring are found anew."""
     return [f for f in failures if not f.details.get("scoring") and not is_replaced(f.observer, f.observer, f.protocol)]
+
+
+def _unreadable_to(kept: Sequence[JobRecord], before: RunRecord) -> dict[str, str]:
+    """Return what could not be shown to the observers that stay.
+
+    An earlier cuebench recorded ids without their set: these go with the last observer that was shown pictures.
+    """
+    shown = [job.stimuli for job in kept if job.key.get("preprocess") is not None]
+    sets = {name: unreadable_of(str(about.get("fingerprint", ""))) for name, about in before.stimuli.items()}
+    others = tuple(set(sets.values()) - {sets[name] for name in shown if name in sets})
+    return {key: why for key, why in before.unreadable.items() if shown and not key.startswith(others)}
 
 
 def in_order(jobs: Sequence[JobRecord], specs: Sequence[str], names: Sequence[str]) -> list[JobRecord]:
@@ -140,6 +171,21 @@ def in_order(jobs: Sequence[JobRecord], specs: Sequence[str], names: Sequence[st
         return (names.index(job.protocol) if job.protocol in names else len(names)), bool(job.baseline_of), position
 
     return sorted(jobs, key=place)
+
+
+def failures_in_order(failures: Iterable[Failure], record: RunRecord) -> list[Failure]:
+    """Sort failures by protocol and observer, as they were first named, whichever command of the run found them."""
+    names, specs = (list(record.arguments.get(what, ())) for what in ("protocols", "observers"))
+    spec_of = {job.observer: job.spec for job in record.jobs}
+
+    def place(failure: Failure) -> tuple[int, int, str, str]:
+        observer = failure.observer
+        known = (spec_of.get(observer), observer, f"{OBJECT}{observer}")
+        position = next((specs.index(spec) for spec in known if spec in specs), len(specs))
+        protocol = names.index(failure.protocol) if failure.protocol in names else len(names)
+        return protocol, position, observer, failure.reason
+
+    return sorted(failures, key=place)
 
 
 def _check_stimuli(kept: Sequence[JobRecord], added: Sequence[JobRecord], place: str, hint: str) -> None:
@@ -170,8 +216,9 @@ def check_observers(
     for job in kept:
         for other in [other for other in added if other.observer == job.observer]:
             then = next((j for j in before if _same_question(j, other)), job)
-            same_classes = then.key.get("labels") == other.key.get("labels")  # a text encoder makes weights of classes
-            changed = job.spec != other.spec or (same_classes and then.key.get("weights") != other.key.get("weights"))
+            changed = job.spec != other.spec or (
+                then.key.get("weights") != other.key.get("weights") and not _made_of_other_classes(then, other)
+            )
             if changed and job.kind != "ideal":
                 problems.append(
                     f"{job.observer!r} answered {job.protocol!r} as another model than it is for {other.protocol!r}"
@@ -179,6 +226,13 @@ def check_observers(
     if problems:
         title = f"{place} holds answers of an observer of the same name"
         raise all_problems(title, list(dict.fromkeys(problems)), f"give it another name, name all protocols, or {hint}")
+
+
+def _made_of_other_classes(job: JobRecord, other: JobRecord) -> bool:
+    """Tell whether weights may differ because the classes do: those of a text encoder are made of their names."""
+    source = str(other.key.get("adapter", "")).partition("/")[0]
+    made = source in adapters.names() and adapters.get(source).weights_of_classes
+    return made and job.key.get("labels") != other.key.get("labels")
 
 
 def _same_question(job: JobRecord, other: JobRecord) -> bool:

@@ -43,19 +43,19 @@ def kept_masks(run: str | Path, protocol: str) -> tuple[StimulusSet, list[KeptMa
     """
     folder = Path(run).expanduser()
     record = RunRecord.read(folder)
-    found: list[KeptMask] = []
+    masks: list[KeptMask] = []
     manifest: StimulusSet | None = None
     manifests = Manifests.of(folder, record)
     for job in record.jobs:
         if job.protocol == protocol:
             manifest = manifests.read(job.stimuli)
-            found += _of_job(folder, record, job, manifest)
-    if manifest is None or not found:
+            masks += _of_job(folder, record, job, manifest)
+    if manifest is None or not masks:
         raise UserError(
             f"{run} has kept no predicted masks of {protocol}",
             f"run it with: cuebench run -p {protocol} … --keep masks --out {run}",
         )
-    return manifest, found
+    return manifest, masks
 
 
 def _of_job(folder: Path, record: RunRecord, job: JobRecord, manifest: StimulusSet) -> Iterator[KeptMask]:

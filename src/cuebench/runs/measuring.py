@@ -24,7 +24,7 @@ import numpy as np
 from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
-from cuebench.observers.chat.answers import said
+from cuebench.observers.chat.answers import reading_notes
 from cuebench.places import RemotePath
 from cuebench.processes import ProcessPool, WorkerDied
 from cuebench.protocols.base import ByObserver, Protocol, ScoreOptions
@@ -36,6 +36,8 @@ from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_stimuli
 from cuebench.types import Stimulus, StimulusSet
 
+PROBABILITIES = "its answers are probabilities (softmax is in the model): their logarithms are scored as logits"
+"""Note of an observer whose answers are no logits."""
 SMALL = 50_000
 """Answers (stimuli × observers) below which starting processes takes longer than it saves."""
 
@@ -163,7 +165,7 @@ def read_responses(work: Work, shards: Shards, memory: Memory, condense: Reduce 
     columns, excluded = _columns(shards, manifest, work.shard_size, memory, condense, classes)
     # How words were read is known from the answers alone, whichever observer gave them.
     read_by, decisions = (columns.get(name, np.empty(0)).tolist() for name in ("read_by", "decisions"))
-    in_words = said(read_by, decisions) if read_by else ()
+    in_words = reading_notes(read_by, decisions) if read_by else ()
     responses = Responses(
         observer=job.observer,
         kind=job.kind,  # type: ignore[arg-type]
@@ -173,7 +175,7 @@ def read_responses(work: Work, shards: Shards, memory: Memory, condense: Reduce 
         labels=labels,
         view=job.view,
         excluded=excluded,
-        notes=(*job.notes, *in_words),
+        notes=(*job.notes, *in_words, *[PROBABILITIES] * bool(shards.probabilities)),
         baseline_of=job.baseline_of,
     )
     return only_selected(responses, work.selection)
@@ -183,9 +185,9 @@ def _check_width(columns: Mapping[str, Array], classes: int | None) -> None:
     """Refuse logits of more or fewer classes than the record names: they would be read as those of others."""
     logits = columns.get("logits")
     if logits is not None and classes is not None and logits.shape[1:] != (classes,):
-        found = " × ".join(map(str, logits.shape[1:]))
+        width = " × ".join(map(str, logits.shape[1:]))
         raise UserError(
-            f"its answers are for {found} classes, and the record names {classes}", "run the same command again"
+            f"its answers are for {width} classes, and the record names {classes}", "run the same command again"
         )
 
 

@@ -13,6 +13,7 @@ from cuebench.errors import UserError
 from cuebench.files import hash_file, make_folder, write_atomic
 from cuebench.labels import map_file
 from cuebench.protocols.base import Protocol
+from cuebench.reading import user_path, user_paths
 from cuebench.responses.job import JobRecord
 from cuebench.responses.store import Columns, Shards, batches
 from cuebench.runs.joining import check_conditions, join
@@ -65,13 +66,13 @@ def merge(runs: Iterable[str | Path], out: str | Path, *, protocols: Iterable[st
     UserError
         Where a run is not finished or damaged, where conditions differ, or where an observer answered differently.
     """
-    folders = list(dict.fromkeys(Path(run).expanduser().absolute() for run in runs))
+    folders = list(dict.fromkeys(run.absolute() for run in user_paths(runs)))
     if len(folders) < 2:
         raise UserError(
             f"two or more different runs can be merged; got {len(folders)}", "cuebench merge RUN RUN --out DIR"
         )
     merged = [_Run(folder, _finished(folder)) for folder in folders]
-    folder = Path(out).expanduser().absolute()
+    folder = user_path(out).absolute()
     if folder in folders:
         raise UserError(f"{folder} is one of the runs that are merged", "choose a new folder for --out")
     make_folder(folder)
@@ -174,7 +175,7 @@ def _copy(run: _Run, job: JobRecord, folder: Path) -> None:
     for name in names:
         write_atomic(folder / "stimuli" / name, (run.folder / "stimuli" / name).read_bytes())
     source = run.shards(job)
-    target = Shards(folder / "responses" / job.folder, by_truth=source.by_truth)
+    target = Shards.of_key(folder / "responses" / job.folder, job.key)
     write_atomic(target.folder / "key.json", (source.folder / "key.json").read_bytes())
     for batch in run.batches(job):
         try:

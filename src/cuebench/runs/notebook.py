@@ -10,7 +10,7 @@ from html import escape
 from types import TracebackType
 from typing import Any, Self
 
-from cuebench.errors import printable
+from cuebench.errors import UserError, printable
 from cuebench.responses.events import Event, OnEvent, ignore
 
 EVERY = 0.2
@@ -30,6 +30,8 @@ def in_notebook() -> bool:
 @contextmanager
 def listening(on_event: OnEvent | None) -> Iterator[OnEvent]:
     """Yield who is told of progress: the listener that was given; else a bar in a notebook, and nobody elsewhere."""
+    if on_event is not None and not callable(on_event):
+        raise UserError(f"on_event is {on_event!r:.60}", "a function of one event: on_event=print")
     if on_event is not None:
         yield on_event
     elif in_notebook():

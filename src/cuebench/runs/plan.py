@@ -23,7 +23,7 @@ from cuebench.observers.base import LoadOptions, Observer, ObserverBase
 from cuebench.observers.input_size import accepts
 from cuebench.observers.origin import Origin, Preparation
 from cuebench.observers.preprocess import Preprocess
-from cuebench.observers.recorded_files import stimulus_key
+from cuebench.observers.recorded_names import stimulus_key
 from cuebench.observers.torch.features import suggested_layers
 from cuebench.protocols.base import Protocol, View
 from cuebench.responses.device import Device
@@ -36,6 +36,7 @@ from cuebench.runs.experiments import Experiment, read_experiments
 from cuebench.runs.loading import OBJECT, Loaded, LoadedObservers, load_observers, tell_failures
 from cuebench.runs.people import people_for
 from cuebench.runs.record import RunOptions
+from cuebench.runs.summary_code import summary_code
 from cuebench.stimuli.cue_files import read_labels
 from cuebench.stimuli.manifest import duplicates, to_bytes
 from cuebench.stimuli.on_device import marked
@@ -124,10 +125,26 @@ def plan_run(
         _add_experiment(plan, replace(experiment, shown_to_others=shown), people, loaded, folder, options)
     _sort_out_skipped(plan)
     plan.notices += expense_notices(plan.jobs, options)
+    if not plan.failures and not loaded.failures:
+        plan.notices += _idle_notices(plan.jobs, options)
     if not plan.jobs and plan.failures:
         reasons = [f.reason for f in plan.failures] + [f"{f.observer}: {f.reason}" for f in loaded.failures]
         raise UserError("\n".join(dict.fromkeys(reasons)), str(plan.failures[0].details.get("hint", "")))
     return _told(plan, loaded, tell)
+
+
+def _idle_notices(jobs: Sequence[Job], options: RunOptions) -> list[str]:
+    """Return a line for what was chosen for networks, where nobody looks at pixels."""
+    if any(job.geometry for job in jobs):
+        return []
+    chosen = {
+        f"device {options.device}": options.device not in ("auto", "cpu"),
+        f"precision {options.precision}": options.precision != "float32",
+        "compile": options.compile,
+        f"cues on {options.cues_on}": options.cues_on != "cpu",
+    }
+    idle = [name for name, differs in chosen.items() if differs]
+    return [f"no observer looks at pixels: no effect of {', '.join(idle)}"] if idle else []
 
 
 def plan_more(plan: Plan, loaded: LoadedObservers, folder: Path, options: RunOptions, tell: OnEvent) -> Plan:
@@ -272,13 +289,14 @@ def questions(protocol: Protocol, observer: ObserverBase, stimuli: StimulusSet) 
     NotApplicable
         The observer gives none of the kinds of answer that the protocol can use, or knows none of the stimuli.
     UserError
-        Its classes do not cover those of the stimuli.
+        Its classes do not cover those of the stimuli, or it contradicts what is known of them.
     """
     needs = _needed(protocol, observer)
     try:
         observer.check_shown(stimuli.stimuli)
     except UserError as error:  # a recording of another experiment
         raise NotApplicable(error.message, error.hint) from None
+    observer.check_known(stimuli.stimuli)
     if observer.labels is not None:
         check_labels(protocol, observer.name, observer.labels, stimuli)
     reduce = protocol.reduce(stimuli, observer.labels) if protocol.reduce else None
@@ -313,15 +331,15 @@ def _needed(protocol: Protocol, observer: ObserverBase) -> tuple[Capability, ...
 
 def _prepared_images(view: View, observer: ObserverBase, needs: Sequence[Capability]) -> tuple[Preprocess | None, str]:
     """Return how a view prepares images for an observer, and what its rows must say about that."""
-    own = observer.preprocess
-    if own is None:
+    preprocess = observer.preprocess
+    if preprocess is None:
         return None, ""
-    changed = view.change(own)
+    changed = view.change(preprocess)
     if view.fixed is None or accepts(observer, changed.hw, needs):
         return changed, ""
-    (height, width), fixed = changed.hw, view.fixed(own)
-    note = f"accepts {own.hw[1]}×{own.hw[0]} pixels only, not the {width}×{height} of the {view.name} view: {fixed}"
-    return fixed, note
+    (height, width), fixed = changed.hw, view.fixed(preprocess)
+    accepted = f"{preprocess.hw[1]}×{preprocess.hw[0]} pixels"
+    return fixed, f"accepts {accepted} only, not the {width}×{height} of the {view.name} view: {fixed}"
 
 
 def check_labels(protocol: Protocol, observer: str, labels: LabelSpace, stimuli: StimulusSet) -> None:
@@ -337,8 +355,8 @@ def check_labels(protocol: Protocol, observer: str, labels: LabelSpace, stimuli:
             hint += f"; or show only the classes that it knows: --set {protocol.name}.classes={','.join(known)}"
         elif why := protocol.without.get("classes"):
             hint += f"; {why}"
-        own = f"{', '.join(labels.names[:4])}{' …' * (len(labels) > 4)}"
-        what = f"with its label space {labels.name!r} of {len(labels):,} classes ({own})"
+        names = f"{', '.join(labels.names[:4])}{' …' * (len(labels) > 4)}"
+        what = f"with its label space {labels.name!r} of {len(labels):,} classes ({names})"
         raise UserError(f"{observer} cannot answer {protocol.name!r} {what}: {shown}", hint)
 
 
@@ -433,11 +451,12 @@ def _as_in_run(experiment: Experiment, recording: StimulusSet) -> StimulusSet:
 def _key(question: Question, entry: Loaded, protocol: Protocol, options: RunOptions, recipes: Mapping[str, str]) -> Key:
     """Return everything that decides the stored answers; ``recipes``: cue → version of its code."""
     needs: tuple[str, ...] = question.needs
-    if protocol.reduce is not None:  # a summary is stored: its version and the label map decide it too
+    if protocol.reduce is not None:  # a summary is stored: its version, its code and the label map decide it too
         targets = question.stimuli.targets
         file = map_file(targets)
         content = targets.encode() if file is None else file.path.read_bytes() + file.subset.encode()
-        needs = (*needs, f"summary of {protocol.name}/{protocol.version} {hashlib.sha256(content).hexdigest()[:16]}")
+        made_with = f"{hashlib.sha256(content).hexdigest()[:16]} {summary_code(protocol.reduce)}"
+        needs = (*needs, f"summary of {protocol.name}/{protocol.version} {made_with}")
     if protocol.stored:  # of which images depends on the whole set
         needs = (*needs, f"{protocol.stored} of {question.stimuli.fingerprint[:16]}")
     space, preprocess = entry.observer.labels, question.preprocess

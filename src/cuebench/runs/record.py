@@ -12,6 +12,7 @@ tables/*.parquet     what does not fit the tidy form, e.g. confusion matrices
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import platform
 import sys
@@ -27,6 +28,7 @@ from typing import Any, NamedTuple
 from cuebench._version import __version__
 from cuebench.errors import UserError, all_problems
 from cuebench.files import NO_LOCKS, disk_errors, json_bytes, take_lock, write_json
+from cuebench.observers.torch.placement import unknown_device
 from cuebench.options import check_types, parse
 from cuebench.places import RemotePath, place
 from cuebench.processes import warn
@@ -47,6 +49,8 @@ READABLE = (1, 2, 3, 4)
 _PACKAGES = ("numpy", "scipy", "pillow", "pyarrow", "torch", "torchvision", "timm", "transformers", "onnxruntime")
 PARTS = "parts"
 """Folder of the records of the processes that share a run."""
+MOST_PARTS = 100_000
+"""Processes that can share a run."""
 _RUN_AGAIN = "run the same command again: the answers are kept"
 
 
@@ -136,6 +140,8 @@ class RunOptions:
             yield UserError(
                 f"shard {i}/{n}: the first number counts the parts from 1 to the second", "e.g. --shard 1/4"
             )
+        if self.shard is not None and self.shard[1] > MOST_PARTS:
+            yield UserError(f"shard of {self.shard[1]:,} parts", f"a run has {MOST_PARTS:,} parts at most")
         if self.shard is not None and self.fresh:
             yield UserError(
                 "--fresh and --shard do not go together: one process would delete what the others have answered",
@@ -144,8 +150,10 @@ class RunOptions:
         for name in ("batch_size", "shard_size"):
             if getattr(self, name) < 0:
                 yield UserError(f"{name.replace('_', ' ')} must be 1 or more, or 0 (chosen); got {getattr(self, name)}")
-        if self.cache_size <= 0:
+        if not 0 < self.cache_size < math.inf:
             yield UserError(f"the size of the cache must be more than 0 GiB; got {self.cache_size}")
+        if error := unknown_device(self.device):
+            yield error
         if self.cues_on not in {"cpu", "device"}:
             yield UserError(f"cues on {self.cues_on!r}; one of cpu, device")
         if self.limit < 0:
@@ -211,6 +219,7 @@ class RunRecord:
     failures: list[Failure] = field(default_factory=list)
     skipped: list[Failure] = field(default_factory=list)
     unreadable: dict[str, str] = field(default_factory=dict)
+    """``FINGERPRINT/ID`` (twelve digits of the set's; earlier: the id alone) → why the stimulus could not be shown."""
     notices: list[str] = field(default_factory=list)
     scored: dict[str, Any] = field(default_factory=dict)
     """What the scores in this folder were made with: seed, resamples, settings, common. Empty while there are none

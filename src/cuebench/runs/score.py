@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 from cuebench.errors import UserError
 from cuebench.processes import warn
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, score_rows, unmeasured_row
+from cuebench.reading import user_path
 from cuebench.registry import BUILT_IN, OBJECT, SCHEME, named_by_data, protocols
 from cuebench.responses.events import Event, OnEvent, ignore
 from cuebench.responses.job import failure_of
 from cuebench.responses.store import Memory, Shards
+from cuebench.runs.joining import failures_in_order
 from cuebench.runs.measuring import (
     Manifests,
     Unreadable,
@@ -70,7 +72,7 @@ def score(
     Scores
         The same bytes on disk every time for the same answers and options.
     """
-    folder = Path(run).expanduser()
+    folder = user_path(run)
     RunRecord.read(folder)  # no lock in a folder that is no run
     with listening(on_event) as tell, locked(folder):
         record = RunRecord.read(folder)
@@ -154,8 +156,8 @@ def score_run(
     record.files, record.scored, record.failures = {**manifests, **scores}, options.scoring(), scored.failures
     if scored.unchecked:
         notice = (
-            f"{scored.unchecked} files of answers have no checksum, as an earlier cuebench wrote them: "
-            "damage may go unseen"
+            f"{scored.unchecked} files of answers, written by an earlier cuebench, have no checksum or do not say "
+            "whose they are: damage may go unseen"
         )
         record.notices = [n for n in record.notices if not n.endswith("damage may go unseen")] + [notice]
     return scored.rows
@@ -186,12 +188,13 @@ def scores_of(
     tables: dict[str, Any] = {}
     with one_thread():
         for name in dict.fromkeys(job.protocol for job in record.jobs):
-            found, tables_of = scoring.of(name, ScoreOptions(options.seed, options.resamples, values[name]))
-            rows += found
+            protocol_rows, tables_of = scoring.of(name, ScoreOptions(options.seed, options.resamples, values[name]))
+            rows += protocol_rows
             tables |= {f"{name}.{key}": table for key, table in tables_of.items()}
-    rows += [_unmeasured(f, "not_applicable") for f in record.skipped]
-    rows += [_unmeasured(f, "failed") for f in scoring.failures]
-    return Scored(rows, tables, scoring.failures, scoring.unchecked)
+    skipped, failures = failures_in_order(record.skipped, record), failures_in_order(scoring.failures, record)
+    rows += [_unmeasured(f, "not_applicable") for f in skipped]
+    rows += [_unmeasured(f, "failed") for f in failures]
+    return Scored(rows, tables, failures, scoring.unchecked)
 
 
 class _Scoring:

@@ -14,6 +14,7 @@ from cuebench.errors import UserError, did_you_mean
 from cuebench.files import write_atomic
 from cuebench.protocols.cautions import cautions
 from cuebench.protocols.headline import chosen_condition, headline_column, headline_of, measured, one_row_each
+from cuebench.reading import user_path
 from cuebench.runs.optional import import_optional
 from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_scores, scores_table
@@ -38,7 +39,7 @@ def load(run: str | Path) -> Scores:
     --------
     cuebench.score : compute them again, for example with another seed.
     """
-    folder = Path(run).expanduser()
+    folder = user_path(run)
     record = RunRecord.read(folder)
     return Scores(tuple(read_scores(folder)), folder, record)
 
@@ -87,7 +88,7 @@ class Scores(Sequence[Score]):
     @property
     def failures(self) -> list[str]:
         """Why observers could not be measured."""
-        return [f"{f.observer}: {f.reason}" for f in self.record.failures]
+        return list(dict.fromkeys(f"{f.observer}: {f.reason}" for f in self.record.failures))
 
     @property
     def observers(self) -> list[str]:
@@ -193,7 +194,7 @@ class Scores(Sequence[Score]):
         """
         from cuebench.runs.trials import Trials
 
-        protocols, observers = ((n,) if isinstance(n, str) else tuple(n) for n in (protocol, observer))
+        protocols, observers = (tuple(_several(names)) for names in (protocol, observer))
         return Trials(self.out, protocols, observers)
 
     # ------------------------------------------------------------------------------------------ tables
@@ -325,9 +326,13 @@ def _number(score: Score) -> str:
     return f"{score.value:.3f} [{score.ci_low:.3f}, {score.ci_high:.3f}]"
 
 
+def _several(names: str | Sequence[str]) -> Sequence[str]:
+    return names if isinstance(names, Sequence) and not isinstance(names, str) else [names]
+
+
 def _returned(text: str, path: str | Path | None) -> str | None:
     """Return a text, or write it to a file."""
     if path is None:
         return text
-    write_atomic(Path(path).expanduser(), text.encode())
+    write_atomic(user_path(path), text.encode())
     return None

@@ -20,8 +20,8 @@ from cuebench.errors import UserError
 from cuebench.files import disk_errors, write_json
 from cuebench.options import check_types
 from cuebench.reading import read_json
-from cuebench.responses.collect import Part
 from cuebench.responses.job import Job, JobRecord, Progress
+from cuebench.responses.part import Part
 from cuebench.responses.store import batches
 from cuebench.runs.record import PARTS, RunRecord
 from cuebench.types import Failure
@@ -66,8 +66,8 @@ class PartRecord:
             }
             for job in jobs
         ]
-        said = [*progress.notices, *notices]
-        return cls(list(progress.failures), dict(progress.unreadable), said, completed, progress.decoded)
+        all_notices = [*progress.notices, *notices]
+        return cls(list(progress.failures), dict(progress.unreadable), all_notices, completed, progress.decoded)
 
     def write(self, folder: Path, part: Part) -> None:
         """Write the record, whole or not at all."""
@@ -105,38 +105,42 @@ def begin(folder: Path, part: Part) -> None:
 
 def unfinished(folder: Path, jobs: Iterable[Job], n: int, shard_size: int) -> list[int]:
     """Return the parts whose process has not finished, or whose answers are not all there."""
-    parts = {i: PartRecord.read(folder, Part(i, n)) for i in range(1, n + 1)}
-    missing = {i for i, record in parts.items() if record is None}
-    failed = {(f.observer, f.protocol) for record in parts.values() if record for f in record.failures}
+    named = [_NAME.fullmatch(path.name) for path in (folder / PARTS).glob("*.json")]
+    said = {
+        int(name[1]): PartRecord.read(folder, Part(int(name[1]), n)) for name in named if name and int(name[2]) == n
+    }
+    parts = {i: record for i, record in said.items() if record is not None}
+    missing = set(range(1, n + 1)) - parts.keys()
+    failed = {(f.observer, f.protocol) for record in parts.values() for f in record.failures}
     for job in [job for job in jobs if (job.observer.name, job.protocol) not in failed]:
         stored = {path.name for path in job.shards.folder.iterdir()} if job.shards.folder.is_dir() else set()
         for number, (_, batch) in enumerate(batches(job.stimuli.stimuli, shard_size)):
             if job.shards.path(batch).name not in stored:
-                missing |= {i for i in parts if Part(i, n).holds(job.stimuli, number)}
+                missing.add(Part.of(job.stimuli, number, n).i)
     return sorted(missing)
 
 
 def with_parts(folder: Path, record: RunRecord) -> RunRecord:
     """Return the record of a shared run with what its parts say."""
     names = [name for path in sorted((folder / PARTS).glob("*.json")) if (name := _NAME.fullmatch(path.name))]
-    found = sorted(Part(int(name[1]), int(name[2])) for name in names)
-    parts = [said for part in found if (said := PartRecord.read(folder, part))]
+    parts = sorted(Part(int(name[1]), int(name[2])) for name in names)
+    part_records = [part_record for part in parts if (part_record := PartRecord.read(folder, part))]
     completed: dict[tuple[str, str, str], JobRecord] = {_name_of(job): job for job in record.jobs}
-    for said in parts:
-        for row in said.jobs:
+    for part_record in part_records:
+        for row in part_record.jobs:
             asked = (row["protocol"], row["view"], row["observer"])
             if asked in completed:
                 completed[asked] = _completed(completed[asked], row)
-    failures = _once([*record.failures, *(f for said in parts for f in said.failures)])
-    failed = {(f.observer, f.protocol) for said in parts for f in said.failures}
-    unreadable = {**record.unreadable, **{k: v for said in parts for k, v in said.unreadable.items()}}
+    failures = _once([*record.failures, *(f for p in part_records for f in p.failures)])
+    failed = {(f.observer, f.protocol) for p in part_records for f in p.failures}
+    unreadable = {**record.unreadable, **{k: v for p in part_records for k, v in p.unreadable.items()}}
     return replace(
         record,
         jobs=[completed[_name_of(job)] for job in record.jobs if (job.observer, job.protocol) not in failed],
         failures=failures,
         unreadable=dict(sorted(unreadable.items())),
-        notices=list(dict.fromkeys([*record.notices, *(n for said in parts for n in said.notices)])),
-        images_decoded=sum(said.images_decoded for said in parts),
+        notices=list(dict.fromkeys([*record.notices, *(n for p in part_records for n in p.notices)])),
+        images_decoded=sum(p.images_decoded for p in part_records),
     )
 
 
@@ -166,6 +170,6 @@ def parse_shard(text: str) -> tuple[int, int] | None:
     if not text:
         return None
     first, slash, second = text.partition("/")
-    if not (slash and first.strip().isdigit() and second.strip().isdigit()):
+    if not (slash and all(number.strip().isdecimal() and number.isascii() for number in (first, second))):
         raise UserError(f"--shard {text!r}", "write i/n: --shard 1/4 is the first of four parts")
     return int(first), int(second)

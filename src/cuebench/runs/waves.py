@@ -21,7 +21,7 @@ from cuebench.registry import BUILT_IN, adapters
 from cuebench.responses.engines import LOCAL
 from cuebench.responses.events import Event, OnEvent
 from cuebench.responses.job import JobRecord, failure_of
-from cuebench.runs.joining import OTHER_FOLDER, check_observers, in_order
+from cuebench.runs.joining import OTHER_FOLDER, check_observers, in_order, on_each
 from cuebench.runs.loading import LoadedObservers, load_observers, tell_failures
 from cuebench.runs.plan import Plan, plan_more
 from cuebench.runs.record import RunOptions, RunRecord
@@ -154,7 +154,7 @@ def add_wave(
             tell_failures(more.failures[-1:], tell)
             more.jobs = [job for job in more.jobs if job.observer.name != name]
     record.status = "running"
-    record.failures = [*record.failures, *more.failures]
+    record.failures += on_each(more.failures, [experiment.protocol.name for experiment in plan.experiments])
     record.skipped = [*record.skipped, *more.skipped]
     record.notices = list(dict.fromkeys([*record.notices, *more.notices]))
     record.stimuli |= more.describe_stimuli()

@@ -121,8 +121,8 @@ class Sums:
             moved = np.repeat(sums[None], 2 * len(part), axis=0)
             moved[np.arange(len(part)), part] += step
             moved[len(part) + np.arange(len(part)), part] -= step
-            found = np.asarray(self.statistic(moved), np.float64)
-            gradient[part] = (found[: len(part)] - found[len(part) :]) / (2 * step)
+            moved_values = np.asarray(self.statistic(moved), np.float64)
+            gradient[part] = (moved_values[: len(part)] - moved_values[len(part) :]) / (2 * step)
         return gradient
 
 
@@ -193,9 +193,9 @@ class Clustering:
         self, rows: int, sources: Mapping[IntervalKind, Array], strata: int = 1, images: Array | None = None
     ) -> None:
         every: dict[IntervalKind, Array] = {"images": np.arange(rows) if images is None else images, **sources}
-        found = {kind: _Groups.of(names) for kind, names in every.items()}
+        all_groups = {kind: _Groups.of(names) for kind, names in every.items()}
         self.strata = strata
-        self.groups = {kind: groups for kind, groups in found.items() if groups.number > strata}
+        self.groups = {kind: groups for kind, groups in all_groups.items() if groups.number > strata}
         self._crossed: dict[tuple[IntervalKind, ...], _Groups] = {}
 
     def variances(self, psi: Floats, shared: Mapping[IntervalKind, Floats] | None = None) -> Variances:
@@ -314,12 +314,12 @@ def ratio_intervals(
     wanted = dict.fromkeys(way for kind in kinds if not reasons[kind] for way in ways_of(kind))
     sources: dict[IntervalKind, Array] = {way: clusters.of(way) for way in wanted if way != "images"}
     clustering = Clustering(len(clusters.images), sources, images=clusters.images)
-    found = []
+    by_ratio = []
     for i, term in enumerate(terms):
         bottom = np.asarray(term.denominator, np.float64)
         ratio = total(term)
         if not ratio.denominator:
-            found.append(tuple(undefined(k, reasons[k] or "no trial in the denominator", level) for k in kinds))
+            by_ratio.append(tuple(undefined(k, reasons[k] or "no trial in the denominator", level) for k in kinds))
             continue
         others = {kind: influence_of(more, ratio) for kind, more in shared[i].items()} if shared else None
         spread = clustering.variances(influence_of(term, ratio), others)
@@ -334,8 +334,8 @@ def ratio_intervals(
                 intervals.append(all_alike(ratio.value, used[way], way, kind, level))
             else:
                 intervals.append(share_interval(ratio.value, spread.by_kind[kind], spread.df[kind], kind, level))
-        found.append(tuple(intervals))
-    return found
+        by_ratio.append(tuple(intervals))
+    return by_ratio
 
 
 def influence_of(terms: Terms, ratio: Ratio) -> Floats:

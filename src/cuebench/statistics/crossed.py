@@ -113,8 +113,8 @@ def _share_range(value: float, spread: _Spread, over: str) -> Range:
         few = spread.n_people if over == "people" else min(spread.n_people, spread.n_images)
         exact = all_alike(value, few, "subjects", "subjects", LEVEL)
         return Range(exact.low, exact.high, "every answer alike: exact for as many trials")
-    found = share_interval(value, *_variance_and_df(spread, over), "subjects", LEVEL)
-    return Range(found.low, found.high)
+    interval = share_interval(value, *_variance_and_df(spread, over), "subjects", LEVEL)
+    return Range(interval.low, interval.high)
 
 
 def _too_few(spread: _Spread, over: str) -> str:

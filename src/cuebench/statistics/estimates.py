@@ -162,9 +162,9 @@ def jackknife_interval(
         same = f"the same without any of the {number:,} {kind.replace('_', ' ')}: no 95 % interval"
         return Interval(value, value, kind, level, "; ".join(filter(None, (same, note))))
     centre = value - bias if low < value - bias < high else value
-    found = bounded_interval(centre, variance, variance**2 / doubt, kind, (low, high), level)
-    ends = min(max(found.low, low), value), max(min(found.high, high), value)
-    return replace(found, low=ends[0], high=ends[1], note=note)
+    interval = bounded_interval(centre, variance, variance**2 / doubt, kind, (low, high), level)
+    ends = min(max(interval.low, low), value), max(min(interval.high, high), value)
+    return replace(interval, low=ends[0], high=ends[1], note=note)
 
 
 def jackknife_variance(without: Array) -> float:
@@ -254,19 +254,19 @@ def part_of(
     ----------
     Fieller 1954, Some problems in interval estimation, J. R. Stat. Soc. B 16(2).
     """
-    found = derived(function, *estimates, bounds=(0.0, 1.0))
+    ratio = derived(function, *estimates, bounds=(0.0, 1.0))
     top, bottom = (derived(of, *estimates) for of in (part, whole))
     intervals = []
     for kind, wholes in bottom.left_out.items():
         pairs = [np.stack([top.left_out[kind][name], values]) for name, values in wholes.items()]
         pairs = [pair[:, ~np.isnan(pair).any(axis=0)] for pair in pairs]
-        if math.isnan(found.value) or min(pair.shape[1] for pair in pairs) < 2:
-            own = (i for i in found.intervals if i.kind == kind)
-            intervals.append(undefined(kind, next(own).note or "nothing to be shared"))
+        if math.isnan(ratio.value) or min(pair.shape[1] for pair in pairs) < 2:
+            same_kind = (i for i in ratio.intervals if i.kind == kind)
+            intervals.append(undefined(kind, next(same_kind).note or "nothing to be shared"))
             continue
         low, high = _fieller(top.value, bottom.value, pairs)
-        intervals.append(Interval(min(max(low, 0.0), found.value), max(min(high, 1.0), found.value), kind))
-    return replace(found, intervals=tuple(intervals))
+        intervals.append(Interval(min(max(low, 0.0), ratio.value), max(min(high, 1.0), ratio.value), kind))
+    return replace(ratio, intervals=tuple(intervals))
 
 
 def _fieller(top: float, bottom: float, pairs: Sequence[Array], level: float = 0.95) -> tuple[float, float]:

@@ -110,14 +110,14 @@ class Difference:
         return More(images, of.factor(self.value, tuple(of.sources), alpha), alone)
 
 
-def difference_intervals(value: float, found: Variances, *, level: float = 0.95) -> tuple[Interval, ...]:
+def difference_intervals(value: float, variance: Variances, *, level: float = 0.95) -> tuple[Interval, ...]:
     """Return the intervals of a paired difference: the one place that decides how they are made.
 
     None where every image shows the same difference: what does not vary says nothing about other images.
     """
-    if not found.by_kind or found.by_kind[found.main] < 1e-20:
+    if not variance.by_kind or variance.by_kind[variance.main] < 1e-20:
         return ()
-    reach = {kind: t_quantile(found.df[kind], level) * math.sqrt(v) for kind, v in found.by_kind.items()}
+    reach = {kind: t_quantile(variance.df[kind], level) * math.sqrt(v) for kind, v in variance.by_kind.items()}
     return tuple(Interval(value - r, value + r, kind, level) for kind, r in reach.items())
 
 
@@ -152,18 +152,18 @@ def paired(first: Sums, second: Sums, *, seed: int = 0, flips: int = FLIPS, leve
     value = a.value - b.value
     if not math.isfinite(value):
         return Difference(a.value, b.value, value, len(common), (), math.nan, "images", nothing, "undefined")
-    found = variances(difference, sources, a.strata, shared)
+    variance = variances(difference, sources, a.strata, shared)
     by: IntervalKind = (
-        found.main if shared else min(found.clusters, key=lambda kind: found.clusters[kind], default="images")
+        variance.main if shared else min(variance.clusters, key=lambda kind: variance.clusters[kind], default="images")
     )
     if not difference.any() and not value:
-        return Difference(a.value, b.value, 0.0, len(common), (), 1.0, by, found, "the same answers")
+        return Difference(a.value, b.value, 0.0, len(common), (), 1.0, by, variance, "the same answers")
     if shared:
-        p = student_p(value, found)
+        p = student_p(value, variance)
     else:
         p = sign_flip_p(difference, value, sources, by, strata=a.strata, seed=seed, flips=flips)
     return Difference(
-        a.value, b.value, value, len(common), difference_intervals(value, found, level=level), p, by, found
+        a.value, b.value, value, len(common), difference_intervals(value, variance, level=level), p, by, variance
     )
 
 
@@ -174,12 +174,15 @@ def by_image(sums: Sums, images: Array, influence: Floats | None = None) -> Floa
     return np.asarray(np.bincount(place, weights, len(images)), np.float64)
 
 
-def student_p(value: float, found: Variances) -> float:
+def student_p(value: float, variance: Variances) -> float:
     """Return the two-sided p of a difference by Student's t, with the variance of the interval to quote."""
     from scipy.special import stdtr
 
-    variance = found.by_kind.get(found.main, 0.0)
-    return float(2 * stdtr(max(found.df[found.main], 1), -abs(value) / math.sqrt(variance))) if variance else math.nan
+    main_variance = variance.by_kind.get(variance.main, 0.0)
+    if not main_variance:
+        return math.nan
+    df = max(variance.df[variance.main], 1)
+    return float(2 * stdtr(df, -abs(value) / math.sqrt(main_variance)))
 
 
 def sign_flip_p(
@@ -230,8 +233,8 @@ def sign_flip_p(
         of_kind = _flipped_variance(part, weight, names, code, signs, drawn, strata)
         if of_kind is not None:
             spread[kind] = of_kind
-    own = variances(difference, sources, strata)
-    if own.main == "two_way":
+    observed = variances(difference, sources, strata)
+    if observed.main == "two_way":
         pairs = np.unique(np.stack([np.unique(sources[k], return_inverse=True)[1].ravel() for k in WAYS]), axis=1,
                           return_inverse=True)[1].ravel()  # fmt: skip
         base = _flipped_variance(part, weight, pairs, code, signs, drawn, strata)
@@ -239,8 +242,8 @@ def sign_flip_p(
         flipped = base + sum(np.maximum(0, spread[kind] - base) for kind in WAYS)
     else:
         flipped = np.maximum.reduce(list(spread.values()))
-    # drawn²/flipped ≥ value²/own without a division: both variances can be 0.
-    extreme = drawn**2 * own.by_kind[own.main] >= value**2 * (flipped * (1 - 1e-9) - 1e-12 * value**2)
+    # drawn²/flipped ≥ value²/observed without a division: both variances can be 0.
+    extreme = drawn**2 * observed.by_kind[observed.main] >= value**2 * (flipped * (1 - 1e-9) - 1e-12 * value**2)
     hits = int(extreme.sum())
     return hits / len(drawn) if groups <= EXACT else (hits + 1) / (len(drawn) + 1)
 

@@ -44,12 +44,12 @@ class Components:
     numbers: Mapping[IntervalKind, int]
 
     @classmethod
-    def of(cls, found: Variances, images: int) -> Components:
+    def of(cls, variance: Variances, images: int) -> Components:
         """Take the variance of a number apart: over both kinds of source, or over the kind that varies most."""
-        base = found.by_kind.get("images", 0.0)
-        kinds: tuple[IntervalKind, ...] = ways_of(found.main) if found.main != "images" else ()
-        sources = {kind: found.clusters[kind] * max(0.0, found.by_kind[kind] - base) for kind in kinds}
-        return cls(images * base, sources, {"images": images, **{kind: found.clusters[kind] for kind in sources}})
+        base = variance.by_kind.get("images", 0.0)
+        kinds: tuple[IntervalKind, ...] = ways_of(variance.main) if variance.main != "images" else ()
+        sources = {kind: variance.clusters[kind] * max(0.0, variance.by_kind[kind] - base) for kind in kinds}
+        return cls(images * base, sources, {"images": images, **{kind: variance.clusters[kind] for kind in sources}})
 
     def parts(self, numbers: Mapping[IntervalKind, float] | None = None) -> dict[IntervalKind, float]:
         """Return the part of the variance that images and each kind of source have, for other numbers of them."""
@@ -70,8 +70,8 @@ class Components:
         error = math.sqrt(sum(self.parts(numbers).values()))
         if not error:
             return 1.0 if difference else alpha
-        reach, found = t_quantile(self._df(numbers), 1 - alpha), abs(difference) / error
-        return float(ndtr(found - reach) + ndtr(-found - reach))
+        reach, standardised = t_quantile(self._df(numbers), 1 - alpha), abs(difference) / error
+        return float(ndtr(standardised - reach) + ndtr(-standardised - reach))
 
     def smallest(self, numbers: Mapping[IntervalKind, float] | None = None, alpha: float = 0.05) -> float:
         """Return the smallest true difference that is found in four of five studies."""

@@ -93,8 +93,7 @@ def _by(first: Influence, second: Influence, kind: IntervalKind) -> Floats:
         np.add.at(total, codes, x.psi)
         sums.append(total)
     clusters, strata = min(len(np.unique(a)), len(np.unique(b))), max(first.strata, second.strata)
-    found: Floats = sums[0].T @ sums[1] * (clusters / max(1, clusters - strata))
-    return found
+    return sums[0].T @ sums[1] * (clusters / max(1, clusters - strata))
 
 
 def spread(errors: Floats) -> float:
@@ -235,18 +234,18 @@ def structure(
     links = tuple(
         _link(names[i], names[j], covariance[np.ix_([i, j], [i, j])], noise, m, level) for i, j in _pairs(len(names))
     )
-    found = Structure(names, tuple(observers), reliability, links)
+    pairwise = Structure(names, tuple(observers), reliability, links)
     if m < len(names) + SPARE:
         note = (
             f"{m} observers and {len(names)} headlines: too few for a factor and for shares of variance "
             f"(at least {len(names) + SPARE})"
         )
-        return replace(found, notes=(note,))
+        return replace(pairwise, notes=(note,))
     shares = _shares(names, table, reliability, level)
     if len(names) > 2:
         partial = _given_others(table, level)
         links = tuple(link._replace(given_others=partial[pair]) for link, pair in zip(links, _pairs(len(names))))
-    return replace(found, links=links, shares=shares, factor=_factor(names, table, seed, level))
+    return replace(pairwise, links=links, shares=shares, factor=_factor(names, table, seed, level))
 
 
 def _pairs(k: int) -> list[tuple[int, int]]:
@@ -257,11 +256,11 @@ def _given_others(table: Floats, level: float) -> dict[tuple[int, int], Range]:
     """Return the partial correlation of each pair of columns given all others, from the inverse of the correlations."""
     k, m = table.shape
     inverse = np.linalg.inv(_correlations(table))
-    found = {}
+    partial = {}
     for i, j in _pairs(k):
         r = float(-inverse[i, j] / np.sqrt(inverse[i, i] * inverse[j, j]))
-        found[i, j] = Range(r, *fisher_interval(r, m - (k - 2), "pearson", level))
-    return found
+        partial[i, j] = Range(r, *fisher_interval(r, m - (k - 2), "pearson", level))
+    return partial
 
 
 def _reliability(variance: float, noise: float, m: int, level: float) -> Range:
@@ -302,8 +301,7 @@ def explained(correlations: Floats, n: int) -> Floats:
     k = len(correlations)
     inverse = np.linalg.inv(correlations)
     r2 = 1 - 1 / np.diag(inverse)
-    found: Floats = 1 - (1 - r2) * (n - 1) / (n - k)
-    return found
+    return 1 - (1 - r2) * (n - 1) / (n - k)
 
 
 def one_factor(correlations: Floats) -> Floats:
@@ -320,8 +318,8 @@ def one_factor(correlations: Floats) -> Floats:
     off = np.triu_indices(k, 1)
     values, vectors = np.linalg.eigh(correlations)
     start = vectors[:, -1] * np.sqrt(max(values[-1], 1e-6) / 2)
-    found = least_squares(lambda x: (correlations - np.outer(x, x))[off], start, bounds=(-1 - 1e-9, 1 + 1e-9)).x
-    return np.asarray(found * (1 if found.sum() >= 0 else -1), np.float64)
+    loadings = least_squares(lambda x: (correlations - np.outer(x, x))[off], start, bounds=(-1 - 1e-9, 1 + 1e-9)).x
+    return np.asarray(loadings * (1 if loadings.sum() >= 0 else -1), np.float64)
 
 
 def eigenvalues_by_chance(n: int, k: int, *, seed: int = 0, tables: int = 2_000, level: float = 0.95) -> Floats:
@@ -329,8 +327,7 @@ def eigenvalues_by_chance(n: int, k: int, *, seed: int = 0, tables: int = 2_000,
     draws = child_generator(seed, "parallel analysis").standard_normal((tables, k, n))
     draws -= draws.mean(axis=2, keepdims=True)
     draws /= np.linalg.norm(draws, axis=2, keepdims=True)
-    found: Floats = np.quantile(np.linalg.eigvalsh(draws @ draws.transpose(0, 2, 1)), level, axis=0)[::-1]
-    return found
+    return np.quantile(np.linalg.eigvalsh(draws @ draws.transpose(0, 2, 1)), level, axis=0)[::-1]
 
 
 def _correlations(table: Floats) -> Floats:
@@ -339,27 +336,27 @@ def _correlations(table: Floats) -> Floats:
 
 def _shares(names: Sequence[str], table: Floats, reliability: Mapping[str, Range], level: float) -> tuple[Shares, ...]:
     shared = _jackknife(table, lambda part: explained(_correlations(part), part.shape[1]), level)
-    found = []
+    shares = []
     for name, r2 in zip(names, shared):
         reliable = reliability[name]
         half = (r2.high - r2.low) / 2
         # The error of a reliability is small beside that of R²; both count.
         reach = float(np.hypot(half, (reliable.high - reliable.low) / 2 if np.isfinite(reliable.low) else 0.0))
-        own = reliable.value - r2.value
+        specific = reliable.value - r2.value
         error = Range(1 - reliable.value, 1 - reliable.high, 1 - reliable.low)
-        found.append(Shares(name, r2, Range(own, max(own - reach, -1), min(own + reach, 1)), error))
-    return tuple(found)
+        shares.append(Shares(name, r2, Range(specific, max(specific - reach, -1), min(specific + reach, 1)), error))
+    return tuple(shares)
 
 
 def _factor(names: Sequence[str], table: Floats, seed: int, level: float) -> Factor:
     k, m = table.shape
     values = np.linalg.eigvalsh(_correlations(table))[::-1]
     chance = eigenvalues_by_chance(m, k, seed=seed, level=level)
-    found = Factor({}, tuple(map(float, values)), tuple(map(float, chance)))
-    if found.number != 1 or k < 3:  # one factor says nothing of columns that have two, and two columns fit any
-        return found
+    factor = Factor({}, tuple(map(float, values)), tuple(map(float, chance)))
+    if factor.number != 1 or k < 3:  # one factor says nothing of columns that have two, and two columns fit any
+        return factor
     loadings = _jackknife(table, lambda part: one_factor(_correlations(part)), level)
-    return found._replace(loadings=dict(zip(names, loadings)))
+    return factor._replace(loadings=dict(zip(names, loadings)))
 
 
 def _jackknife(table: Floats, statistic: Callable[[Floats], Floats], level: float) -> list[Range]:

@@ -10,13 +10,10 @@ import numpy as np
 from PIL import Image
 
 from cuebench.arrays import Pixels
+from cuebench.stimuli._depth import SIXTEEN, too_dark
 
-_SIXTEEN = 65535
 _LARGEST = {"I": 2**31 - 1, "F": 1.0}
 """Mode → white. Pixels of 32 bits use their whole range, floating-point ones 0 to 1; every mode I;16… is of 16 bits."""
-DARKEST = 1 / 16
-"""A deep picture whose brightest pixel is not above this share of white is refused: it holds 8, 10 or 12 bits in a
-wider type, and would turn black without a word."""
 _WIDENED = {"PNG", "PPM"}
 """Formats of 16 bits that some versions of Pillow open as 32."""
 
@@ -29,22 +26,35 @@ def to_rgb(image: Image.Image) -> Image.Image:
     ValueError
         Deep pixels outside the range of their type, or in a small part of it: what they mean cannot be known.
     """
-    if image.mode in _LARGEST or image.mode.startswith("I;16"):
+    if _is_deep(image):
         return Image.fromarray(_eight_bits(image)).convert("RGB")
-    if image.has_transparency_data:
-        layers = image.convert("RGBA")
-        if layers.getchannel("A").getextrema() != (255, 255):
-            return Image.alpha_composite(Image.new("RGBA", layers.size, "white"), layers).convert("RGB")
+    layers = _layers(image)
+    if layers is not None:
+        return Image.alpha_composite(Image.new("RGBA", layers.size, "white"), layers).convert("RGB")
     return image.convert("RGB")
+
+
+def is_plain(image: Image.Image) -> bool:
+    """Tell whether a browser shows a loaded picture as `to_rgb` makes it: 8 bits, nothing transparent, no inks."""
+    return image.mode != "CMYK" and not _is_deep(image) and _layers(image) is None
+
+
+def _is_deep(image: Image.Image) -> bool:
+    return image.mode in _LARGEST or image.mode.startswith("I;16")
+
+
+def _layers(image: Image.Image) -> Image.Image | None:
+    """Return a picture with its transparency; None where nothing of it is transparent."""
+    layers = image.convert("RGBA") if image.has_transparency_data else None
+    return layers if layers is not None and layers.getchannel("A").getextrema() != (255, 255) else None
 
 
 def _eight_bits(image: Image.Image) -> Pixels:
     sixteen = image.mode.startswith("I;16") or (image.mode == "I" and image.format in _WIDENED)
-    white = _SIXTEEN if sixteen else _LARGEST[image.mode]
+    white = SIXTEEN if sixteen else _LARGEST[image.mode]
     values = np.asarray(image).astype(np.float64) / white
     if not ((values >= 0) & (values <= 1)).all():
         raise ValueError(f"pixels of mode {image.mode} must lie between 0 and {white:g}")
-    if 0 < values.max(initial=0) <= DARKEST:
-        brightest = f"{values.max() * white:g} of {white:g}"
-        raise ValueError(f"its brightest pixel is {brightest}, it would be shown as black: save it with 8 bits")
+    if problem := too_dark(values.max(initial=0) * white, white):
+        raise ValueError(problem)
     return np.rint(values * 255).astype(np.uint8)

@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 from cuebench.errors import UserError, all_problems
 from cuebench.files import write_atomic, write_json
-from cuebench.observers.recorded_files import STIMULUS, TRUTH, read_table, stimulus_key
+from cuebench.observers.recorded_columns import TRUTH
+from cuebench.observers.recorded_files import read_table, stimulus_column
+from cuebench.observers.recorded_names import stimulus_key
 from cuebench.observers.recorded_rows import named_column, where
 from cuebench.stimuli.own_conflicts import known_targets
 
@@ -39,7 +41,7 @@ def write_stimuli(answers: Path, out: Path) -> Written:
     """
     table, _ = read_table(answers.expanduser())
     columns = table.column_names
-    stimulus = next((name for name in STIMULUS if name in columns), "")
+    stimulus = stimulus_column(answers, table)
     missing = [name for name in ("shape", "texture") if name not in columns]
     if missing or not stimulus:
         lacks = [*missing, *([] if stimulus else ["stimulus"])]

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from cuebench._version import __version__
 from cuebench.errors import UserError
 from cuebench.files import disk_errors, write_json
+from cuebench.options import SEED, WORKERS, parse
 from cuebench.reading import read_json
 from cuebench.registry import cues
 from cuebench.stimuli._cue_worker import run_jobs
@@ -73,8 +74,8 @@ def apply_cue(
     workers : int
         Processes; 0: one for each core.
     mask : path, optional
-        File, or folder with files of the same relative names. For a cue that needs an object mask: non-zero inside
-        the object. For one that moves pixels: a label mask, moved along and written to ``masks/`` in the target.
+        File, or folder with files of the same relative names. For a cue that needs an object mask: white or opaque
+        inside the object. For one that moves pixels: a label mask, moved along and written to ``masks/`` in the target.
     invert_mask : bool
         The object is black, as in the published silhouettes.
     other : path, optional
@@ -96,8 +97,8 @@ def apply_cue(
     """
     name = cue if isinstance(cue, str) else cues.resolve(cue)
     options = check_call(name, options or {}, has_mask=mask is not None, has_other=other is not None)
-    if seed < 0:
-        raise UserError(f"seed is {seed}", "accepted: a whole number ≥ 0")
+    given = parse({"seed": SEED, "workers": WORKERS}, {"seed": seed, "workers": workers}, f"cue {name!r}")
+    seed, workers = given["seed"], given["workers"]
     jobs = plan(name, Path(source), Path(target), options, seed, mask, invert_mask, other)
     whole_folder, new = Path(source).is_dir(), False
     todo, log, hashes = jobs, None, dict[Path, str]()

@@ -154,19 +154,19 @@ def picture_folders(archive: Path) -> dict[str, int]:
 
 def _pictures(archive: Path, members: list[Member]) -> list[Member]:
     """Return the pictures of an archive under the names of their class and their file."""
-    found = []
+    pictures = []
     for member in members:
         path = PurePosixPath(member.name)
         hidden = any(part.startswith((".", "__MACOSX")) for part in path.parts)
         if path.suffix.lower() in PICTURES and len(path.parts) > 1 and not hidden:
-            found.append(member._replace(name="/".join(path.parts[-2:])))
-    if not found:
+            pictures.append(member._replace(name="/".join(path.parts[-2:])))
+    if not pictures:
         raise UserError(
             f"archive {archive} holds no pictures in folders of classes",
             "it may hold further archives: unpack it by hand, one folder for each class",
         )
-    _refuse(archive, found)
-    return found
+    _refuse(archive, pictures)
+    return pictures
 
 
 def _publish(temporary: Path, target: Path) -> None:

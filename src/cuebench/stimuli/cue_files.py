@@ -20,6 +20,8 @@ from cuebench.files import write_atomic
 from cuebench.reading import file_kind_problem
 from cuebench.registry import cues
 from cuebench.stimuli.image_files import UnreadablePicture, read_picture
+from cuebench.stimuli.object_mask import object_pixels
+from cuebench.stimuli.readers.scan import is_followed
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".gif"})
 MASKS = "masks"
@@ -113,7 +115,8 @@ def _targets(source: Path, target: Path) -> list[tuple[str, Path, Path]]:
     inside = target.resolve()
     if inside == source.resolve():
         raise UserError(f"{target} is the source folder itself", "give another folder to write to")
-    images = sorted(p for p in source.rglob("*") if p.suffix.lower() in SUFFIXES and inside not in p.resolve().parents)
+    below = (p for p in source.rglob("*") if all(map(is_followed, p.relative_to(source).parts[:-1])))
+    images = sorted(p for p in below if p.suffix.lower() in SUFFIXES and inside not in p.resolve().parents)
     if not images:
         raise UserError(f"no images below {source}", f"looked for {', '.join(sorted(SUFFIXES))}")
     plain = Counter(path.relative_to(source).with_suffix("") for path in images)
@@ -155,6 +158,8 @@ def read_image(path: Path) -> Array:
 def read_labels(path: Path) -> Array:
     """Return a label mask: grey levels or palette indices as they are stored."""
     picture = _open(path)
+    if picture.format in ("JPEG", "MPO"):
+        raise UserError(f"{path} is a JPEG, which changes the numbers of a label mask", "save it as PNG")
     if picture.mode not in {"1", "L", "P", "I", "I;16"}:
         raise UserError(f"{path} has {picture.mode} pixels", "accepted as a label mask: grey levels or a palette")
     values = np.asarray(picture)
@@ -162,10 +167,12 @@ def read_labels(path: Path) -> Array:
 
 
 def read_mask(path: Path, *, invert: bool) -> Array:
-    """Return an object mask: non-zero (or, inverted, zero) pixels of a grey image."""
-    picture = _open(path)
-    plane = np.asarray(picture) if picture.mode in {"1", "P", "I", "I;16"} else np.asarray(picture.convert("L"))
-    return (plane == 0) if invert else (plane != 0)
+    """Return an object mask: what is white or opaque (or, inverted, all else); see `object_pixels`."""
+    try:
+        inside = object_pixels(_open(path))
+    except ValueError as error:
+        raise UserError(f"the mask {path.name}: {error}", "save it in black and white, with 8 bits") from None
+    return ~inside if invert else inside
 
 
 def _open(path: Path) -> Image.Image:
@@ -174,7 +181,7 @@ def _open(path: Path) -> Image.Image:
     try:
         return read_picture(path)
     except UnreadablePicture as error:
-        raise UserError(error.message) from None
+        raise UserError(error.message, error.hint) from None
 
 
 def write_image(path: Path, pixels: Array) -> None:

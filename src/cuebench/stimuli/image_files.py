@@ -2,6 +2,11 @@
 
 Pillow guesses the format from the contents, so a file ``x.png`` can be PostScript and start Ghostscript. Every picture
 is opened here, with the formats of this list and no others.
+
+A picture that some programs show otherwise than others is not opened: one with several frames, of which a browser shows
+all and a model one, and one that is stored turned (its EXIF orientation is not 1), which viewers turn and models are
+shown as it is stored. Whether a mask, or people's answers, belong to the turned picture cannot be known. TIFF, which
+browsers do not show, is turned by Pillow itself.
 """
 
 from __future__ import annotations
@@ -16,11 +21,16 @@ from PIL import Image, UnidentifiedImageError
 
 from cuebench.errors import UserError
 from cuebench.reading import file_kind_problem, read_bytes
+from cuebench.stimuli._depth import Tiles, reduced_to_black
 
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
 """Formats of Pillow that are opened; whatever the name of a file says, its contents must be one of them."""
 MOST_PIXELS = 89_478_485
 """Most pixels of a picture, Pillow's own limit: 256 MiB in red, green and blue."""
+_ORIENTATION, _AS_STORED = 0x0112, 1
+_INTEGERS = {3: "H", 4: "I"}
+"""Types of EXIF → integers of 16 and of 32 bits."""
+_UPRIGHT = "from PIL import Image as I, ImageOps as O; O.exif_transpose(I.open('IN')).save('OUT.png')"
 
 
 class UnreadablePicture(UserError):
@@ -28,23 +38,56 @@ class UnreadablePicture(UserError):
 
 
 def open_picture(data: bytes, name: str) -> Image.Image:
-    """Return a picture as it is stored, decoded, from the bytes of its file.
+    """Return a picture as it is stored, decoded, from the bytes of its file; see above for what everybody sees alike.
 
     Raises
     ------
     UnreadablePicture
-        It is damaged, has too many pixels, or is of another format.
+        It is damaged, has too many pixels, is of another format, would be shown as black, has several frames, or is
+        stored turned.
     """
     image = _opened(io.BytesIO(data), name)
+    tiles = Tiles.of(image)
     try:
+        # Before it is loaded, as counting goes to another frame. Behind a picture in MPO there are aids (its depth,
+        # its highlights, a smaller one) that no program shows.
+        frames = image.n_frames if image.format != "MPO" and getattr(image, "is_animated", False) else 1  # type: ignore[attr-defined]
         image.load()
+        black = reduced_to_black(data, image, tiles)
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - damaged files make Pillow's many decoders raise anything
         raise UnreadablePicture(f"{name}: cannot be decoded ({_why(error)})") from None
     if image.mode in ("P", "PA") and image.palette is None:  # Pillow would show it as black
         raise UnreadablePicture(f"{name}: cannot be decoded (its palette is missing)")
+    if black:
+        raise UnreadablePicture(f"{name}: cannot be decoded ({black})")
+    if frames > 1:
+        problem = f"has {frames} frames: people would be shown all of them, models one; save one of them alone"
+        raise UnreadablePicture(f"{name}: {problem}")
+    if (orientation := _orientation(image.info.get("exif"))) != _AS_STORED:
+        problem = f"is stored turned (EXIF orientation {orientation}), some would see it upright and others not"
+        raise UnreadablePicture(f"{name}: {problem}; save it upright", f'python -c "{_UPRIGHT}"')
     return image
+
+
+def _orientation(exif: object) -> int:
+    """Return how viewers turn a picture, from its EXIF data; 1 where these are damaged, as viewers do."""
+    data = exif.removeprefix(b"Exif\0\0") if isinstance(exif, bytes) else b""
+    order = {b"II*\0": "<", b"MM\0*": ">"}.get(data[:4])
+    if order is None:
+        return _AS_STORED
+    try:
+        (start,) = struct.unpack_from(f"{order}I", data, 4)
+        (count,) = struct.unpack_from(f"{order}H", data, start)
+        for place in range(start + 2, start + 2 + 12 * count, 12):
+            tag, kind = struct.unpack_from(f"{order}HH", data, place)
+            if tag == _ORIENTATION and kind in _INTEGERS:
+                value = int(struct.unpack_from(order + _INTEGERS[kind], data, place + 8)[0])
+                return value if 1 < value <= 8 else _AS_STORED
+    except struct.error:
+        pass
+    return _AS_STORED
 
 
 def read_picture(path: Path, sha256: str = "") -> Image.Image:

@@ -60,8 +60,8 @@ def problems_of(stimuli: Sequence[Stimulus]) -> list[str]:
     return problems
 
 
-def _number(count: int, one: str, many: str = "") -> str:
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+def _number(count: int, singular: str, many: str = "") -> str:
+    return f"{count:,} {singular if count == 1 else many or singular + 's'}"
 
 
 def _listed(names: Sequence[str]) -> str:

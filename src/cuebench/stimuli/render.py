@@ -31,7 +31,7 @@ from cuebench.observers.preprocess import MOST_PIXELS
 from cuebench.options import query_options
 from cuebench.reading import file_kind_problem, path_problem, read_bytes
 from cuebench.registry import cues, named_by_data, sources
-from cuebench.stimuli._rgb import to_rgb
+from cuebench.stimuli._rgb import is_plain, to_rgb
 from cuebench.stimuli.image_files import UnreadablePicture, open_picture
 from cuebench.types import Stimulus
 
@@ -40,7 +40,8 @@ RECIPE = "the recipe of a stimulus"
 FILE, BLACK = "file:", "black:"
 """Prefixes of values that are images: a file, and the black pixels of a file."""
 CHANGED = "run the same command again: the set is then read anew"
-_HASHED = re.compile(r"(?P<path>.+)@(?P<sha256>[0-9a-f]{4,64})")
+HASHED = re.compile(r"(?P<path>.+)@(?P<sha256>[0-9a-f]{4,64})")
+"""A file and how its hash begins."""
 
 
 class Unreadable(UserError):
@@ -89,6 +90,11 @@ def decode(root: str | Path, stimulus: Stimulus) -> Image.Image:
     with named_by_data(RECIPE):
         step = next(steps(stimulus.recipe, source=True))
         return Image.fromarray(step.function(seed=stimulus.seed, **step.options(root)))
+
+
+def is_shown_as_stored(data: bytes, name: str) -> bool:
+    """Tell whether a browser shows the bytes of a file as models are shown it; it must be readable."""
+    return is_plain(open_picture(data, name))
 
 
 def render(root: str | Path, image: Image.Image, stimulus: Stimulus) -> Image.Image:
@@ -179,7 +185,7 @@ def _image(text: str, root: Path) -> str | Array:
         return text
     # The hash in the recipe keeps stored answers to another mask or second image apart.
     name = text.removeprefix(prefix)
-    match = _HASHED.fullmatch(name)
+    match = HASHED.fullmatch(name)
     image = np.asarray(_open(root, match["path"], match["sha256"]) if match else _open(root, name))
     return np.asarray(image.max(axis=2) == 0) if prefix == BLACK else image
 
@@ -199,7 +205,7 @@ def _open(root: Path, path: str, sha256: str = "") -> Image.Image:
     except MemoryError:
         raise Unreadable(f"{path}: cannot be read (the memory is full)", transient=True) from None
     except UnreadablePicture as error:
-        raise Unreadable(error.message) from None
+        raise Unreadable(error.message, error.hint) from None
     except Unreadable:
         raise
     except UserError as error:

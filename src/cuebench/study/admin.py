@@ -115,8 +115,8 @@ def _download(data: bytes, name: str, kind: str) -> Response:
 
 def _own_code(study: Study, person: db.Participant) -> str:
     """Return the completion code by which somebody can be paid or found again; empty where all have the same."""
-    own = person.finished_at is not None and not study.settings.completion_code
-    return study.secrets.completion_code(person.number) if own else ""
+    has_code = person.finished_at is not None and not study.settings.completion_code
+    return study.secrets.completion_code(person.number) if has_code else ""
 
 
 def progress(study: Study, database: db.Database) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from cuebench.arrays import Array, Floats
 from cuebench.errors import UserError
 from cuebench.observers.recorded_files import read_table
 from cuebench.observers.study_export import BETWEEN, TRIAL, TRIPLET, WORDS, StudyAnswer, answers_of, as_recorded
+from cuebench.options import SEED, parse
 from cuebench.statistics.crossed import Crossed, Range, kappa, share
 from cuebench.statistics.estimates import difference_of_means, mean
 from cuebench.statistics.ratios import Terms
@@ -163,6 +164,7 @@ def analyse(
     seed : int
         Of the permutation tests.
     """
+    seed = parse({"seed": SEED}, {"seed": seed}, "an analysis")["seed"]
     if isinstance(source, str | Path):
         answers, name = read_answers(source, url), str(source)
     else:
@@ -345,14 +347,16 @@ def _shares(judged: Judged) -> Iterator[Row]:
         yield _crossed(judged.measure, judged.task, f"{judged.by}={name}", judged.share(judged.classes == name))
 
 
-def _crossed(measure: str, task: str, part: str, found: Crossed, note: str = "") -> Row:
-    intervals = (_interval(BOTH, found.both), _interval(PEOPLE, found.people))
-    notes = "; ".join(text for text in (note, found.note) if text)
-    return Row(measure, task, part, found.value, intervals, found.n, found.n_people, found.n_images, note=notes)
+def _crossed(measure: str, task: str, part: str, estimate: Crossed, note: str = "") -> Row:
+    intervals = (_interval(BOTH, estimate.both), _interval(PEOPLE, estimate.people))
+    notes = "; ".join(text for text in (note, estimate.note) if text)
+    return Row(
+        measure, task, part, estimate.value, intervals, estimate.n, estimate.n_people, estimate.n_images, note=notes
+    )
 
 
-def _interval(over: str, found: Range) -> Interval:
-    return Interval(over, found.low, found.high, found.note)
+def _interval(over: str, ends: Range) -> Interval:
+    return Interval(over, ends.low, ends.high, ends.note)
 
 
 def _gap(judged: Mapping[str, Judged]) -> Iterator[Row]:
@@ -401,8 +405,8 @@ def _order(judged: Judged, seed: int) -> Iterator[Row]:
         (interval,) = difference_of_means(a, b).intervals
         test = two_sample_permutation(a, b, seed=seed, resamples=10_000)
         note = f"{judged.measure.replace('_', ' ')} of {len(a)} and {len(b)} people; p by permutation"
-        found = Interval(PEOPLE, interval.low, interval.high, interval.note)
-        yield Row("order_effect", judged.task, part, test.estimate, (found,), people, people, p=test.p, note=note)
+        over_people = Interval(PEOPLE, interval.low, interval.high, interval.note)
+        yield Row("order_effect", judged.task, part, test.estimate, (over_people,), people, people, p=test.p, note=note)
 
 
 def _reaction_times(judged: Judged) -> Iterator[Row]:
@@ -417,12 +421,12 @@ def _reaction_times(judged: Judged) -> Iterator[Row]:
         medians = [float(np.median(times[rows & (people == p)])) for p in np.unique(people[rows])]
         if not medians:
             continue
-        found = mean(np.log(medians))
+        log_mean = mean(np.log(medians))
         with np.errstate(over="ignore"):  # of two people who differ without measure, the end has none
-            low, high = np.exp([found.intervals[0].low, found.intervals[0].high]).tolist()
-        interval = Interval(PEOPLE, low, high, found.intervals[0].note)
-        yield Row("reaction_time", judged.task, part, math.exp(found.value), (interval,), int(rows.sum()), len(medians),
-                  note="geometric mean of the people's medians, in ms")  # fmt: skip
+            low, high = np.exp([log_mean.intervals[0].low, log_mean.intervals[0].high]).tolist()
+        interval = Interval(PEOPLE, low, high, log_mean.intervals[0].note)
+        yield Row("reaction_time", judged.task, part, math.exp(log_mean.value), (interval,), int(rows.sum()),
+                  len(medians), note="geometric mean of the people's medians, in ms")  # fmt: skip
 
 
 def _durations(kept: Sequence[StudyAnswer]) -> Iterator[Row]:
@@ -438,10 +442,12 @@ def _attention(every: Sequence[StudyAnswer]) -> Iterator[Row]:
     checks = [a for a in every if a.kind == "attention" and not math.isnan(a.right)]
     if checks:
         people, items = (np.array([getattr(a, f) for a in checks]) for f in ("participant", "stimulus"))
-        found = share(Terms(np.array([a.right for a in checks]), np.ones(len(checks))), people, items)
-        intervals = (_interval(PEOPLE, found.people),)
+        estimate = share(Terms(np.array([a.right for a in checks]), np.ones(len(checks))), people, items)
+        intervals = (_interval(PEOPLE, estimate.people),)
         note = "of everybody, also of those who are excluded"
-        yield Row("attention", "", "", found.value, intervals, found.n, found.n_people, found.n_images, note=note)
+        yield Row(
+            "attention", "", "", estimate.value, intervals, estimate.n, estimate.n_people, estimate.n_images, note=note
+        )
 
 
 def _people(judged: Judged) -> Iterator[Row]:
@@ -452,8 +458,8 @@ def _people(judged: Judged) -> Iterator[Row]:
     for person in np.unique(people):
         rows = (people == person) & (judged.counts > 0)
         if n := int(rows.sum()):
-            found = wilson(round(float(judged.hits[rows].sum())), n)
-            (interval,) = found.intervals
-            own = (Interval(IMAGES, interval.low, interval.high, interval.note),)
+            estimate = wilson(round(float(judged.hits[rows].sum())), n)
+            (interval,) = estimate.intervals
+            intervals = (Interval(IMAGES, interval.low, interval.high, interval.note),)
             group = f"group {groups[person]}" if groups[person] else ""
-            yield Row(judged.measure, judged.task, f"person={person}", found.value, own, n, 1, n, note=group)
+            yield Row(judged.measure, judged.task, f"person={person}", estimate.value, intervals, n, 1, n, note=group)

@@ -428,13 +428,18 @@ def _words(path: Path, language: str, problems: list[str]) -> dict[str, Any]:
     """Return the words of a design in one language: its own before the page's, English where there is no other."""
     common = WORDS / f"{language}.toml"
     base = read_toml(common if common.is_file() else WORDS / "en.toml")
-    own: dict[str, Any] = {}
+    design_words: dict[str, Any] = {}
     if path.is_file():
-        own = read_typed(path, WordsFile, problems)
-    if not own.get("title"):
+        design_words = read_typed(path, WordsFile, problems)
+    if not design_words.get("title"):
         problems.append(f"texts/{language}/words.toml has no title")
-    problems += [f"texts/{language}/words.toml: unknown key {k!r}" for k in own if k not in (*base, "title", "blocks")]
-    merged: dict[str, Any] = {"title": own.get("title", ""), "language": own.get("language", base["language"])}
+    problems += [
+        f"texts/{language}/words.toml: unknown key {k!r}" for k in design_words if k not in (*base, "title", "blocks")
+    ]
+    merged: dict[str, Any] = {
+        "title": design_words.get("title", ""),
+        "language": design_words.get("language", base["language"]),
+    }
     for part in ("page", "options", "questions", "blocks"):
-        merged[part] = {**base.get(part, {}), **own.get(part, {})}
+        merged[part] = {**base.get(part, {}), **design_words.get(part, {})}
     return merged

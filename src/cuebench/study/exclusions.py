@@ -72,8 +72,8 @@ class Rules:
     @cached_property
     def sha256(self) -> str:
         """Hash of what the rules say: the same for the same limits, however they are written."""
-        said = {name: float(value) for name, value in self._given.items()}
-        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+        limits = {name: float(value) for name, value in self._given.items()}
+        return hashlib.sha256(json.dumps(limits, sort_keys=True).encode()).hexdigest()
 
     def sentences(self) -> dict[str, str]:
         """Return rule → the reason that it writes beside what it excludes."""

@@ -24,7 +24,7 @@ from typing import Any
 from cuebench._version import __version__
 from cuebench.errors import UserError, all_problems, did_you_mean
 from cuebench.files import copy_folder, disk_errors, filling, hash_file, parquet_bytes, write_atomic
-from cuebench.options import check_types
+from cuebench.options import Option, check_types, parse
 from cuebench.reading import file_kind_problem, parse_parquet, path_problem, read_bytes, read_toml
 from cuebench.study import exclusions
 from cuebench.study.assign import assign, place_of
@@ -139,6 +139,9 @@ class Study:
 # ------------------------------------------------------------------------------------------------------- new
 
 
+NUMBERS = {"seed": Option(0, low=-(2**62), high=2**62), "participants": Option(0, "0: any number", low=0, high=10**9)}
+
+
 @dataclass(frozen=True)
 class NewStudy:
     """What a new study is made of; see ``Settings``."""
@@ -179,6 +182,7 @@ def new_study(folder: Path, new: NewStudy, progress: Callable[[int, int], None] 
 
 
 def _fill(folder: Path, new: NewStudy, progress: Callable[[int, int], None] | None) -> None:
+    parse(NUMBERS, {name: getattr(new, name) for name in NUMBERS}, "a study")
     design = read_design(new.design)
     unknown = [f"no texts in {code!r}" for code in new.languages if code not in design.languages]
     if unknown:
@@ -190,9 +194,9 @@ def _fill(folder: Path, new: NewStudy, progress: Callable[[int, int], None] | No
     images = _write_images(folder, secrets, selection.chosen, selection.root, progress)
     images += _write_masks(folder, secrets, pink_noise(design, seed=new.seed))
     write_atomic(folder / STIMULI, parquet_bytes(_table(images)))
-    own = {key: value for key, value in asdict(new).items() if key not in ("design", "data_root", "run")}
+    shared_fields = {key: value for key, value in asdict(new).items() if key not in ("design", "data_root", "run")}
     settings = Settings(
-        **{**own, "name": new.name or folder.name},
+        **{**shared_fields, "name": new.name or folder.name},
         identity=random.token_hex(16),
         design=design.name,
         made_at=now(),
@@ -225,16 +229,20 @@ def _write_masks(folder: Path, secrets: Secrets, masks: Iterable[tuple[str, byte
 
 
 def _picture(root: str, stimulus: Any) -> tuple[bytes, str]:
-    """Return the bytes that a browser shows and their ending: the file itself, or a PNG of what the recipe makes."""
+    """Return the bytes that a browser shows and their ending: the file itself, or a PNG of what models are shown.
+
+    The file itself only where a browser shows it as they see it: on white what is transparent, no inks of a printer.
+    """
     from cuebench.stimuli.png import png_bytes
-    from cuebench.stimuli.render import decode, render
+    from cuebench.stimuli.render import decode, is_shown_as_stored, render
 
     ending = Path(stimulus.path).suffix.lower()
     if stimulus.path and not stimulus.recipe and ending in BROWSER_KINDS:
         data = read_bytes(Path(root) / stimulus.path, "stimulus")
         if stimulus.sha256 and hashlib.sha256(data).hexdigest() != stimulus.sha256:
             raise UserError(f"{stimulus.path} changed while it was read", "run the same command again")
-        return data, ending
+        if is_shown_as_stored(data, stimulus.path):
+            return data, ending
     return png_bytes(render(root, decode(root, stimulus), stimulus)), ".png"
 
 

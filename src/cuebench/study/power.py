@@ -17,6 +17,7 @@ import numpy as np
 
 from cuebench.arrays import Array, Floats
 from cuebench.errors import UserError
+from cuebench.options import SEED, parse
 from cuebench.statistics.clustered import t_quantile
 from cuebench.statistics.crossed import Crossed
 from cuebench.statistics.crossed import share as crossed_share
@@ -27,8 +28,10 @@ from cuebench.study.analysis import judged_answers, read_answers
 OVER = {"people": "people", "both": "people and images"}
 MOST, FEWEST = 20_000, 3
 """Numbers of people that are considered."""
-MOST_SPREAD = 5.0
-"""Largest spread that is estimated from a pilot."""
+MOST_SPREAD, WIDEST = 5.0, 20.0
+"""Largest spread that is estimated from a pilot; largest that can be assumed: all answers of a person are alike."""
+MOST_SHOWN, MOST_STUDIES = 10_000, 100_000
+"""Images and trials of a person, and simulated studies: what can be simulated."""
 _NODES = 41
 
 
@@ -56,10 +59,12 @@ class Assumptions:
 
     def __post_init__(self) -> None:
         problems = [] if 0 < self.share < 1 else [f"share {self.share}: between 0 and 1"]
-        problems += [
-            f"{n} {v}: 0 or more" for n, v in (("person_sd", self.person_sd), ("image_sd", self.image_sd)) if v < 0
-        ]
-        problems += [] if self.trials > 0 else [f"trials {self.trials}: at least 1"]
+        spreads = (("person_sd", self.person_sd), ("image_sd", self.image_sd))
+        problems += [f"{n} {v}: 0 to {WIDEST:g}" for n, v in spreads if not 0 <= v <= WIDEST]
+        problems += (
+            [] if 0 < self.trials <= MOST_SHOWN else [f"trials {self.trials}: at least 1, {MOST_SHOWN:,} at most"]
+        )
+        problems += [] if 0 <= self.images <= MOST_SHOWN else [f"images {self.images}: 0 to {MOST_SHOWN:,}"]
         problems += [f"images {self.images}: at least as many as trials"] if 0 < self.images < self.trials else []
         if problems:
             raise UserError(f"assumptions: {'; '.join(problems)}", "see: cuebench study power --help")
@@ -223,8 +228,8 @@ def simulate_studies(assumed: Assumptions, people: int, over: str, *, studies: i
         of_images = rng.normal(0, assumed.image_sd, assumed.shown)
         effect = rng.normal(0, assumed.person_sd, people)[person] + of_images[image]
         right = rng.random(len(person)) < expit(mu + effect)
-        found = crossed_share(Terms(right.astype(np.float64), ones), person, image)
-        interval = found.people if over == "people" else found.both
+        estimate = crossed_share(Terms(right.astype(np.float64), ones), person, image)
+        interval = estimate.people if over == "people" else estimate.both
         truth = assumed.share
         if over == "people" and assumed.shown == assumed.trials:
             truth = _share_of_images(mu, assumed.person_sd, of_images)
@@ -266,8 +271,9 @@ def plan(assumed: Assumptions, width: float, *, over: str = "both", studies: int
         raise UserError(f"--over {over!r}", f"write {' or '.join(OVER)}")
     if not 0 < width < 1:
         raise UserError(f"a width of {width:g}", "between 0 and 1; 0.1 is ± 5 percentage points")
-    if studies < 2:
-        raise UserError(f"{studies} simulated studies", "at least 2")
+    if not 2 <= studies <= MOST_STUDIES:
+        raise UserError(f"{studies} simulated studies", f"at least 2, {MOST_STUDIES:,} at most")
+    seed = parse({"seed": SEED}, {"seed": seed}, "a simulation")["seed"]
     floor = expected_width(assumed, math.inf, over)
     if floor >= width or expected_width(assumed, MOST, over) > width:
         steps = [simulate_studies(assumed, people, over, studies=studies, seed=seed) for people in (20, 80, 320)]
@@ -353,8 +359,8 @@ def from_pilot(source: str | Path, *, task: str = "", trials: int = 50, images: 
             f"{source}: {whole.n_people} people with a share of {whole.value:.3f} say nothing about how people differ",
             "a pilot needs at least three people who are neither always right nor always wrong; or give --share",
         )
-    found = spreads(whole, chosen.hits[counted], people[counted], seen[counted])
-    return Assumptions(whole.value, found.person_sd, found.image_sd, trials, images)
+    spread = spreads(whole, chosen.hits[counted], people[counted], seen[counted])
+    return Assumptions(whole.value, spread.person_sd, spread.image_sd, trials, images)
 
 
 class Spreads(NamedTuple):
@@ -372,17 +378,17 @@ def spreads(whole: Crossed, hits: Floats, people: Array, images: Array) -> Sprea
     """
     rest = hits - whole.value
     # The mean was estimated from the same answers, which makes residuals less alike than errors.
-    own = (whole.both.high - whole.both.low) / (2 * t_quantile(max(whole.n_people - 1, 1), 0.95))
-    targets = np.array([_alike(rest, people), _alike(rest, images)]) + own**2
-    found = np.where(targets > 0, 0.5, 0.0)
+    mean_error = (whole.both.high - whole.both.low) / (2 * t_quantile(max(whole.n_people - 1, 1), 0.95))
+    targets = np.array([_alike(rest, people), _alike(rest, images)]) + mean_error**2
+    sds = np.where(targets > 0, 0.5, 0.0)
     for _ in range(200):
-        parts = components(Assumptions(whole.value, float(found[0]), float(found[1])))
+        parts = components(Assumptions(whole.value, float(sds[0]), float(sds[1])))
         ratio = np.maximum(targets, 0) / np.maximum([parts.people, parts.images], 1e-12)
-        moved = np.minimum(found * np.sqrt(np.clip(ratio, 0.25, 4)), MOST_SPREAD)
-        if np.abs(moved - found).max() < 1e-6:
+        moved = np.minimum(sds * np.sqrt(np.clip(ratio, 0.25, 4)), MOST_SPREAD)
+        if np.abs(moved - sds).max() < 1e-6:
             break
-        found = moved
-    return Spreads(float(found[0]), float(found[1]))
+        sds = moved
+    return Spreads(float(sds[0]), float(sds[1]))
 
 
 def _alike(rest: Floats, clusters: Array) -> float:

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from cuebench.errors import UserError
+from cuebench.options import SEED, Option, parse
 from cuebench.study.database import Database, sqlite_url
 from cuebench.study.export import write_export
 from cuebench.study.folder import Study, open_study
@@ -31,6 +32,11 @@ from cuebench.study.simulate import Person, person, population
 from cuebench.study.types import Answer, trial_from
 from cuebench.study.visitor import Visit, own_seconds, visit_all, with_truth
 
+NUMBERS = {
+    "participants": Option(4, "simulated participants", low=1, high=10_000),
+    "at_once": Option(0, "browsers at the same time", low=0, high=64),
+    "seed": SEED,
+}
 BROWSERS = 2
 """Browsers at once for each core: most of a session is waiting."""
 AT_ONCE = 32
@@ -157,6 +163,8 @@ def rehearse(
     progress : callable, optional
         Called with the number of answers that are given and of all.
     """
+    given_numbers = {"participants": participants, "at_once": at_once, "seed": seed}
+    participants, at_once, seed = parse(NUMBERS, given_numbers, "a rehearsal").values()
     study = open_study(folder)
     wanted = study.settings.participants
     if 0 < wanted < participants:

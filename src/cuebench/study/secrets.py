@@ -81,9 +81,9 @@ def read_secrets(folder: Path) -> Secrets:
         hint = f"it belongs to another user: run as that user, or sudo chown -R USER {folder}"
     try:
         values = read_toml(path, "secrets", hint=hint)
-        found = Secrets(**{name: str(values[name]) for name in Secrets._fields})
+        study_secrets = Secrets(**{name: str(values[name]) for name in Secrets._fields})
     except KeyError as error:
         raise UserError(f"secrets {path} cannot be read: {error}", hint) from None
-    if min(map(len, found)) < 16:
+    if min(map(len, study_secrets)) < 16:
         raise UserError(f"secrets {path}: a key or a token has fewer than 16 characters", hint)
-    return found
+    return study_secrets

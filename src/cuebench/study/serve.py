@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cuebench.errors import MissingExtra, UserError
+from cuebench.options import Option, parse
 from cuebench.study.database import Database
 from cuebench.study.folder import open_study
 from cuebench.study.vendor import check_present
@@ -27,6 +28,12 @@ _FOLDER, _DATABASE = "CUEBENCH_STUDY", "CUEBENCH_STUDY_DATABASE"
 
 
 _APPLICATION = "cuebench.study.serve:app"
+
+
+NUMBERS = {
+    "port": Option(8000, "0: one that is free", low=0, high=65_535),
+    "workers": Option(1, "processes", low=1, high=1000),
+}
 
 
 class Options(NamedTuple):
@@ -60,6 +67,7 @@ def serve_study(folder: Path, database: str = "", options: Options | None = None
         raise MissingExtra("a study", "study", error.name or "") from None
 
     options = options or Options()
+    parse(NUMBERS, {name: getattr(options, name) for name in NUMBERS}, "a server")
     study = open_study(folder)  # problems are found here, not in a worker
     checked = Database(database or study.database_url)
     checked.prepare(study.facts)

@@ -286,11 +286,13 @@ def _add_files(app: FastAPI, study: Study) -> None:
     @app.get("/images/{name}", response_class=Response, responses={404: {"description": "there is no such image"}})
     def image(name: str) -> Response:
         """Return an image of the study; the name is looked up, it is never a path."""
-        found = study.images.get(name.partition(".")[0])
-        if found is None or found.file != name:
+        study_image = study.images.get(name.partition(".")[0])
+        if study_image is None or study_image.file != name:
             raise Refused(404, "image", "there is no such image")
-        kind = mimetypes.guess_type(found.file)[0] or "application/octet-stream"
-        return FileResponse(study.folder / "images" / found.file, media_type=kind, headers={"Cache-Control": FOR_EVER})
+        kind = mimetypes.guess_type(study_image.file)[0] or "application/octet-stream"
+        return FileResponse(
+            study.folder / "images" / study_image.file, media_type=kind, headers={"Cache-Control": FOR_EVER}
+        )
 
     app.mount("/web", _Files(directory=WEB), name="web")
 

@@ -60,9 +60,9 @@ class Trial:
 
     def shown(self) -> dict[str, Any]:
         """Return what the page is told: everything but the correct answer."""
-        told = dict(vars(self))  # asdict copies every tuple, which takes longer than all else
-        del told["correct"]
-        return told
+        facts = dict(vars(self))  # asdict copies every tuple, which takes longer than all else
+        del facts["correct"]
+        return facts
 
 
 @dataclass(frozen=True)

@@ -130,10 +130,10 @@ def _packed(packages: list[Package], place: Path) -> list[bytes]:
 
 def verified(package: Package, data: bytes) -> bytes:
     """Return the bytes of a package if they are the pinned ones."""
-    found = "sha512-" + base64.b64encode(hashlib.sha512(data).digest()).decode()
-    if found != package.integrity:
+    integrity = "sha512-" + base64.b64encode(hashlib.sha512(data).digest()).decode()
+    if integrity != package.integrity:
         raise UserError(
-            f"{package.name} {package.version} is not the package that was pinned: {found}",
+            f"{package.name} {package.version} is not the package that was pinned: {integrity}",
             "do not use it; ask who runs the registry that npm is set to",
         )
     return data

@@ -62,10 +62,10 @@ class Visit(NamedTuple):
 
 def find_chromium() -> str:
     """Return the path of a Chromium on this machine."""
-    found = next((path for name in _CHROMIUMS if (path := shutil.which(name))), None)
-    if found is None:
+    executable = next((path for name in _CHROMIUMS if (path := shutil.which(name))), None)
+    if executable is None:
         raise UserError("a rehearsal in a browser needs Chromium", "apt-get install chromium; or rehearse with --http")
-    return found
+    return executable
 
 
 @contextlib.contextmanager
@@ -234,14 +234,14 @@ class Visitor:
         from playwright.sync_api import TimeoutError as TooLong
 
         try:
-            found = self.page.wait_for_function(_NEXT, arg=str(self.last) if self.last >= 0 else None)
+            handle = self.page.wait_for_function(_NEXT, arg=str(self.last) if self.last >= 0 else None)
         except TooLong:
             where = f"after trial {self.last + 1}" if self.last >= 0 else "before the first trial"
             raise UserError(
                 f"a simulated participant found nothing to press for {PATIENCE_MS // 1000} s, {where}",
                 "look at it: cuebench study serve; keys, sliders and forms of jsPsych: rehearse with --http",
             ) from None
-        kind, text, position = found.json_value()
+        kind, text, position = handle.json_value()
         return kind, text, position
 
     def _answer(self, trial: Trial, layout: str = "option") -> None:
@@ -290,11 +290,11 @@ class Visitor:
 
 def with_truth(study: Study, shown: Sequence[Trial], participant: str) -> list[Trial]:
     """Return trials, as the page was given them, with the correct answers: the assignment that they are from."""
-    told = [trial.shown() for trial in shown]
+    as_shown = [trial.shown() for trial in shown]
     likely = int(participant.lstrip("p")) - 1
     for slot in (likely, *range(likely), *range(likely + 1, likely + 1000)):
         trials = study.assign(slot)[1]
-        if [trial.shown() for trial in trials] == told:
+        if [trial.shown() for trial in trials] == as_shown:
             return trials
     raise UserError(f"{participant} was shown trials that no assignment of this study has", "make the study anew")
 

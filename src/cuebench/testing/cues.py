@@ -217,16 +217,16 @@ def _check_device(cue: _Cue) -> None:
     if cue.info.device is None:
         _refused_call(cue, "a tensor, which its info does not promise", lambda: cue(torch.from_numpy(batch), **seeds))
         return
-    found = cue(torch.from_numpy(batch.copy()), **seeds)
-    require(isinstance(found, torch.Tensor), f"{cue.name} of a tensor: got {type(found).__name__}")
-    require(found.dtype == torch.uint8, f"{cue.name} of a tensor: expected uint8, got {found.dtype}")
-    problem = beyond(cue.info.device, found.numpy(), cue(batch, **seeds))
+    on_device = cue(torch.from_numpy(batch.copy()), **seeds)
+    require(isinstance(on_device, torch.Tensor), f"{cue.name} of a tensor: got {type(on_device).__name__}")
+    require(on_device.dtype == torch.uint8, f"{cue.name} of a tensor: expected uint8, got {on_device.dtype}")
+    problem = beyond(cue.info.device, on_device.numpy(), cue(batch, **seeds))
     require(not problem, f"{cue.name} of a tensor: {problem}")
 
 
-def beyond(tolerance: Tolerance, found: Array, wanted: Array) -> str:
+def beyond(tolerance: Tolerance, device_pixels: Array, wanted: Array) -> str:
     """Say in words how pixels N×H×W×C of a device lie further from the CPU's than a tolerance; empty: they do not."""
-    gap = np.abs(found.astype(np.int64) - wanted)
+    gap = np.abs(device_pixels.astype(np.int64) - wanted)
     error = (gap.astype(np.float64) ** 2).reshape(len(gap), -1).mean(axis=1).max()
     decibels = 10 * np.log10(255**2 / error) if error else np.inf
     share = (gap > 0).reshape(len(gap), -1).mean(axis=1).max()
@@ -234,9 +234,9 @@ def beyond(tolerance: Tolerance, found: Array, wanted: Array) -> str:
     allowed = max(tolerance.share, 1 / gap[0].size) if tolerance.share else 0
     if gap.max() <= tolerance.levels and share <= allowed and decibels >= tolerance.decibels:
         return ""
-    found_text = f"{share:.2%} of the values differ, by up to {gap.max()} ({decibels:.1f} dB)"
+    gap_text = f"{share:.2%} of the values differ, by up to {gap.max()} ({decibels:.1f} dB)"
     least = f", {tolerance.decibels:g} dB" if tolerance.decibels else ""
-    return f"{found_text}; allowed {tolerance.share:.2%}, {tolerance.levels}{least}"
+    return f"{gap_text}; allowed {tolerance.share:.2%}, {tolerance.levels}{least}"
 
 
 def _refused(cue: _Cue, what: str, image: Array, **options: Any) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from cuebench.errors import UserError
 from cuebench.labels import label_map
-from cuebench.observers.chat.answers import named_classes, names_of, read_answer, read_caption, said
+from cuebench.observers.chat.answers import named_classes, names_of, read_answer, read_caption, reading_notes
 from cuebench.observers.chat.prompts import STEERING, built_in, letters, ordered, read_prompt
 
 CLASSES = label_map("in16").names
@@ -182,7 +182,7 @@ def test_options_must_be_the_classes() -> None:
 
 
 def test_a_model_that_always_says_the_same_is_noticed() -> None:
-    assert len(said(["letter"] * 40, ["cat"] * 40)) == 2
-    assert "does the model see the pictures" in said(["letter"] * 40, ["cat"] * 40)[1]
-    assert len(said(["letter"] * 40, ["cat"] * 39 + ["dog"])) == 1
-    assert len(said(["letter"] * 4, ["cat"] * 4)) == 1
+    assert len(reading_notes(["letter"] * 40, ["cat"] * 40)) == 2
+    assert "does the model see the pictures" in reading_notes(["letter"] * 40, ["cat"] * 40)[1]
+    assert len(reading_notes(["letter"] * 40, ["cat"] * 39 + ["dog"])) == 1
+    assert len(reading_notes(["letter"] * 4, ["cat"] * 4)) == 1

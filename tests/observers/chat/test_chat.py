@@ -15,7 +15,8 @@ from chat_server import CLASSES, ChatServer, Reply, completion, picture, problem
 import cuebench
 from cuebench.errors import UserError
 from cuebench.observers.base import Batch, LoadOptions
-from cuebench.observers.chat.journal import Answer, Journal, open_journal
+from cuebench.observers.chat.endpoint import Prices
+from cuebench.observers.chat.journal import HIGHEST_PRICE, MOST_TOKENS, Answer, Journal, _line, open_journal
 from cuebench.observers.chat.observer import image_key
 from cuebench.observers.load import load
 from cuebench.runs.estimate import estimate_cost
@@ -379,6 +380,29 @@ def test_what_another_process_asked_meanwhile_is_read(tmp_path: Path) -> None:
         other._descriptor = None
         assert ask(early, 4)["text"].tolist() == ["A.", "A.", "A.", "D."]
         assert server.requests == 1
+
+
+def journal_of(folder: Path, *records: dict[str, Any]) -> Journal:
+    file = folder / "journal.jsonl"
+    file.write_bytes(b"".join(map(_line, records)))
+    journal = Journal(file, {})
+    journal.read()
+    return journal
+
+
+def test_lines_with_costs_and_counts_that_cannot_be_are_damaged(tmp_path: Path) -> None:
+    most = {"text": "A.", "tokens_in": MOST_TOKENS, "tokens_out": MOST_TOKENS}
+    dearest = Prices(HIGHEST_PRICE, HIGHEST_PRICE).of(MOST_TOKENS, MOST_TOKENS)
+    believed = journal_of(tmp_path, {"asked": "x", "cost": dearest}, {"answer": "x", **most, "cost": dearest})
+    assert (believed.damaged, believed.spent.cost, len(believed.answers)) == (0, dearest, 1)
+    forged = [
+        {"asked": "x", "cost": 1e308},
+        {"answer": "y", **most, "cost": 1e308},
+        {"answer": "z", **most, "tokens_in": 10**400, "cost": 0},
+        {"answer": "z", **most, "tokens_out": -1, "cost": 0},
+    ]
+    refused = journal_of(tmp_path, *forged)
+    assert (refused.damaged, refused.spent.cost, refused.answers) == (4, 0, {})
 
 
 def test_two_processes_do_not_pay_twice(tmp_path: Path) -> None:

@@ -45,8 +45,8 @@ def table(rows: Sequence[Score], protocols: Sequence[str]) -> list[Line]:
 def orders(rows: Sequence[Score], protocols: Sequence[str]) -> list[Order]:
     """Return how the networks trained on shape and on texture stand to each other, where a protocol measures that."""
     names = {"shape": COLUMNS["trained on shape"], "texture": COLUMNS["trained on texture"]}
-    found = [planted_order(rows, protocol, **names) for protocol in protocols if planted_sign(protocol)]
-    return [order for order in found if order is not None]
+    planted_orders = [planted_order(rows, protocol, **names) for protocol in protocols if planted_sign(protocol)]
+    return [order for order in planted_orders if order is not None]
 
 
 def sentences(rows: Sequence[Score], protocols: Sequence[str]) -> list[str]:
@@ -54,14 +54,14 @@ def sentences(rows: Sequence[Score], protocols: Sequence[str]) -> list[str]:
     return [_order_sentence(orders(rows, protocols)), _both_sentence(rows), _network_sentence(rows)]
 
 
-def _order_sentence(found: Sequence[Order]) -> str:
-    right = [o for o in found if o.as_planted]
+def _order_sentence(compared: Sequence[Order]) -> str:
+    right = [o for o in compared if o.as_planted]
     apart = [o for o in right if o.apart]
-    wrong = [o.protocol for o in found if not o.as_planted]
+    wrong = [o.protocol for o in compared if not o.as_planted]
     extra = f"; not in {', '.join(wrong)}" if wrong else ""
     return (
-        f"{len(right)} of the {len(found)} protocols that measure shape or texture put the network trained on shape on "
-        f"the side of shape and the one trained on texture on the other{extra}, {len(apart)} of them with intervals "
+        f"{len(right)} of the {len(compared)} protocols that measure shape or texture put the network trained on shape "
+        f"on the side of shape and the one trained on texture on the other{extra}, {len(apart)} of them with intervals "
         "that do not overlap."
     )
 

@@ -132,8 +132,8 @@ def contact_sheet(data: Path, path: Path) -> Path:
 
 
 def _first(data: Path, pattern: str, names: Iterable[str] = CLASSES) -> list[tuple[str, Path]]:
-    found = ((name, sorted(data.glob(pattern.format(name)))) for name in names)
-    return [(name, files[0]) for name, files in found if files]
+    by_class = ((name, sorted(data.glob(pattern.format(name)))) for name in names)
+    return [(name, files[0]) for name, files in by_class if files]
 
 
 def _tile(file: Path, name: str, note: str) -> Tile:

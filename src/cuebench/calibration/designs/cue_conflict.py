@@ -93,15 +93,15 @@ def ratio_truths(planted: Planted, condition: str, classes: int) -> dict[Number,
 def answers(planted: Planted, rng: np.random.Generator) -> list[Responses]:
     """Return the observer and a person who agrees with it in a planted share of the trials."""
     stimuli, space = conflict_set(planted.images), label_space(SPACE)
-    own = decisions(planted, stimuli, rng)
+    observer_decisions = decisions(planted, stimuli, rng)
     people = []
     for k in range(PEOPLE):
         # Where a person does not agree, it answers as often right, by chance: sources do not matter to it.
         other = decisions(Planted(planted.weight, planted.competence), stimuli, rng)
         copied = rng.random(len(stimuli)) < AGREEMENT
-        both = {name: np.where(copied, own[name], other[name]) for name in own}
+        both = {name: np.where(copied, observer_decisions[name], other[name]) for name in observer_decisions}
         people.append(responses(stimuli, both, space, name=f"person-{k}", kind="person"))
-    return [responses(stimuli, own, space), *people]
+    return [responses(stimuli, observer_decisions, space), *people]
 
 
 def of_people(person: Responses) -> Measured:

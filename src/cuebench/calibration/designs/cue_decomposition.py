@@ -92,9 +92,9 @@ def _published() -> tuple[float, float]:
 def truths(planted: Planted) -> dict[Number, float]:
     """Return the qualities, S_cd for both populations, R_cd, and the shape bias of candidates in conflict."""
     size = planted.classes or len(CLASSES)
-    own, *others = ([with_guesses(r, size) for r in known_rates(p)] for p in (planted, *OTHERS))
-    original, shape, texture = own
-    s, t = (float(np.mean([q[k] for q in (own, *others)])) for k in (1, 2))
+    qualities, *others = ([with_guesses(r, size) for r in known_rates(p)] for p in (planted, *OTHERS))
+    original, shape, texture = qualities
+    s, t = (float(np.mean([q[k] for q in (qualities, *others)])) for k in (1, 2))
     bias, robustness = decomposition(shape, texture, original, s, t)
     guess = (1 - planted.competence) / size
     by_shape, by_texture = planted.by_shape + guess, planted.by_texture + guess

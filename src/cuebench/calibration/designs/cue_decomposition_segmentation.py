@@ -81,9 +81,9 @@ def ious(known: float) -> Floats:
 
 def truths(planted: Planted) -> dict[Number, float]:
     """Return the mean IoU of each version, S_cd, R_cd and the IoU of a common and of a rare class."""
-    own, *others = ([float(ious(r).mean()) for r in known_rates(p)] for p in (planted, *OTHERS))
-    original, shape, texture = own
-    s, t = (float(np.mean([q[k] for q in (own, *others)])) for k in (1, 2))
+    mean_ious, *others = ([float(ious(r).mean()) for r in known_rates(p)] for p in (planted, *OTHERS))
+    original, shape, texture = mean_ious
+    s, t = (float(np.mean([q[k] for q in (mean_ious, *others)])) for k in (1, 2))
     bias, robustness = decomposition(shape, texture, original, s, t)
     by_class = ious(planted.competence)
     return {

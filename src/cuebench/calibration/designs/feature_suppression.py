@@ -55,9 +55,9 @@ def truths(planted: Planted) -> dict[Number, float]:
     right = {kind: with_guesses(rate, planted.classes or len(CLASSES)) for kind, rate in known_rates(planted).items()}
     relative = {kind: right[kind] / right[ORIGINAL] for kind in LEVELS}
     lost = 1 - relative["shape"], 1 - relative["texture"]
-    found: dict[Number, float] = {("all", "shape_reliance"): lost[0] / sum(lost) if sum(lost) else float("nan")}
-    found |= {(f"suppress={kind}", "relative_accuracy"): value for kind, value in relative.items()}
-    return {**found, (ORIGINAL, "accuracy"): right[ORIGINAL]}
+    truth: dict[Number, float] = {("all", "shape_reliance"): lost[0] / sum(lost) if sum(lost) else float("nan")}
+    truth |= {(f"suppress={kind}", "relative_accuracy"): value for kind, value in relative.items()}
+    return {**truth, (ORIGINAL, "accuracy"): right[ORIGINAL]}
 
 
 DESIGN = Design(

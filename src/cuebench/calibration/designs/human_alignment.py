@@ -52,8 +52,8 @@ def answers(planted: Planted, rng: np.random.Generator) -> list[Responses]:
     place = once(stimuli, "calibration places", lambda: np.array([PLACES.index(s.condition) for s in stimuli]))
     number = len(place)
     level = intercept(planted.competence, spread * 2**0.5) + spread * rng.standard_normal(len(PLACES))
-    own = rng.random(number) < expit(level[place] + spread * rng.standard_normal(number))
-    everyone = [responses(stimuli, _decided(stimuli, own))]
+    correct = rng.random(number) < expit(level[place] + spread * rng.standard_normal(number))
+    everyone = [responses(stimuli, _decided(stimuli, correct))]
     rival = rng.random(number) < RIVAL * planted.competence
     everyone.append(responses(stimuli, _decided(stimuli, rival), name="rival"))
     usual = logit(_rate_of_data_set(level, spread))
@@ -62,7 +62,7 @@ def answers(planted: Planted, rng: np.random.Generator) -> list[Responses]:
         copies = rates(planted.weight, spread, rng, np.arange(len(PLACES)))
         knows = expit(usual + spread * rng.standard_normal(len(PLACES)))
         copied, alone = rng.random(number) < copies[place], rng.random(number) < knows[place]
-        people.append(_decided(stimuli, np.where(copied, own, alone))[DECISION])
+        people.append(_decided(stimuli, np.where(copied, correct, alone))[DECISION])
     columns = {DECISION: np.concatenate(people), "subject": np.repeat([f"person-{k}" for k in range(PEOPLE)], number)}
     everyone.append(Responses("people", "people", stimuli, np.tile(np.arange(number), PEOPLE), columns))
     return everyone
@@ -95,12 +95,12 @@ def truths(planted: Planted) -> dict[Number, float]:
         undefined = dict.fromkeys(("error_consistency", "error_consistency_bound", "mean_rank"), nan)
         return {("mean", metric): value for metric, value in (values | undefined).items()}
     level = intercept(p, planted.spread * 2**0.5) + planted.spread * _NODES
-    own = _rate_of_data_set(level, planted.spread)[:, None, None]
+    observer = _rate_of_data_set(level, planted.spread)[:, None, None]
     copies = _effects(planted.weight, planted.spread)[:, None]
-    person = copies * own + (1 - copies) * expit(logit(own) + planted.spread * _NODES)
-    chance = own * person + (1 - own) * (1 - person)
-    observed = chance + 2 * copies * own * (1 - own)
-    apart = np.abs(own - person)
+    person = copies * observer + (1 - copies) * expit(logit(observer) + planted.spread * _NODES)
+    chance = observer * person + (1 - observer) * (1 - person)
+    observed = chance + 2 * copies * observer * (1 - observer)
+    apart = np.abs(observer - person)
 
     def mean(values: Floats) -> float:
         return float(np.einsum("dwk,d,w,k->", values, _WEIGHTS, _WEIGHTS, _WEIGHTS))

@@ -58,15 +58,15 @@ def truths(planted: Planted) -> dict[Number, float]:
     size = planted.classes or RANKED
     chance = {"sensitivity": sum(1 / k for k in range(1, size + 1)) / size, "top1": 1 / size, "top5": 5 / size}
     known = dict(zip(CUES, (planted.by_shape, planted.by_texture)))
-    found: dict[Number, float] = {
+    truth: dict[Number, float] = {
         (VIEW, f"{cue}_{measure}"): rate + (1 - rate) * guess
         for cue, rate in known.items()
         for measure, guess in chance.items()
     }
-    both = [found[VIEW, f"{cue}_sensitivity"] for cue in CUES]
-    found |= {(VIEW, f"{cue}_preference"): value / sum(both) for cue, value in zip(CUES, both)}
-    found |= {(f"{VIEW}/cue={cue}", "distorted_prediction"): (1 - rate) * STRANGE for cue, rate in known.items()}
-    return found
+    both = [truth[VIEW, f"{cue}_sensitivity"] for cue in CUES]
+    truth |= {(VIEW, f"{cue}_preference"): value / sum(both) for cue, value in zip(CUES, both)}
+    truth |= {(f"{VIEW}/cue={cue}", "distorted_prediction"): (1 - rate) * STRANGE for cue, rate in known.items()}
+    return truth
 
 
 DESIGN = Design(

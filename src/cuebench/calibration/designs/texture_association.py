@@ -61,13 +61,13 @@ def answers(planted: Planted, rng: np.random.Generator) -> list[Responses]:
     """
     labels = rng.integers(CLASSES, size=max(CLASSES, round(PHOTOGRAPHS * planted.images)))
     stimuli = _stimuli(planted.images, labels)
-    own = np.concatenate([np.repeat(np.arange(TEXTURES), _number(planted.images)), labels])
-    texture = np.arange(len(own)) < len(own) - len(labels)
-    draws = rng.random((3, len(own)))
-    of_texture = draws[0] < np.append(_shares(planted), np.zeros(CLASSES - TEXTURES))[own]
+    classes = np.concatenate([np.repeat(np.arange(TEXTURES), _number(planted.images)), labels])
+    texture = np.arange(len(classes)) < len(classes) - len(labels)
+    draws = rng.random((3, len(classes)))
+    of_texture = draws[0] < np.append(_shares(planted), np.zeros(CLASSES - TEXTURES))[classes]
     known = np.where(texture, of_texture, draws[1] < planted.competence)
-    answer = np.where(known, own, rng.integers(CLASSES, size=len(own)))
-    sure = np.where(texture, happens(planted.competence, planted.spread, rng, own), draws[2] < planted.competence)
+    answer = np.where(known, classes, rng.integers(CLASSES, size=len(classes)))
+    sure = np.where(texture, happens(planted.competence, planted.spread, rng, classes), draws[2] < planted.competence)
     return [responses(stimuli, {"logits": _logits(answer, np.where(sure, SURE, UNSURE))}, SPACE)]
 
 
@@ -104,16 +104,16 @@ def association(p: Floats) -> Floats:
 def truths(planted: Planted) -> dict[Number, float]:
     """Return the mean confidence, an association, the accuracy and the texturedness of photographs."""
     c = planted.competence
-    found: dict[Number, float] = {
+    truth: dict[Number, float] = {
         ("textures", "texture_confidence"): c * SURE + (1 - c) * UNSURE,
         ("textures/sure", "texture_confidence"): c,
         (CLEAN, "accuracy"): c + (1 - c) / CLASSES,
     }
     if planted.weight < 1:  # without any association no pair is listed
         endless = association(_rates(_shares(planted)))
-        found[PAIR] = float(endless[0, 0])
-        found[TEXTUREDNESS] = float(_texturedness(endless, c))
-    return found
+        truth[PAIR] = float(endless[0, 0])
+        truth[TEXTUREDNESS] = float(_texturedness(endless, c))
+    return truth
 
 
 @lru_cache(maxsize=64)
@@ -124,8 +124,11 @@ def claims(planted: Planted) -> dict[Number, float]:
     pictures = _number(planted.images)
     rng = np.random.default_rng(0)
     counts = rng.multinomial(pictures, _rates(_shares(planted)), size=(DRAWN, TEXTURES))
-    found = association(counts / pictures)
-    return {PAIR: float(found[:, 0, 0].mean()), TEXTUREDNESS: float(_texturedness(found, planted.competence).mean())}
+    associations = association(counts / pictures)
+    return {
+        PAIR: float(associations[:, 0, 0].mean()),
+        TEXTUREDNESS: float(_texturedness(associations, planted.competence).mean()),
+    }
 
 
 def _texturedness(tav: Floats, competence: float) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 from cuebench.arrays import Array
 from cuebench.calibration.design import OBSERVER, Design, Number, responses
 from cuebench.calibration.planted import Planted, happens
-from cuebench.observers.recorded_files import CHOICE_SHAPE, CHOICE_TEXTURE
+from cuebench.observers.recorded_columns import CHOICE_SHAPE, CHOICE_TEXTURE
 from cuebench.protocols.triplets import choices
 from cuebench.protocols.triplets.stimuli import NAME
 from cuebench.protocols.triplets.trials import COLUMN
@@ -90,7 +90,7 @@ def answers(planted: Planted, rng: np.random.Generator) -> list[Responses]:
         for k in range(BASELINES)
     ]
     # The other match shows another shape and the shape match another texture, which draw answers as the anchor's do.
-    shape, texture = (np.stack([own, (own + 1) % (own.max() + 1)], 1) for own in _sources(chosen))
+    shape, texture = (np.stack([source, (source + 1) % (source.max() + 1)], 1) for source in _sources(chosen))
     attends = happens(planted.competence, planted.spread, rng, shape, texture)
     by_shape = happens(planted.weight, planted.spread, rng, shape, texture)
     by_shape = np.where(attends, by_shape, rng.random(len(shape)) < 0.5)

@@ -21,6 +21,7 @@ from cuebench.observers.adapters._options import NAME, option_values
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
 from cuebench.observers.chat.asking import Asking, Match
 from cuebench.observers.chat.endpoint import Budget, Endpoint, Prices
+from cuebench.observers.chat.journal import HIGHEST_PRICE, MOST_TOKENS
 from cuebench.observers.chat.observer import ChatObserver
 from cuebench.observers.chat.prompts import NEUTRAL, Prompt, read_prompt
 from cuebench.observers.preprocess import Preprocess
@@ -41,7 +42,7 @@ PROMPTS: Mapping[str, Option] = {
     "pixels": Option(
         224, "side of the pictures in pixels; stimuli of that size are shown as they are", low=16, high=4096
     ),
-    "max_tokens": Option(0, "longest answer; 0: 64, or 128 for captions", low=0),
+    "max_tokens": Option(0, "longest answer; 0: 64, or 128 for captions", low=0, high=MOST_TOKENS),
 }
 """What every observer that answers in words accepts."""
 MATCHES: Mapping[str, Option] = {
@@ -56,8 +57,8 @@ SPENDING: Mapping[str, Option] = {
     "retries": Option(6, "how often a failed request is sent again", low=0, high=100),
     "max_requests": Option(0, "most requests, over all runs of the run folder; 0: no limit", low=0),
     "max_cost": Option(0.0, "most cost, over all runs of the run folder; 0: no limit", low=0),
-    "price_in": Option(0.0, "price of a million tokens of a request", low=0),
-    "price_out": Option(0.0, "price of a million tokens of an answer", low=0),
+    "price_in": Option(0.0, "price of a million tokens of a request", low=0, high=HIGHEST_PRICE),
+    "price_out": Option(0.0, "price of a million tokens of an answer", low=0, high=HIGHEST_PRICE),
     "key_env": Option("", f"environment variable with the key; default {KEY} ({OPENAI_KEY} for api.openai.com)"),
 }
 """What changes how a model is asked, and none of its answers."""

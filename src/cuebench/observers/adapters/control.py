@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,34 +16,19 @@ from cuebench.errors import UserError, did_you_mean
 from cuebench.labels import LabelSpace
 from cuebench.observers.adapters._options import NAME, option_values
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
-from cuebench.observers.control_files import CONTROLS, weights_file, weights_folder
+from cuebench.observers.control_files import CONTROLS, read_record, weights_file, weights_folder
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch.observer import TorchObserver
 from cuebench.observers.torch.segmentation import torch_masks
-from cuebench.options import Option, check_types
-from cuebench.reading import read_json
+from cuebench.options import Option
 
+HINT = "→"
+"""How the line of an error begins that says what to do."""
 OPTIONS = {
     "seed": Option(0, "seed of the training: another seed is another network of the same kind", low=0),
     "folder": Option("", "where its weights lie or are put; default: controls/ in the folder of weights"),
     **NAME,
 }
-
-
-@dataclass(frozen=True)
-class _Labels:
-    """Types of the classes in the record of a control."""
-
-    names: list[str]
-    ids: list[str]
-
-
-@dataclass(frozen=True)
-class _Record:
-    """Types of what is used of the record of a control."""
-
-    labels: _Labels
-    accuracy: float
 
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
@@ -56,7 +40,7 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     path = weights_file(spec.body, values["seed"], folder)
     if not (path.is_file() and path.with_suffix(".json").is_file()):
         _train(spec, values["seed"], folder)
-    record = _record(path)
+    record = read_record(path)
     labels = LabelSpace("toy_world", tuple(record["labels"]["names"]), tuple(record["labels"]["ids"]))
     known: dict[str, Any] = {
         "name": values["name"] or spec.text,
@@ -101,22 +85,13 @@ def _train(spec: Spec, seed: int, folder: Path) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run([*command, "--quiet"], capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
-        reason = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}").splitlines()[-1]
-        raise UserError(f"observer {spec.text!r} could not be trained: {reason}", f"cuebench controls {spec.body}")
-
-
-def _record(path: Path) -> dict[str, Any]:
-    file = path.with_suffix(".json")
-    record = read_json(
-        file, "record of a control", hint=f"remove {path.name} and {file.name}: it is then trained again"
-    )
-    try:
-        known = check_types(record, _Record) if isinstance(record, dict) else {}
-        if not {"labels", "accuracy"} <= {*known} or not {"names", "ids"} <= {*known["labels"]}:
-            raise UserError(f"{file} is no record of a control")
-    except UserError as error:
-        raise UserError(error.message, f"remove it and {path.name}: it is then trained again") from None
-    return record
+        said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        reasons = [line.removeprefix("error: ") for line in said if not line.startswith(HINT)]
+        raise UserError(
+            f"observer {spec.text!r} could not be trained: {reasons[-1] if reasons else f'status {done.returncode}'}",
+            f"see: cuebench controls {spec.body} --out FOLDER. Into another folder than {folder}: "
+            f"CUEBENCH_WEIGHTS=FOLDER, or control:{spec.body}?folder=FOLDER",
+        )
 
 
 ADAPTER = Adapter(

@@ -81,13 +81,13 @@ def _config_file(spec: Spec) -> Path:
 
 
 def _checkpoint_beside(config: Path) -> Path:
-    found = sorted(config.parent.glob(f"{config.stem}*.pth"))
-    if len(found) != 1:
-        what = "no weights" if not found else f"{len(found)} files of weights"
+    checkpoints = sorted(config.parent.glob(f"{config.stem}*.pth"))
+    if len(checkpoints) != 1:
+        what = "no weights" if not checkpoints else f"{len(checkpoints)} files of weights"
         raise UserError(
             f"{what} beside {config}: {config.stem}*.pth", f"name the file: mmseg:{config}?checkpoint=FILE.pth"
         )
-    return existing_file(found[0], "checkpoint")
+    return existing_file(checkpoints[0], "checkpoint")
 
 
 def _preprocessor(model: Any) -> dict[str, Any]:

@@ -188,4 +188,5 @@ ADAPTER = Adapter(
     packages=("torch", "torchvision", "open_clip"),
     examples=("open_clip:ViT-B-32?weights=laion2b_s34b_b79k", "open_clip:RN50?weights=random&seed=0"),
     options=OPTIONS,
+    weights_of_classes=True,
 )

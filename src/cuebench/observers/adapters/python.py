@@ -6,16 +6,18 @@ function N×3×H×W → N×classes, or an observer. Attributes ``preprocess`` an
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import secrets
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from cuebench.errors import UserError, did_you_mean
+from cuebench.imports import watched
 from cuebench.observers.adapters._options import PREPROCESS_PREFIXED, TORCH, overridden, torch_options
-from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec, is_observer
+from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec, complete, is_observer
 from cuebench.observers.guess import likely_spec
 from cuebench.observers.preprocess import Preprocess, imagenet_usual
 from cuebench.observers.torch.observer import TorchObserver
@@ -24,14 +26,12 @@ from cuebench.observers.torch.weights import built, fit_file
 from cuebench.observers.wrap import own_preprocess, wrap
 from cuebench.options import Option
 from cuebench.registry import import_file, name_of_file
-from cuebench.source_code import place_of, reachable_code
+from cuebench.source_code import reachable_code
 
 OPTIONS = {
     **TORCH,
     "fingerprint": Option("", "identity of a function's answers in the cache; change it with the weights"),
 }
-_IMPORTED_BY: dict[str, set[str]] = {}
-"""Factory's module or file → modules that were imported while it was loaded, in this process: only once each."""
 
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
@@ -42,7 +42,7 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
         # A factory that has not imported torch builds no torch module, and nothing needs a seed.
         model = repaired(lambda: built(factory, parsed.seed) if "torch" in sys.modules else factory())
     if is_observer(model):
-        return [model.with_settings(source) if isinstance(model, TorchObserver) else model]
+        return [with_code(model, source)]
     notes = fit_file(model, parsed.checkpoint, parsed.ema, parsed.extra) if parsed.checkpoint else ()
     observer = wrap(
         model,
@@ -54,27 +54,34 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
         device=options.device,
         precision=options.precision,
     )
-    # Of a plain function the answers are not known by its file alone: its weights may lie anywhere.
-    return [observer.with_settings(source, notes) if isinstance(observer, TorchObserver) else observer]
+    return [with_code(observer, source, notes)]
 
 
 @contextmanager
 def code_of_factory(body: str) -> Iterator[dict[str, str]]:
     """Give a mapping for the fingerprint, filled when the block ends: the code of the factory.
 
-    That is its file, all that this imports, and every module of a user's that was imported while the block ran, however
-    that was done.
+    That is its file, all that this imports, and every module of a user's that was asked for while the block ran,
+    however that was done.
     """
-    before, source = set(sys.modules), dict[str, str]()
-    yield source
-    where = body.rpartition(":")[0]
-    imported = _IMPORTED_BY.setdefault(where, set())
-    imported |= {name for name in set(sys.modules) - before if place_of(name).kind == "user"}
+    where, source = body.rpartition(":")[0], dict[str, str]()
     module = name_of_file(where) if where.endswith(".py") else where
-    code = reachable_code({module, *imported})
+    with watched(module):
+        yield source
+    code = reachable_code([module])
     source["source"] = code.digest
     if code.unreadable:
         source["unreadable"] = secrets.token_hex(16)
+
+
+def with_code(observer: Observer, source: Mapping[str, str], notes: Sequence[str] = ()) -> Observer:
+    """Return an observer whose answers are keyed by the code of its factory, too, whatever it says of itself."""
+    if isinstance(observer, TorchObserver):
+        return observer.with_settings(source, notes)
+    keyed = complete(observer)
+    code = hashlib.sha256(repr(sorted(source.items())).encode()).hexdigest()[:16]
+    object.__setattr__(keyed, "loaded_by", f"{keyed.loaded_by or f'python/{ADAPTER.version}'} {code}")
+    return keyed
 
 
 def factory_of(body: str) -> Callable[[], Any]:

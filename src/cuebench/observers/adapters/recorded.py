@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NoReturn
@@ -38,23 +38,25 @@ from cuebench.observers.adapters._options import LABELS, option_values, with_opt
 from cuebench.observers.base import Adapter, Answers, Batch, LoadOptions, Observer, ObserverBase, Spec
 from cuebench.observers.chat.recorded import Wording, holds_words
 from cuebench.observers.model_vs_human import PERSON, uncovered
-from cuebench.observers.recorded_files import (
-    NO_ANSWER,
-    Recording,
-    check_all_classes,
-    files_of,
-    read_recording,
-    stimulus_key,
-)
+from cuebench.observers.recorded_columns import same_words
+from cuebench.observers.recorded_files import NO_ANSWER, Recording, files_of, read_recording
+from cuebench.observers.recorded_names import StimulusIndex, is_trial, stimulus_key
+from cuebench.observers.recorded_scores import check_all_classes
 from cuebench.options import Option
 from cuebench.reading import user_path
-from cuebench.types import Capability, ObserverKind, Stimulus
+from cuebench.types import REMOVED, Capability, ObserverKind, Stimulus
 
 POOLED = "people"
+UNNAMED = "unnamed classes"
+"""Of logits whose number says nothing yet: one protocol of the run will."""
 OPTIONS = {
     **LABELS,
     "kind": Option("", "who answered; default: people where there are response times", choices=("person", "model")),
-    "values": Option("", "what columns of classes hold; default: by the numbers", choices=("logits", "probabilities")),
+    "values": Option(
+        "",
+        "what the numbers are; default: by names and numbers",
+        choices=("logits", "probabilities"),
+    ),
     "name": Option("", "name of the observer, for a file of one subject"),
     "only": Option("", "leave the others out; pooled: all people as one", choices=("people", "models", "pooled")),
 }
@@ -85,6 +87,7 @@ class RecordedObserver(ObserverBase):
     naming: Naming = "user"
     notes: tuple[str, ...] = ()
     wording: Wording | None = None
+    truths: Mapping[str, Array] = field(default_factory=dict)
 
     @property
     def capabilities(self) -> frozenset[Capability]:
@@ -93,15 +96,11 @@ class RecordedObserver(ObserverBase):
         return frozenset(c for c in possible if c in self.columns)
 
     @cached_property
-    def _rows(self) -> dict[str, list[int]]:
-        """Key of a stimulus → rows. Recorded folders may be left out where that is not ambiguous."""
-        rows: dict[str, list[int]] = {}
-        for row, name in enumerate(self.names):
-            rows.setdefault(stimulus_key(name), []).append(row)
-        short: dict[str, list[str]] = {}
-        for key in rows:
-            short.setdefault(key.rpartition("/")[2], []).append(key)
-        return {s: rows[keys[0]] for s, keys in short.items() if len(keys) == 1} | rows
+    def _by_person(self) -> list[StimulusIndex]:
+        """Where the answers to a stimulus are, for each person of a pool."""
+        persons = self.columns.get("subject", np.zeros(len(self.names), np.intp))
+        places = [np.flatnonzero(persons == person) for person in dict.fromkeys(persons.tolist())]
+        return [StimulusIndex([self.names[row] for row in rows], rows.tolist()) for rows in places]
 
     def among(self, targets: Sequence[str], members: LabelMap | None = None, space: str = "") -> RecordedObserver:
         """Return the same observer; logits without class names stand for the classes of one protocol's stimuli.
@@ -126,7 +125,8 @@ class RecordedObserver(ObserverBase):
             return self
         if self.naming == "order":
             size = len(self.labels)
-            return replace(self, labels=_guess(size, tuple(targets)) or _raise_unnamed(self.file, size))
+            labels = _guess(size, tuple(targets)) or _raise_unnamed(self.file, size)
+            return replace(self, labels=labels).check_answers()
         if members is None or members.resolve(self.labels).uncovered:
             covered = [n for n in targets if self.labels.find(n) is not None]
             check_all_classes(self.file, LabelSpace("targets", tuple(targets)), covered)
@@ -140,12 +140,64 @@ class RecordedObserver(ObserverBase):
 
     def check_shown(self, stimuli: Sequence[Stimulus]) -> None:
         """Raise where nothing of what was recorded is among the stimuli."""
-        if stimuli and not any(self._find(s) for s in stimuli):
+        if stimuli and not any(index.all_of(s) for s in stimuli for index in self._by_person):
             raise UserError(
                 f"{self.name} has answered none of the {len(stimuli):,} stimuli: it was shown "
                 f"{', '.join(map(repr, self.stimulus_names()[:3]))} …, and these are {stimuli[0].id!r} …",
                 "names must agree but for folders and endings; is it the recording of another experiment?",
             )
+
+    def check_known(self, stimuli: Sequence[Stimulus]) -> None:
+        """Raise where a person answered a stimulus under two names, or the file says another shape or texture of it."""
+        problems = []
+        for index in self._by_person:
+            for stimulus, rows in index.repeated(stimuli):
+                names = " and as ".join(repr(self.names[row]) for row in rows)
+                problems.append(f"{self._who(rows[0])} answered {stimulus.id!r} as {names}")
+        if problems:
+            raise all_problems(
+                f"repeated trials of {self.file}",
+                problems,
+                "keep one row for each subject and stimulus; two pictures of one name need their folders in the names "
+                "of the stimuli, too",
+            )
+        for name, truths in self.truths.items():
+            for stimulus in stimuli:
+                known = getattr(stimulus, name)
+                for row in self._find(stimulus) if known not in ("", REMOVED) else ():
+                    if truths[row] and not same_words(str(truths[row]), known):
+                        problems.append(f"{self.names[row]!r} has the {name} {str(truths[row])!r}, shown is {known!r}")
+        if problems:
+            raise all_problems(
+                f"columns {' and '.join(self.truths)} of {self.file}",
+                list(dict.fromkeys(problems)),
+                "they say the classes of the stimuli that were shown: correct, rename or remove them",
+            )
+
+    def _who(self, row: int) -> str:
+        return str(self.columns["subject"][row]) if "subject" in self.columns else self.name
+
+    def check_answers(self) -> RecordedObserver:
+        """Return the observer itself; raise where its decision and the largest of its logits are not one class."""
+        logits, decisions = self.columns.get("logits"), self.columns.get("decisions")
+        if logits is None or decisions is None or self.labels is None or self.labels.name.endswith(UNNAMED):
+            return self
+        words, place = np.unique(decisions.astype(np.str_), return_inverse=True)
+        found = [self.labels.find(word) for word in words.tolist()]
+        index = [int(word) if word.isdecimal() and len(word) < 10 else -1 for word in words.tolist()]
+        positions = np.array([i if i is not None else n for i, n in zip(found, index)], np.intp)[place]
+        inside = (positions >= 0) & (positions < logits.shape[1])
+        chosen = np.take_along_axis(logits, np.where(inside, positions, 0)[:, None], axis=1)[:, 0]
+        other = np.flatnonzero(~inside | (chosen < logits.max(axis=1)))
+        if len(other):
+            row = int(other[0])
+            best = self.labels.names[int(logits[row].argmax())]
+            raise UserError(
+                f"{self.file}: the decision for {self.names[row]!r} is {str(decisions[row])!r}, and the largest of its "
+                f"scores is that of {best!r} ({len(other):,} of {len(self.names):,} rows differ)",
+                "keep the decisions or the scores, and rename or remove the other columns",
+            )
+        return self
 
     def stimulus_names(self) -> Sequence[str]:
         """Return the names of the images as recorded, each once, in the order of the file."""
@@ -163,11 +215,7 @@ class RecordedObserver(ObserverBase):
         return {"stimulus": position, **{name: values[rows] for name, values in self.columns.items()}}
 
     def _find(self, stimulus: Stimulus) -> list[int]:
-        for name in (stimulus.id, stimulus.path):
-            rows = self._rows.get(stimulus_key(name)) if name else None
-            if rows:
-                return rows
-        return []
+        return [row for index in self._by_person for row in index.find(stimulus)]
 
 
 def load(spec: Spec, options: LoadOptions) -> list[Observer]:
@@ -187,7 +235,8 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     subjects = sorted({str(s) for r in recordings for s in r.subjects})
     if values["name"] and len(subjects) > 1:
         raise UserError(f"observer {spec.text!r}: ?name= but {len(subjects)} subjects", "leave ?name= out")
-    observers = _with_coverage([_observer(s, recordings, labels, values, classes) for s in subjects], recordings)
+    observers = [_observer(s, recordings, labels, values, classes).check_answers() for s in subjects]
+    observers = _with_coverage(observers, recordings)
     if in_words:
         observers = [_in_words(observer, values, options.targets) for observer in observers]
     people = [o.name for o in observers if o.kind == "person"]
@@ -241,8 +290,8 @@ def _with_coverage(observers: Sequence[RecordedObserver], recordings: Sequence[R
             of_subject.setdefault(subject, []).extend((recording, name) for name in recording.data_sets)
     checked = []
     for observer in observers:
-        own, files = set(observer.names), of_subject.get(observer.name, ()) if observer.kind == "model" else ()
-        gaps = uncovered(seen, {(data_set, recording.file.name): own for recording, data_set in files})
+        answered, files = set(observer.names), of_subject.get(observer.name, ()) if observer.kind == "model" else ()
+        gaps = uncovered(seen, {(data_set, recording.file.name): answered for recording, data_set in files})
         if gaps:
             more = f" … and {len(gaps) - 3} more" if len(gaps) > 3 else ""
             note = f"files that do not cover the trials that people saw: {', '.join(gaps[:3])}{more}"
@@ -275,6 +324,8 @@ def _observer(
     space = (labels.name, labels.names, labels.ids) if labels else ()
     options = {k: v for k, v in values.items() if k != "name" and (v or k not in _LATER)}
     identity = repr(([r.digest for r, _ in parts], subject, space, sorted(options.items())))
+    cues = dict.fromkeys(cue for r, _ in parts for cue in r.truths)
+    empty = np.array([""])
     return RecordedObserver(
         name=values["name"] or subject,
         kind="person" if is_person else "model",
@@ -284,6 +335,7 @@ def _observer(
         columns=columns,
         file=parts[0][0].file,
         naming="user" if values["labels"] else "columns" if parts[0][0].classes else "order",
+        truths={c: np.concatenate([r.truths.get(c, empty.repeat(len(r)))[rows] for r, rows in parts]) for c in cues},
         notes=(*_unknown_answers(columns, classes), *(note for r, _ in parts for note in r.notes.get(subject, ()))),
     )
 
@@ -325,6 +377,11 @@ def _pooled(
         columns=columns,
         file=persons[0].file,
         naming=persons[0].naming,
+        truths={
+            c: np.concatenate([o.truths[c] for o in persons])
+            for c in persons[0].truths
+            if all(c in o.truths for o in persons)
+        },
         notes=notes,
     )
 
@@ -343,7 +400,7 @@ def _labels_of(
     (size, columns), recording = next(iter(kinds.items()))
     space = named or (LabelSpace("targets", columns) if columns else _guess(size, targets))
     if space is None and size < len(targets):
-        space = LabelSpace(f"{size} unnamed classes", tuple(f"logit_{i}" for i in range(size)))  # of one protocol
+        space = LabelSpace(f"{size} {UNNAMED}", tuple(f"logit_{i}" for i in range(size)))  # of one protocol
     if space is None:
         _raise_unnamed(recording.file, size)
     if len(space) != size:
@@ -377,7 +434,7 @@ def _check_one_format(spec: Spec, recordings: Sequence[Recording]) -> None:
 
 def _check_repeats(recordings: Sequence[Recording]) -> None:
     seen: dict[tuple[str, str], tuple[Recording, int]] = {}
-    repeats = []
+    repeats, shortened = [], False
     for recording in recordings:
         keys = zip(recording.subjects.tolist(), map(stimulus_key, recording.names.tolist()))
         for row, key in enumerate(keys):
@@ -386,8 +443,12 @@ def _check_repeats(recordings: Sequence[Recording]) -> None:
                 repeats.append(
                     f"{key[0]} answered {key[1]!r} at {first.where(first_row)} and again at {recording.where(row)}"
                 )
+                shortened = shortened or is_trial(str(recording.names[row]))
     if repeats:
-        raise all_problems("repeated trials", repeats, "keep one row for each subject and stimulus")
+        hint = "keep one row for each subject and stimulus"
+        form = "0001_experiment_subject_condition_class_10_IMAGE"
+        hint += f"; a name like {form} is that of a trial, and IMAGE its stimulus" * shortened
+        raise all_problems("repeated trials", repeats, hint)
 
 
 def _check_known_responses(spec: Spec, recordings: Sequence[Recording], targets: tuple[str, ...]) -> None:
@@ -420,5 +481,5 @@ ADAPTER = Adapter(
         "recorded:answers.parquet?task=shape",
     ),
     options={**OPTIONS, **_LATER},
-    version=2,  # sessions are kept
+    version=3,  # 2: sessions are kept; 3: decimal commas in lists, folders in pools, whole names
 )

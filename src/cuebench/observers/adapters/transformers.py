@@ -200,4 +200,5 @@ ADAPTER = Adapter(
         "transformers:HuggingFaceTB/SmolVLM-256M-Instruct?prompt=vqa&answer=likelihood",
     ),
     options=OPTIONS,
+    weights_of_classes=True,
 )

@@ -106,24 +106,24 @@ def read_caption(text: str, names: Mapping[str, Sequence[str]]) -> Reading:
     Reading(decision='bicycle', how='name')
     """
     plain = _plain(text)
-    found = named_classes(plain, names)
-    return Reading(found[0], "name") if len(found) == 1 else _unread(plain, found)
+    classes = named_classes(plain, names)
+    return Reading(classes[0], "name") if len(classes) == 1 else _unread(plain, classes)
 
 
-def _unread(plain: str, found: Sequence[str]) -> Reading:
+def _unread(plain: str, classes: Sequence[str]) -> Reading:
     if _REFUSAL.search(plain):
         return Reading(UNDECIDED, "refusal")
-    return Reading(UNDECIDED, "several" if len(found) > 1 else "nothing")
+    return Reading(UNDECIDED, "several" if len(classes) > 1 else "nothing")
 
 
 SAME = 20
 """Answers from which it is remarkable that all of them are the same."""
 
 
-def said(read_by: Sequence[object], decisions: Sequence[object] = ()) -> tuple[str, ...]:
+def reading_notes(read_by: Sequence[object], decisions: Sequence[object] = ()) -> tuple[str, ...]:
     """Return how answers in words were read, for the rows of the result: nothing of it is silent.
 
-    >>> said(["letter", "letter", "refusal"])
+    >>> reading_notes(["letter", "letter", "refusal"])
     ('answers in words: 2 by letter; 1 of 3 undecided (1 refused)',)
     """
     counts = Counter(map(str, read_by))
@@ -146,8 +146,8 @@ def named_classes(text: str, names: Mapping[str, Sequence[str]]) -> list[str]:
     listed under no class (``""``) hides what lies in it: ``hot dog``.
     """
     pattern, owner = _finder(tuple((name, tuple(listed)) for name, listed in names.items()))
-    found = {owner[_singular(match[0], owner)] for match in pattern.finditer(text.lower())}
-    return [name for name in names if name in found and name]
+    named = {owner[_singular(match[0], owner)] for match in pattern.finditer(text.lower())}
+    return [name for name in names if name in named and name]
 
 
 @lru_cache(maxsize=64)
@@ -170,8 +170,8 @@ def names_of(classes: Iterable[str], file: Path = LABELS / "names" / "in16.json"
     What is listed in the file under no class (``hot dog``) comes as the class ``""``.
     """
     reviewed = json.loads(file.read_text("utf-8"))["names"]
-    own = {name: (name.replace("_", " "), *reviewed.get(name, ())) for name in classes}
-    return {**own, "": tuple(reviewed[""])}
+    names_by_class = {name: (name.replace("_", " "), *reviewed.get(name, ())) for name in classes}
+    return {**names_by_class, "": tuple(reviewed[""])}
 
 
 # --------------------------------------------------------------------------------------------- lettered answers
@@ -186,12 +186,12 @@ def _plain(text: str) -> str:
 
 def _in_form(plain: str, options: tuple[str, ...]) -> Reading | None:
     """Return the reading of an answer in one of the accepted forms; None: it is in none of them."""
-    said, leading, alone, letter_and_name = _patterns(options)
+    answer_is, leading, alone, letter_and_name = _patterns(options)
     by_letter = dict(zip(letters(len(options)), options))
     if both := letter_and_name.fullmatch(plain):
         letter, name = by_letter[both["letter"].upper()], _option(both["name"], options)
         return Reading(letter, "letter") if letter == name else Reading(UNDECIDED, "contradiction")
-    if matches := list(said.finditer(plain)):
+    if matches := list(answer_is.finditer(plain)):
         return Reading(by_letter[matches[-1]["letter"].upper()], "letter")
     if match := leading.match(plain):
         return Reading(by_letter[match["letter"].upper()], "letter")

@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import Any
 
 from cuebench.errors import UserError, did_you_mean, printable
-from cuebench.observers.chat.journal import Answer, Journal, Spent
+from cuebench.observers.chat.journal import MOST_TOKENS, Answer, Journal, Spent
 
 LARGEST_ANSWER = 4 << 20
 """Most bytes of what an endpoint sends back."""
@@ -30,8 +30,6 @@ RATE_LIMITED = 100
 """How often a request is sent again because the endpoint asked to wait; other failures are counted by ``retries``."""
 LONGEST_WAIT = 120.0
 """Seconds that a rate limit may ask to wait; a longer one ends the run, which can go on later."""
-MOST_TOKENS = 10**9
-"""Tokens of one request that can be: where an endpoint counts others, how many there were is not known."""
 IMAGE_TOKENS = 1500
 """Tokens that a picture is taken to cost before any request has been counted: more than most endpoints count."""
 _NO_IMAGES = re.compile(

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,6 +28,12 @@ from cuebench.errors import UserError
 from cuebench.files import NO_LOCKS, disk_errors, take_lock
 from cuebench.options import check_types
 
+MOST_TOKENS = 10**9
+"""Tokens of one request or answer that can be: where an endpoint counts more, how many there were is not known."""
+HIGHEST_PRICE = 1e8
+"""Highest price of a million tokens."""
+HIGHEST_COST = 2 * MOST_TOKENS * HIGHEST_PRICE / 1e6
+"""What a request can cost at most: a line that names more is damaged."""
 SYNC_AFTER = 16
 """Answers after which the file is synced: what a loss of power can cost. A kill of the process costs none of them."""
 
@@ -211,11 +216,13 @@ def _checked(line: bytes) -> dict[str, Any] | None:
         return None
     try:
         record: Any = json.loads(data)
-        found = check_types(record, _Line) if isinstance(record, dict) else {}
+        entry = check_types(record, _Line) if isinstance(record, dict) else {}
         needed = {"answer": ("text", "cost"), "asked": ("cost",), "failed": ("cost",), "question": ()}
-        kind = next((kind for kind in needed if kind in found), None)
-        known = kind is not None and all(name in found for name in needed[kind])
-        return found if known and 0 <= found.get("cost", 0) < math.inf else None
+        kind = next((kind for kind in needed if kind in entry), None)
+        complete = kind is not None and all(name in entry for name in needed[kind])
+        believed = 0 <= entry.get("cost", 0) <= HIGHEST_COST
+        believed &= all(0 <= entry.get(name, 0) <= MOST_TOKENS for name in ("tokens_in", "tokens_out"))
+        return entry if complete and believed else None
     except (ValueError, RecursionError, UserError):  # a checksum is no signature
         return None
 

@@ -104,8 +104,8 @@ class ChatObserver(ObserverBase):
         requests = max(0, count - len(journal.answers))
         tokens_in = requests * endpoint.tokens_in(journal, self.asking.text)
         tokens_out = requests * endpoint.max_tokens
-        own = Expense(requests, tokens_in, tokens_out, endpoint.prices.of(tokens_in, tokens_out))
-        return own + self.judge.expense(count) if self.judge else own
+        expense = Expense(requests, tokens_in, tokens_out, endpoint.prices.of(tokens_in, tokens_out))
+        return expense + self.judge.expense(count) if self.judge else expense
 
     def stop(self) -> None:
         """Ask nothing more; what is on its way is kept."""

@@ -12,44 +12,58 @@ where these are installed, counts by its name only: what an upgrade of theirs ch
 
 from __future__ import annotations
 
-import builtins
 import copyreg
-import dis
 import enum
 import functools
 import hashlib
+import io
+import os
 import pickle
+import re
 import sys
 import types
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import weakref
+import zipfile
+from collections import ChainMap, OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from operator import attrgetter
 from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
+from cuebench.observers.torch._functions import (
+    KNOWN,
+    MODEL_LIBRARIES,
+    PATHS,
+    attributes,
+    feed_code,
+    feed_compiled,
+    is_known_module,
+    is_of,
+)
 from cuebench.source_code import Code, place_of, reachable_code
 
 MOST = 200_000
 """Values that are looked at, about a second's work; whatever holds more counts as unreadable."""
-MODEL_LIBRARIES = frozenset({"torch", "torchvision", "timm", "transformers", "open_clip", "efficientnet_lite_pytorch"})
-KNOWN = MODEL_LIBRARIES | {"numpy", "scipy", "PIL"}
-"""Libraries whose code counts by its name, where it lies where libraries are installed."""
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
-_BUILTIN_TYPES = frozenset(v for v in vars(types).values() if isinstance(v, type))
 _UNREADABLE = (TypeError, AttributeError, ValueError, RuntimeError, pickle.PicklingError)
-_TORCH_WORDS = ("dtype", "layout", "memory_format", "device", "qscheme")
-_DESCRIPTORS = (staticmethod, classmethod, property, functools.cached_property)
-_LOADS = {"LOAD_GLOBAL", "LOAD_NAME"}
-_PLAIN_CONTAINERS = (dict, list, tuple, OrderedDict, types.MappingProxyType)
-_OF_PYTHON = frozenset(
-    {"__module__", "__doc__", "__dict__", "__weakref__", "__qualname__", "__slots__", "__slotnames__", "_abc_impl"}
-    | {"__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__", "__firstlineno__"}
-    | {"__static_attributes__", "__abstractmethods__", "__parameters__", "__orig_bases__", "__match_args__"}
-    | {"__dataclass_fields__", "__dataclass_params__", "__type_params__"}
+_TORCH_WORDS = frozenset(
+    {"dtype", "layout", "memory_format", "device", "qscheme", "finfo", "iinfo", "OpOverload", "OpOverloadPacket"}
 )
-"""Members of a class that Python keeps there; they decide no answer."""
+_MANGLED = re.compile(rb"___torch_mangle_\d+\.")
+_ON_TENSORS = ("_dynamo", "_is_hf_initialized")
+"""Beginnings of attributes that torch's compiler and loaders write on tensors while a model is made or runs."""
+_OF_A_MODULE = frozenset({"__name__", "__doc__", "__package__", "__loader__", "__spec__", "__builtins__", "__cached__"})
+ORIGIN = frozenset(
+    {"name_or_path", "_name_or_path", "_commit_hash", "pretrained_cfg", "default_cfg", "warnings_issued"}
+)
+"""Attributes in which libraries say where weights came from; the weights themselves are hashed."""
+_LAZY = ("UninitializedParameter", "UninitializedBuffer")
+_ROWS, _COLUMNS = ("crow_indices", "col_indices", "values"), ("ccol_indices", "row_indices", "values")
+_SPARSE = {"coo": ("indices", "values"), "csr": _ROWS, "bsr": _ROWS, "csc": _COLUMNS, "bsc": _COLUMNS}
+_ON_HEAP = 1 << 9
+_PLAIN_CONTAINERS = (dict, list, tuple, OrderedDict, types.MappingProxyType)
 
 
 class Content:
@@ -72,8 +86,9 @@ class Content:
         self.opaque: list[str] = []
         self.modules: set[str] = set()
         self._digest, self._module = hashlib.sha256(), module
-        self._seen: dict[int, str] = {}
+        self._seen: MutableMapping[int, str] = {}
         self._kept: list[Any] = []  # an id is unique only among the living
+        self._left, self._depth = [MOST], 1
 
     def skip(self, named: Mapping[int, str]) -> None:
         """Take objects as known, id → name: they are hashed elsewhere, and only their name counts."""
@@ -93,48 +108,98 @@ class Content:
             self.note(type(value).__name__, value)
         elif id(value) in self._seen:
             self.note("again", self._seen[id(value)])
-        elif len(self._kept) >= MOST:
+        elif not self._left[0]:
             self.give_up(where, "more than can be looked at")
         else:
-            self._seen[id(value)] = f"#{len(self._kept)}"
+            self._seen[id(value)] = f"{'#' * self._depth}{len(self._kept)}"
             self._kept.append(value)
+            self._left[0] -= 1
             try:
                 self._feed_object(value, where)
             except RecursionError:
                 self.give_up(where, "nested too deeply")
+            except Exception as error:  # noqa: BLE001 - properties, ``__getstate__`` and the like of any class run here
+                self.give_up(where, f"{type(error).__name__}: {error}")
 
     def _feed_object(self, value: Any, where: str) -> None:
-        self.note(type(value).__qualname__)
+        kind = type(value)
+        self.note(kind.__qualname__)
         if _is_of_torch(value, "Tensor"):
             self.tensor(value, where)
-        elif isinstance(value, np.ndarray) and value.dtype != object:
-            self._numbers((value.dtype.str, value.shape), np.ascontiguousarray(value))
-        elif type(value) in _PLAIN_CONTAINERS:
+            self.of_tensor(value, where)
+        elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
+            self._array(value, where)
+        elif kind in _PLAIN_CONTAINERS:
             self.items(value.items() if isinstance(value, Mapping) else enumerate(value), where)
-        elif isinstance(value, set | frozenset) and all(type(v) in _PLAIN for v in value):
-            self.note(sorted(map(repr, value)))  # the order of a set differs between processes
+        elif isinstance(value, set | frozenset):
+            self._set(value, where)
             self._subclass(value, (set, frozenset), where)
         elif isinstance(value, enum.Enum):
             self.note(value.name)
-            self.feed(type(value), where)
+            self.feed(kind, where)
             self._state(value, where)
         elif isinstance(value, PurePath):
             self.note(str(value))
+            self._subclass(value, PATHS, where)
         elif isinstance(value, types.ModuleType):
-            self.note(value.__name__)
-            self.meet(value.__name__)
+            self._python_module(value, where)
+        elif value is os.environ or value is getattr(os, "environb", None):
+            self.note("environment")  # another one for every process; what of it matters is found by asking again
         elif isinstance(value, dict | list | tuple | Mapping):
             self.items(value.items() if isinstance(value, Mapping) else enumerate(value), where)
-            self.feed(getattr(value, "default_factory", None), where)
+            if isinstance(value, defaultdict):
+                self.feed(value.default_factory, where)
             self._subclass(value, (), where)
         elif _is_of_torch(value, "nn.Module"):
             self._module(self, value)
-        elif not _feed_code(self, value, where):
+        elif not feed_code(self, value, where):
             self._instance(value, where)
 
-    def meet(self, module: str | None) -> bool:
-        """Take note of the module that some code is from; return whether its name alone stands for it."""
-        if not module or module == "__main__":
+    def _set(self, value: Iterable[Any], where: str) -> None:
+        """Feed each item by a hash of its own, in the order of the hashes: a set's own differs between processes."""
+        self.note(sorted(map(repr, (v for v in value if type(v) in _PLAIN))))
+        hashes = []
+        for item in (v for v in value if type(v) not in _PLAIN):
+            apart = self._apart()
+            apart.feed(item, where)
+            hashes.append(apart.hexdigest())
+        self.note(sorted(hashes))
+
+    def _apart(self) -> Content:
+        """Return a hash of its own for a part of this content: it knows what this one has seen, but adds nothing."""
+        apart = Content(self._module)
+        apart.opaque, apart.modules, apart._left = self.opaque, self.modules, self._left
+        apart._depth, apart._seen = self._depth + 1, ChainMap({}, self._seen)
+        return apart
+
+    def aside(self, value: Any, where: str) -> None:
+        """Feed something that is rarely read, such as an annotation: what cannot be read of it does no harm."""
+        apart = self._apart()
+        apart.opaque = []
+        apart.feed(value, where)
+        self.note("unread" if apart.opaque else apart.hexdigest())
+
+    def _array(self, value: Any, where: str) -> None:
+        dtype = value.dtype
+        about = (repr(dtype), dtype.metadata) if dtype.names else (dtype.str,)
+        self._numbers((*about, value.shape), np.ascontiguousarray(value.view(np.ndarray)))
+        self._subclass(value, (np.ndarray, np.memmap), where)
+
+    def _python_module(self, value: types.ModuleType, where: str) -> None:
+        """Feed a module by its name and its file, and one without a file by what it holds."""
+        self.note(value.__name__)
+        if type(value) is not types.ModuleType:
+            self.feed(type(value), where)
+        if not self.meet(value.__name__) and not is_known_module(value):
+            held = {k: v for k, v in vars(value).items() if k not in _OF_A_MODULE}
+            self.items(sorted(held.items()), where)
+
+    def meet(self, module: object) -> bool:
+        """Take note of the module that some code is from; return whether its name alone stands for it.
+
+        A compiled class may have anything for its ``__module__``; only a text names a module.
+        """
+        if not isinstance(module, str) or not module or module == "__main__":
             return False
         kind = place_of(module).kind
         if kind in ("standard", "cuebench") or (kind == "installed" and module.partition(".")[0] in KNOWN):
@@ -160,21 +225,52 @@ class Content:
         self.note("end")
 
     def tensor(self, value: Any, where: str) -> None:
-        """Feed the numbers of a tensor, also of a quantised or a sparse one."""
+        """Feed the numbers of a tensor, also of a quantised, a sparse or a nested one."""
         import torch
 
-        value = value.detach()
-        try:
+        if type(value).__name__ in _LAZY and is_of(type(value).__module__, MODEL_LIBRARIES):
+            self.give_up(where, "not initialised before the first forward pass")
+            return
+        if hasattr(type(value), "__tensor_flatten__"):  # the numbers are in other tensors
+            names, about = value.__tensor_flatten__()
+            self.items([*((name, getattr(value, name)) for name in names), ("about", about)], where)
+            return
+        with torch._C.DisableTorchFunctionSubclass():
+            value = value.detach()
+            if value.is_nested:
+                self.items(enumerate(value.unbind()), where)
+                return
             if value.is_quantized:
                 self._scales(value, where)
                 value = value.int_repr()
-            if value.layout is not torch.strided:
-                self.note(str(value.layout))
-                value = value.to_dense()
-            flat = value.cpu().contiguous().reshape(-1)
-            self._numbers((value.dtype, tuple(value.shape)), flat.view(torch.uint8).numpy() if flat.numel() else b"")
-        except (RuntimeError, NotImplementedError) as error:
-            self.give_up(where, str(error))
+            if value.is_meta:
+                self.note("meta", str(value.dtype), tuple(value.shape))
+            elif value.layout is torch.strided:
+                self._numbers((value.dtype, tuple(value.shape)), numbers_of(value))
+            else:
+                self._sparse(value, where)
+
+    def of_tensor(self, value: Any, where: str) -> None:
+        """Feed the class of a tensor that is not torch's own, and its attributes."""
+        import torch
+
+        if type(value) not in (torch.Tensor, torch.nn.Parameter):
+            self.feed(type(value), where)
+        elif not vars(value):
+            return
+        held = {k: v for k, v in attributes(value).items() if not k.startswith(_ON_TENSORS)}
+        if held:
+            self.items(sorted(held.items()), where)
+
+    def _sparse(self, value: Any, where: str) -> None:
+        import torch
+
+        self.note(str(value.layout), tuple(value.shape))
+        if value.layout is torch.sparse_coo:
+            value = value.coalesce()
+        parts = _SPARSE.get(str(value.layout).rpartition("_")[2], ("to_dense",))
+        for part in parts:
+            self.tensor(getattr(value, part)(), where)
 
     def _scales(self, value: Any, where: str) -> None:
         import torch
@@ -196,45 +292,101 @@ class Content:
         Not by what pickle keeps alone: a ``__getstate__`` of the user's may leave out what decides an answer.
         """
         kind = type(value)
+        if hasattr(kind, "_compile_for_args") and is_of(kind.__module__, frozenset({"numba"})):
+            self.meet(kind.__module__)
+            self.items(enumerate((value.py_func, value.targetoptions)), where)  # not what it has compiled so far
+            return
         self.feed(kind, where)
-        if _is_of(kind.__module__, MODEL_LIBRARIES):
+        if is_of(kind.__module__, MODEL_LIBRARIES):
             self._of_a_library(value, where)
             return
         if isinstance(value, functools.partial):
             self.items(enumerate((value.func, value.args, value.keywords)), where)
+            self._state(value, where)
+            return
+        if isinstance(value, weakref.ref):
+            self.feed(value(), where)
+            self._state(value, where)
             return
         try:
             reduced = _reduced(value)
         except _UNREADABLE as error:
             self.give_up(where, str(error))
             return
+        if isinstance(reduced, str):  # a global of a module
+            self.meet(getattr(value, "__module__", None))
         parts = (reduced,) if isinstance(reduced, str) else reduced[1:]
         self.items(enumerate(list(p) if hasattr(p, "__next__") else p for p in parts), where)
         if not self.meet(kind.__module__):
             self._state(value, where)
 
     def _of_a_library(self, value: Any, where: str) -> None:
-        """Feed the public data of a configuration and the like; what a library keeps for itself decides no answer."""
+        """Feed all attributes of a configuration and the like, except where it was loaded from."""
         name = type(value).__name__
+        held = {k: v for k, v in attributes(value).items() if k not in ORIGIN}
         if name in _TORCH_WORDS:
             self.note(str(value))
         elif name == "ScriptFunction":
-            self.note(value.code)
+            self.note(hash_script(value))
         elif name == "Generator":
             self.feed(value.get_state(), where)
         elif name == "ScriptObject" and hasattr(value, "__getstate__"):
             self.feed(value.__getstate__(), where)
-        elif hasattr(value, "__dict__"):
-            self.items(((k, v) for k, v in vars(value).items() if not k.startswith("_")), where)
+        elif name == "RemovableHandle":
+            pass  # hooks are hashed with their modules; a handle only counts them
+        elif name == "Graph" and hasattr(value, "nodes"):  # a list whose nodes know each other
+            for node in value.nodes:
+                self.note(node.op, node.name)
+                self.items(enumerate((node.target, node.args, node.kwargs)), where)
+        elif name == "Node" and hasattr(value, "op"):
+            self.note(value.name)
+        elif name == "CustomOpDef":
+            self.items(((k, v) for k, v in held.items() if k not in ("_lib", "_opoverload", "_schema")), where)
+        elif held or _is_of_python(type(value)):
+            self.items(held.items(), where)
         else:
             try:
-                self.feed(_reduced(value)[1:], where)
+                reduced = _reduced(value)
+                self.feed(reduced if isinstance(reduced, str) else reduced[1:], where)
             except _UNREADABLE as error:
                 self.give_up(where, str(error))
 
     def give_up(self, where: str, why: str) -> None:
         """Say that something cannot be read."""
         self.opaque.append(f"{where} ({(why.splitlines() or ['?'])[0][:80]})")
+
+
+def numbers_of(tensor: Any) -> Any:
+    """Return the bytes of a strided tensor, in the order of its indices."""
+    import torch
+
+    flat = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous().reshape(-1)
+    if not flat.numel():
+        return b""
+    if flat.stride(-1) != 1:  # one number of many is contiguous whatever its stride
+        flat = flat.clone(memory_format=torch.contiguous_format)
+    return flat.view(torch.uint8).numpy().data
+
+
+def hash_script(module: Any) -> str:
+    """Return the hash of a TorchScript module or function: the archive it is saved as, without file names and lines."""
+    digest = hashlib.sha256()
+    with zipfile.ZipFile(io.BytesIO(module.save_to_buffer())) as archive:
+        for name in sorted(archive.namelist()):
+            if not name.endswith(".debug_pkl") and "/.data/" not in name:
+                # Types of one name are numbered as they are compiled, which says nothing about them.
+                digest.update(_MANGLED.sub(b"", name.encode() + b"|" + archive.read(name)))
+    return digest.hexdigest()
+
+
+def is_of_a_model_library(kind: type) -> bool:
+    """Tell whether a class comes from timm, transformers and the like, not from torch or from a user."""
+    return is_of(kind.__module__, MODEL_LIBRARIES - {"torch"})
+
+
+def _is_of_python(kind: type) -> bool:
+    """Tell whether objects of a class can hold nothing but attributes: it and its bases are written in Python."""
+    return all(base is object or (base.__flags__ & _ON_HEAP and "__module__" in vars(base)) for base in kind.__mro__)
 
 
 def _reduced(value: Any) -> Any:
@@ -246,123 +398,6 @@ def _reduced(value: Any) -> Any:
 def _is_of_torch(value: Any, kind: str) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, attrgetter(kind)(torch))
-
-
-# ------------------------------------------------------------------------------------------ functions and classes
-
-
-def attributes(value: Any) -> dict[str, Any]:
-    """Return all attributes that an object itself holds: of its dictionary and of its slots."""
-    held = dict(getattr(value, "__dict__", None) or {})
-    for base in type(value).__mro__:
-        for name, member in vars(base).items():
-            if isinstance(member, types.MemberDescriptorType) and not name.startswith("__"):
-                try:
-                    held.setdefault(f"slot {name}", member.__get__(value))
-                except AttributeError:  # not filled
-                    continue
-    return held
-
-
-def _is_of(module: str | None, libraries: frozenset[str]) -> bool:
-    """Tell whether a module belongs to one of the libraries as it was installed."""
-    return (module or "").partition(".")[0] in libraries and place_of(module or "").kind in ("installed", "none")
-
-
-def _feed_code(content: Content, value: Any, where: str) -> bool:
-    """Feed a class or something that can be called; return False for anything else."""
-    if isinstance(value, type):
-        _class(content, value)
-    elif isinstance(value, types.FunctionType):
-        _function(content, value, where)
-    elif isinstance(value, types.MethodType):
-        content.items(enumerate((value.__func__, value.__self__)), where)
-    elif isinstance(value, types.BuiltinFunctionType):
-        content.note(value.__module__, value.__qualname__)
-        if not isinstance(value.__self__, types.ModuleType | None):  # a method of an object
-            content.feed(value.__self__, where)
-    elif isinstance(value, types.CodeType):
-        _compiled(content, value, where)
-    elif isinstance(value, functools._lru_cache_wrapper):
-        content.feed(value.__wrapped__, where)
-    elif isinstance(value, _DESCRIPTORS):
-        content.items(enumerate(getattr(value, name, None) for name in ("__func__", "func", "fget", "fset")), where)
-    else:
-        return False
-    return True
-
-
-def _class(content: Content, value: type) -> None:
-    if type(value) is not type:  # a metaclass can decide how objects are made and what their attributes are
-        content.feed(type(value), f"metaclass of {value.__qualname__}")
-    for base in value.__mro__:
-        if _is_known_class(content, base):
-            content.note(base.__module__, base.__qualname__)
-            continue
-        content.note(base.__qualname__)
-        for name, member in vars(base).items():
-            if name not in _OF_PYTHON and not isinstance(member, types.MemberDescriptorType):
-                content.note(name)
-                content.feed(member, f"{base.__qualname__}.{name}")
-
-
-def _is_known_class(content: Content, value: type) -> bool:
-    if value.__module__ == "builtins":  # as ``exec`` without a name says of everything
-        return getattr(builtins, value.__name__, None) is value or value in _BUILTIN_TYPES
-    return content.meet(value.__module__)
-
-
-def _function(content: Content, value: types.FunctionType, where: str) -> None:
-    home = value.__globals__.get("__name__")
-    content.note(value.__qualname__)
-    if content.meet(home):
-        content.note(home)
-    else:
-        _compiled(content, value.__code__, where)
-        content.items(enumerate((value.__defaults__, value.__kwdefaults__)), where)
-        if place_of(home or "").kind != "installed":
-            content.items(_used(content, value), where)
-    # Also of a library's: a decorator keeps the decorated function there.
-    content.items(enumerate(map(_cell, value.__closure__ or ())), where)
-
-
-def _compiled(content: Content, code: types.CodeType, where: str) -> None:
-    # Neither file nor line numbers: a function that moves stays the same.
-    content.note(code.co_code, code.co_names, code.co_exceptiontable, code.co_flags, code.co_argcount)
-    content.items(enumerate(code.co_consts), where)
-
-
-def _used(content: Content, value: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """Yield the globals that a function loads, with what it takes from modules of the user's.
-
-    Modules that it imports when it runs are met too: code without a file has no import statements to be read.
-    """
-    loaded: set[str] = set()
-    for instruction in (i for code in _nested(value.__code__) for i in dis.get_instructions(code)):
-        if instruction.opname in _LOADS:
-            loaded.add(instruction.argval)
-        elif instruction.opname == "IMPORT_NAME" and instruction.argval:
-            content.meet(instruction.argval)
-    names = {name for code in _nested(value.__code__) for name in code.co_names}
-    for name in sorted(loaded & value.__globals__.keys()):
-        used = value.__globals__[name]
-        yield name, used
-        if isinstance(used, types.ModuleType) and place_of(used.__name__).kind in ("user", "none"):
-            yield from ((n, vars(used)[n]) for n in sorted(names & vars(used).keys()))
-
-
-def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _nested(constant)
-
-
-def _cell(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not filled yet
-        return None
 
 
 # ------------------------------------------------------------------------------------------ code in files
@@ -386,10 +421,11 @@ def _loaded(code: Code) -> str:
     for name in sorted(code.files):
         for key, value in sorted(vars(sys.modules[name]).items()) if name in sys.modules else ():
             if isinstance(value, type) and value.__module__ == name:
-                for member, function in vars(value).items():
+                for member, function in list(vars(value).items()):
                     _loaded_function(content, f"{key}.{member}", function)
             elif key.isupper() and (type(value) in _PLAIN or type(value) in (tuple, frozenset)):
-                content.note(key, sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value))
+                content.note(key)
+                content.feed(value, key)
             else:
                 _loaded_function(content, key, value)
     return content.hexdigest()
@@ -401,6 +437,6 @@ def _loaded_function(content: Content, name: str, value: Any) -> None:
         home = function.__globals__.get("__name__", "")
         if place_of(home).kind in ("user", "none"):
             content.note(name)
-            _compiled(content, function.__code__, name)
+            feed_compiled(content, function.__code__, name)
         else:
             content.note(name, home, function.__qualname__)

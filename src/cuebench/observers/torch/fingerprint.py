@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import re
 import secrets
-import zipfile
 from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import Any
 
-from cuebench.observers.torch.content import Content, attributes, code_of
+from cuebench.observers.torch._functions import attributes
+from cuebench.observers.torch.content import (
+    ORIGIN,
+    Content,
+    code_of,
+    hash_script,
+    is_of_a_model_library,
+    numbers_of,
+)
 from cuebench.observers.torch.placement import numeric_settings
 
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-_MANGLED = re.compile(rb"___torch_mangle_\d+\.")
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks")
 _GLOBAL_HOOKS = ("_global_forward_pre_hooks", "_global_forward_hooks")
-_ORIGIN = frozenset({"name_or_path", "pretrained_cfg", "default_cfg", "warnings_issued"})
-"""Attributes that say where weights came from; the weights themselves are hashed."""
 
 
 class Identity:
@@ -40,12 +41,13 @@ class Identity:
     def __init__(self, module: Any, *, frozen: bool = False, named: bool = False) -> None:
         self.module = module
         self._token = "" if named else secrets.token_hex(16)
-        self._frozen = (hash_module(module), self._whole(*hash_behaviour(module))) if frozen else None
+        self._frozen = self._hashed() if frozen else None
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """What the record says about parts that cannot be read; looked for when asked for: it takes a while."""
-        opaque = [*hash_behaviour(self.module)[1], *hash_hooks(self.module)[1]] if self._token else []
+        looked_at = (hash_weights, hash_behaviour, hash_hooks) if self._token else ()
+        opaque = list(dict.fromkeys(what for look in looked_at for what in look(self.module)[1]))
         if not opaque:
             return ()
         return (
@@ -60,10 +62,16 @@ class Identity:
 
     def fingerprint(self, settings: Mapping[str, Any]) -> str:
         """Return the hash of all that decides the answers to the same pixels."""
-        behaviour = self._frozen[1] if self._frozen else self._whole(*hash_behaviour(self.module))
+        weights, behaviour = self._frozen or self._hashed()
         hooks = self._whole(*hash_hooks(self.module))
         settings_text = json.dumps({**settings, **numeric_settings()}, sort_keys=True, default=str)
-        return hashlib.sha256((self.weights + behaviour + hooks + settings_text).encode()).hexdigest()
+        return hashlib.sha256((weights + behaviour + hooks + settings_text).encode()).hexdigest()
+
+    def _hashed(self) -> tuple[str, str]:
+        """Return the hash of the weights, and that of all else but hooks."""
+        weights, unread = hash_weights(self.module)
+        behaviour, opaque = hash_behaviour(self.module)
+        return weights, self._whole(behaviour, unread + opaque)
 
     def _whole(self, digest: str, opaque: list[str]) -> str:
         """Return a hash that can be trusted: one with holes holds for this object only."""
@@ -71,28 +79,61 @@ class Identity:
 
 
 def hash_tensors(tensors: Mapping[str, Any]) -> str:
-    """Return the sha256 of named tensors: name, dtype, shape and bytes, sorted by name."""
-    import torch
-
+    """Return the sha256 of named strided tensors: name, dtype, shape and bytes, sorted by name."""
     digest = hashlib.sha256()
     for name in sorted(tensors):
-        value = tensors[name].detach().cpu().contiguous()
+        value = tensors[name]
         digest.update(f"{name}|{value.dtype}|{tuple(value.shape)}|".encode())
-        digest.update(value.reshape(-1).view(torch.uint8).numpy().data if value.numel() else b"")
+        digest.update(numbers_of(value))
     return digest.hexdigest()
 
 
 def hash_module(module: Any) -> str:
-    """Return the hash of a module's state dict and of the buffers that are not in it."""
-    state = dict(module.state_dict())
-    state.update({f"buffer:{k}": v for k, v in module.named_buffers() if k not in state})
-    plain = {k: v for k, v in state.items() if hasattr(v, "detach") and not v.is_quantized}
+    """Return the hash of a module's state dict, and of the parameters and buffers that are not in it."""
+    return hash_weights(module)[0]
+
+
+def hash_weights(module: Any) -> tuple[str, list[str]]:
+    """Return what `hash_module` does, and what of it cannot be read.
+
+    A state dict says what its class and its hooks let it say: that of a frozen backbone may be empty. Therefore every
+    parameter and buffer that is not there as it is counts too.
+    """
+    content = Content(feed_module)
+    try:
+        state = dict(module.state_dict())
+    except Exception as error:  # noqa: BLE001 - foreign code
+        state = {}
+        content.give_up("state dict", f"{type(error).__name__}: {error}")
+    missing: dict[int, tuple[str, Any]] = {}
+    for name, value in _tensors(module):
+        if not _is_same(state.get(name), value):
+            missing.setdefault(id(value), (f"apart from the state dict:{name}", value))
+    state.update(dict(missing.values()))
+    plain = {name: value for name, value in state.items() if _is_plain(value)}
     digest = hash_tensors(plain)
-    if len(plain) == len(state):
-        return digest
-    content = Content(feed_module)  # packed int8 weights are tuples; an extra state is anything
     content.items(((k, v) for k, v in state.items() if k not in plain), "state dict")
-    return hashlib.sha256((digest + content.hexdigest()).encode()).hexdigest()
+    if len(plain) == len(state) and not content.opaque:
+        return digest, []
+    # Packed int8 weights are tuples; an extra state is anything.
+    return hashlib.sha256((digest + content.hexdigest()).encode()).hexdigest(), content.opaque
+
+
+def _is_same(kept: Any, tensor: Any) -> bool:
+    """Tell whether a value of the state dict is a tensor itself, without looking at its numbers."""
+    if not _is_plain(kept) or not _is_plain(tensor):
+        return kept is tensor
+    facts = [(t.data_ptr(), t.dtype, t.shape, t.stride(), t.device) for t in (kept, tensor)]
+    return facts[0] == facts[1] and bool(kept.data_ptr() or not kept.numel())
+
+
+def _is_plain(value: Any) -> bool:
+    """Tell whether a value is a tensor whose bytes say everything."""
+    import torch
+
+    if type(value) not in (torch.Tensor, torch.nn.Parameter):
+        return False
+    return value.layout is torch.strided and not (value.is_quantized or value.is_meta or value.is_nested)
 
 
 def hash_behaviour(module: Any) -> tuple[str, list[str]]:
@@ -135,44 +176,76 @@ def hash_hooks(module: Any) -> tuple[str, list[str]]:
 def feed_module(content: Content, module: Any, *, weights: bool = True) -> None:
     """Feed a module: its code, its attributes, and its weights unless they are hashed elsewhere."""
     content.skip(_names(module))
-    content.note(_ADDRESS.sub("", repr(module)), hash_module(module) if weights else "")
-    for name, part in _parts(module):
+    if weights:
+        digest, opaque = hash_weights(module)
+        content.note(digest)
+        content.opaque += opaque
+    parts = list(_parts(module))
+    numbers = {id(part): number for number, (_, part) in enumerate(parts)}
+    own_modes = any(_has_own_modes(part) for _, part in parts)
+    for name, part in parts:
         content.note(name)
         if hasattr(part, "save_to_buffer"):
             content.note(hash_script(part))
             continue
         content.feed(type(part), type(part).__qualname__)
+        content.note([(key, numbers[id(child)]) for key, child in part._modules.items() if child is not None])
+        if own_modes:
+            content.note(part.training)
+        skipped = _torch_keeps() | (ORIGIN if is_of_a_model_library(type(part)) else frozenset())
         for key, value in attributes(part).items():
-            if key not in _torch_keeps() and key not in _ORIGIN:
+            if key not in skipped:
                 content.note(key)
                 content.feed(value, f"{name}.{key}" if name else key)
+        for key, tensor in _own_tensors(part):
+            content.note(key)
+            content.of_tensor(tensor, f"{name}.{key}" if name else key)
 
 
-def hash_script(module: Any) -> str:
-    """Return the hash of a TorchScript module: the archive that it would be saved as, without file names and lines."""
-    digest = hashlib.sha256()
-    with zipfile.ZipFile(io.BytesIO(module.save_to_buffer())) as archive:
-        for name in sorted(archive.namelist()):
-            if not name.endswith(".debug_pkl") and "/.data/" not in name:
-                # Types of one name are numbered as they are compiled, which says nothing about them.
-                digest.update(_MANGLED.sub(b"", name.encode() + b"|" + archive.read(name)))
-    return digest.hexdigest()
+def _has_own_modes(part: Any) -> bool:
+    """Tell whether a part decides itself whether it trains; else cuebench does."""
+    import torch
+
+    kind, usual = type(part), torch.nn.Module
+    if hasattr(part, "save_to_buffer"):
+        return False
+    return kind.train is not usual.train or kind.eval is not usual.eval or not {"train", "eval"}.isdisjoint(vars(part))
 
 
 def _parts(module: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the parts of a module; a TorchScript part is one, whatever is in it."""
-    scripts: list[str] = []
-    for name, part in module.named_modules():
-        if any(not s or name.startswith(f"{s}.") for s in scripts):
+    """Yield the parts of a module, each once; a TorchScript part is one, whatever is in it.
+
+    Not ``named_modules``, which a class may override.
+    """
+    seen: set[int] = set()
+    waiting = [("", module)]
+    while waiting:
+        name, part = waiting.pop()
+        if id(part) in seen:
             continue
-        if hasattr(part, "save_to_buffer"):
-            scripts.append(name)
+        seen.add(id(part))
         yield name, part
+        if not hasattr(part, "save_to_buffer"):
+            inside = [(f"{name}.{key}" if name else key, child) for key, child in part._modules.items()]
+            waiting += [(key, child) for key, child in reversed(inside) if child is not None]
+
+
+def _tensors(module: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the parameters and buffers of a module by their names, all of them: also those of tied weights."""
+    for name, part in _parts(module):
+        dot = f"{name}." if name else ""
+        script = hasattr(part, "save_to_buffer")
+        pairs = [*part.named_parameters(), *part.named_buffers()] if script else _own_tensors(part)
+        yield from ((dot + key, value) for key, value in pairs)
+
+
+def _own_tensors(part: Any) -> list[tuple[str, Any]]:
+    return [(k, v) for k, v in [*part._parameters.items(), *part._buffers.items()] if v is not None]
 
 
 def _names(module: Any) -> dict[int, str]:
-    tensors = [*module.named_parameters(), *module.named_buffers()]
-    return {id(thing): f"part {name}" for name, thing in [*module.named_modules(), *tensors]}
+    """Return the names of what is hashed with a module's parts and weights, by id."""
+    return {id(thing): f"part {name}" for name, thing in [*_parts(module), *_tensors(module)]}
 
 
 @lru_cache(maxsize=1)

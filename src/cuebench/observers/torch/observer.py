@@ -94,9 +94,9 @@ class TorchObserver(ObserverBase):
     @property
     def makes_cues(self) -> str:
         """Kind of device on which it finishes pictures; empty for one that asks the module in a way of its own."""
-        own = type(self).submit is not TorchObserver.submit or type(self).respond is not TorchObserver.respond
+        overridden = type(self).submit is not TorchObserver.submit or type(self).respond is not TorchObserver.respond
         kind = str(self.device.type)
-        return "" if own or kind not in MAKES_CUES else kind
+        return "" if overridden or kind not in MAKES_CUES else kind
 
     @property
     def precision(self) -> str:

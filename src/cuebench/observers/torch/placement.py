@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
@@ -157,6 +158,9 @@ def loaded_aside() -> Iterator[None]:
 
 
 ALL_GPUS = "cuda:all"
+KNOWN_DEVICES = "one of auto, cpu, cuda, cuda:N, mps; several: cuda:0,cuda:1 or cuda:all"
+DEVICE = re.compile("auto|cuda:all|(cpu|cuda|mps|xpu|hpu|mtia|xla|ipu|privateuseone)(:[0-9]+)?")
+"""What torch may know as a device, here or elsewhere."""
 
 
 def _evaluating(module: Any) -> Any:
@@ -173,7 +177,21 @@ def devices_of(names: str) -> list[str]:
         import torch
 
         return [f"cuda:{number}" for number in range(torch.cuda.device_count())] or ["cuda"]
+    return devices_named(names)
+
+
+def devices_named(names: str) -> list[str]:
+    """Return the words of a list of devices; ``cuda:all`` is one of them."""
     return [name.strip() for name in names.split(",") if name.strip()] or ["auto"]
+
+
+def unknown_device(names: str) -> UserError | None:
+    """Return the error for a device that no machine has; nothing is imported to find out.
+
+    >>> unknown_device("cuda:0,cuda:1")
+    """
+    wrong = next((name for name in devices_named(names) if not DEVICE.fullmatch(name)), None)
+    return None if wrong is None else UserError(f"unknown device {wrong!r}", KNOWN_DEVICES)
 
 
 def pick_device(name: str = "auto") -> Any:
@@ -187,8 +205,7 @@ def pick_device(name: str = "auto") -> Any:
     try:
         device = torch.device(name)
     except RuntimeError:
-        known = "one of auto, cpu, cuda, cuda:N, mps; several: cuda:0,cuda:1 or cuda:all"
-        raise UserError(f"unknown device {name!r}", known) from None
+        raise UserError(f"unknown device {name!r}", KNOWN_DEVICES) from None
     available = {"cuda": torch.cuda.is_available, "mps": torch.backends.mps.is_available}.get(device.type)
     if available is not None and not available():
         raise UserError(f"device {name!r} is not available here", "use device 'auto' or 'cpu'")

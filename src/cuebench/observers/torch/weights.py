@@ -27,10 +27,10 @@ def existing_file(name: str | Path, what: str) -> Path:
     path = Path(name).expanduser()
     if not path.is_file():
         near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], n=3)
-        found = f"; {path.absolute().parent} has {', '.join(near)}" if near else ""
+        suggestion = f"; {path.absolute().parent} has {', '.join(near)}" if near else ""
         raise UserError(
             f"{what} {path} does not exist" if not path.exists() else f"{what} {path} is not a file",
-            f"check the path: it is relative to the current folder{found}",
+            f"check the path: it is relative to the current folder{suggestion}",
         )
     if path.stat().st_size == 0:
         raise UserError(f"{what} {path} is empty")
@@ -197,7 +197,9 @@ def fit(module: Any, state: Mapping[str, Any], what: str, extra: str = REFUSE) -
             "quantised or complex model in a factory of your own: python:FILE.py:FACTORY",
         )
     shared = [(state[k], expected[k]) for k in expected if k in state and hasattr(expected[k], "dtype")]
-    narrowed = sorted({f"{_dtype(stored)} to {_dtype(own)}" for stored, own in shared if _is_narrower(own, stored)})
+    narrowed = sorted(
+        {f"{_dtype(stored)} to {_dtype(target)}" for stored, target in shared if _is_narrower(target, stored)}
+    )
     notes += (f"weights rounded from {', '.join(narrowed)}",) if narrowed else ()
     if problems:
         hint = "name the architecture that the weights were trained with: arch=…"

@@ -45,7 +45,7 @@ def intervals(numbers: Numbers, metric: str, k: int, *, pooled: bool) -> tuple[I
     """
     if metric in NO_INTERVAL:
         return ()
-    found = []
+    number_intervals = []
     for kind, spread in numbers.spread.items():
         # The accuracy of one observer does not depend on who the others are.
         if kind == _NOT_OVER.get(metric) or (kind == "subjects" and metric == "accuracy" and not pooled):
@@ -54,17 +54,17 @@ def intervals(numbers: Numbers, metric: str, k: int, *, pooled: bool) -> tuple[I
         value, n = float(numbers.values[row, k]), int(numbers.images[row, k])
         centre, variance, df = spread.of(row, k)
         if math.isnan(variance):
-            found.append(undefined(kind, _REASONS.get(kind, "")))
+            number_intervals.append(undefined(kind, _REASONS.get(kind, "")))
         elif variance < 1e-20:
             exact = kind == "images" and metric in _SHARES and value in (0.0, 1.0)
-            found.append(
+            number_intervals.append(
                 all_alike(value, n, kind, kind, LEVEL)
                 if exact
                 else Interval(value, value, kind, LEVEL, "all alike: nothing says how far it would vary")
             )
         else:
-            found.append(_interval(metric, centre, variance, df, kind))
-    return tuple(found)
+            number_intervals.append(_interval(metric, centre, variance, df, kind))
+    return tuple(number_intervals)
 
 
 def _interval(metric: str, centre: float, variance: float, df: float, kind: IntervalKind) -> Interval:
@@ -72,8 +72,8 @@ def _interval(metric: str, centre: float, variance: float, df: float, kind: Inte
         return _of_squares(centre, variance, df, kind)
     low, high = _SCALES[metric]
     span = high - low
-    found = share_interval((centre - low) / span, variance / span**2, df, kind, LEVEL)
-    return replace(found, low=max(low, low + span * found.low), high=min(high, low + span * found.high))
+    scaled = share_interval((centre - low) / span, variance / span**2, df, kind, LEVEL)
+    return replace(scaled, low=max(low, low + span * scaled.low), high=min(high, low + span * scaled.high))
 
 
 def _of_squares(centre: float, variance: float, df: float, kind: IntervalKind) -> Interval:

@@ -113,6 +113,7 @@ class _Rows:
         shown, unreadable = (sum(count[p] for p in kept) for count in self._images)
         outside = sum(self._images.shown[p] for p in places) - shown
         answered = int(numbers.images[0, self._k])
+        pooled = self._contest.observers[self._k].subjects is not None
         for metric in ORDER:
             row = METRICS.index(metric)
             value, n = float(numbers.values[row, self._k]), int(numbers.images[row, self._k])
@@ -121,8 +122,8 @@ class _Rows:
             excluded = {"unreadable": unreadable, "unanswered": shown - answered - unreadable}
             excluded |= {"not seen by people": answered - n} if row else {}
             excluded |= {"in conditions left out": outside} if outside else {}
-            found = intervals(numbers, metric, self._k, pooled=self._contest.observers[self._k].subjects is not None)
-            estimate = Estimate(value, n, found).excluding(excluded).noting(NO_INTERVAL.get(metric, ""), *notes)
+            estimate = Estimate(value, n, intervals(numbers, metric, self._k, pooled=pooled))
+            estimate = estimate.excluding(excluded).noting(NO_INTERVAL.get(metric, ""), *notes)
             self._result.add(self._responses, condition, metric, estimate, partial=partial)
 
     def _add_rank(self) -> None:
@@ -164,15 +165,15 @@ class _Rows:
 
 def _people(contest: Contest, k: int) -> dict[str, int]:
     """Return data set → with how many people an observer is compared there; of a pool, how many people it has."""
-    found = {}
+    people = {}
     pairs = contest.pairs[contest.compared[k]]
     pooled = contest.observers[k].subjects is not None
     for name, places in contest.data_sets.items():
         images = np.concatenate([contest.places[p] for p in places])
         here: Bools = np.asarray(contest.seen[:, images].any(axis=1))
         units = np.unique(pairs[here[pairs].all(axis=1)])
-        found[name] = len(units if pooled else np.setdiff1d(units, contest.members[k]))
-    return found
+        people[name] = len(units if pooled else np.setdiff1d(units, contest.members[k]))
+    return people
 
 
 def consistency_table(contest: Contest, left_out: Mapping[str, str]) -> pa.Table:
@@ -196,13 +197,13 @@ def consistency_table(contest: Contest, left_out: Mapping[str, str]) -> pa.Table
             by_set[name] = over_people(np.stack(parts, axis=-1))
             np.fill_diagonal(by_set[name], np.nan)
     rows = []
-    for one, members in zip(contest.observers, contest.members):
+    for observer, members in zip(contest.observers, contest.members):
         for other, others in zip(contest.observers, contest.members):
             block = np.ix_(members, others)
             values = {name: float(over_people(kappas[block].ravel())) for name, kappas in by_set.items()}
             images = {name: int(shared[name][block].max()) for name in by_set}
             values[MEAN], images[MEAN] = float(over_people(np.array([*values.values()]))), sum(images.values())
-            names = one.responses.observer, other.responses.observer
+            names = observer.responses.observer, other.responses.observer
             rows += [(*names, name, v, images[name]) for name, v in values.items() if not np.isnan(v)]
     columns = zip(*rows) if rows else [()] * len(PAIRS)
     return pa.table({name: pa.array(c, kind) for (name, kind), c in zip(PAIRS.items(), columns)})

@@ -118,8 +118,9 @@ class Contest:
         seen = np.zeros((len(units), len(ids)), bool)
         correct = np.zeros_like(seen)
         for row, (measured, rows) in enumerate(answers):
-            own = once(measured.responses.stimuli, "place in ids", lambda m=measured: np.searchsorted(ids, _ids(m)))  # type: ignore[misc]
-            place = own[measured.stimulus[rows]]
+            stimuli = measured.responses.stimuli
+            position = once(stimuli, "place in ids", lambda m=measured: np.searchsorted(ids, _ids(m)))  # type: ignore[misc]
+            place = position[measured.stimulus[rows]]
             seen[row, place] = True
             correct[row, place] = measured.correct[rows]
         known: dict[tuple[int, int], int] = {}
@@ -138,10 +139,10 @@ class Contest:
     @property
     def data_sets(self) -> dict[str, list[str]]:
         """Data set → the conditions of it that are there, as ``<data set>/<condition>``."""
-        found: dict[str, list[str]] = {}
+        by_data_set: dict[str, list[str]] = {}
         for place in self.places:
-            found.setdefault(place.partition("/")[0], []).append(place)
-        return found
+            by_data_set.setdefault(place.partition("/")[0], []).append(place)
+        return by_data_set
 
 
 def _ids(measured: Measured) -> Array:
@@ -179,15 +180,15 @@ def _units(
     for k, measured in enumerate(everyone):
         if measured.subjects is None:
             continue
-        own = []
+        pool = []
         for name in np.unique(measured.subjects).tolist():
             if name not in persons:
                 persons[name] = len(units)
                 people.append(len(units))
                 units.append(name)
                 answers.append((measured, measured.subjects == name))
-            own.append(persons[name])
-        members[k] = np.array(own, np.intp)
+            pool.append(persons[name])
+        members[k] = np.array(pool, np.intp)
     return units, [members[k] for k in range(len(everyone))], people, answers
 
 

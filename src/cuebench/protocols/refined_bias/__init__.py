@@ -17,7 +17,7 @@ from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelSpace, coverage_problems, label_map, shown_only
 from cuebench.metrics.refined_bias import CUES, METRICS
 from cuebench.observers.preprocess import Preprocess
-from cuebench.observers.recorded_files import stimulus_key
+from cuebench.observers.recorded_names import stimulus_key
 from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
 from cuebench.protocols.classes import CLASSES, with_classes
 from cuebench.protocols.refined_bias.scores import Ranks, Scorer, defect_table, rank_table, ranks_of
@@ -73,7 +73,7 @@ class Measured(NamedTuple):
     """What is kept of one observer in one view: its numbers, and the ranks of its answers."""
 
     responses: Responses
-    own: Result
+    result: Result
     ranks: Sequence[Ranks]
 
 
@@ -88,7 +88,7 @@ def together(everyone: Sequence[Measured], options: ScoreOptions) -> Result:
     """Join the observers, and add the tables of ranks and of defective files."""
     if not everyone:
         raise UserError(f"no answers to score for {NAME}")
-    result = joined([m.own for m in everyone], options)
+    result = joined([m.result for m in everyone], options)
     sets = {id(m.responses.stimuli): m.responses.stimuli for m in everyone}
     result.tables = {
         "ranks": rank_table([(m.responses, m.ranks) for m in everyone]),

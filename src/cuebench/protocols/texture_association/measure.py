@@ -206,8 +206,8 @@ def trial_rows(responses: Responses, options: ScoreOptions) -> list[TrialRows]:
     assert responses.labels is not None
     classes, confidence = top1(responses.columns["logits"])
     names, label = np.unique(responses.truth("label"), return_inverse=True)
-    found = [responses.labels.find(str(name)) if name else None for name in names]
-    position = np.array([-1 if p is None else p for p in found], np.intp)[label.ravel()]
+    class_positions = [responses.labels.find(str(name)) if name else None for name in names]
+    position = np.array([-1 if p is None else p for p in class_positions], np.intp)[label.ravel()]
     columns = {"decision": class_names(classes, responses.labels.names), "value": confidence}
     part = responses.truth("condition")
     texture, others = (np.flatnonzero(mask) for mask in (part == TEXTURE, part != TEXTURE))

@@ -67,7 +67,7 @@ class Measured(NamedTuple):
     """What is kept of one observer: its numbers, and its decisions by anchor, for the gain over random networks."""
 
     responses: Responses
-    own: Result
+    result: Result
     decisions: Mapping[str, Decided]
 
 
@@ -110,9 +110,10 @@ def measure(responses: Responses, options: ScoreOptions) -> Measured:
         return Measured(responses, choices.measure(responses, options), {})
     values = parse(OPTIONS, options.values, f"protocol {NAME!r}")
     trials = _trials(responses, options)
-    own = Result(tables={"by_class": class_table(trials)})
-    add_biases(own, trials, [similarity for similarity in SIMILARITIES if similarity in values["similarity"]], options)
-    return Measured(responses, own, decided(trials))
+    result = Result(tables={"by_class": class_table(trials)})
+    similarities = [similarity for similarity in SIMILARITIES if similarity in values["similarity"]]
+    add_biases(result, trials, similarities, options)
+    return Measured(responses, result, decided(trials))
 
 
 def together(everyone: Sequence[Measured], options: ScoreOptions) -> Result:
@@ -124,7 +125,7 @@ def together(everyone: Sequence[Measured], options: ScoreOptions) -> Result:
         baselines = [(m.responses, m.decisions) for m in everyone if m.responses.baseline_of == name]
         if baselines:
             add_gains(gains, measured.responses, measured.decisions, baselines, options)
-        results += [measured.own, gains]
+        results += [measured.result, gains]
     return joined(results, options)
 
 

@@ -15,7 +15,7 @@ from cuebench.arrays import Array
 from cuebench.errors import UserError, all_problems
 from cuebench.metrics.triplet_shape_bias import shared_terms, terms
 from cuebench.metrics.triplets import Role, Tally
-from cuebench.observers.recorded_files import CHOICE_SHAPE, CHOICE_TEXTURE
+from cuebench.observers.recorded_columns import CHOICE_SHAPE, CHOICE_TEXTURE
 from cuebench.protocols.base import Result, ScoreOptions
 from cuebench.protocols.trials import SHAPE, TEXTURE, TrialRows
 from cuebench.responses.table import Responses
@@ -120,13 +120,13 @@ def chosen(responses: Responses) -> dict[str, Chosen]:
         hint = "record choices with the columns anchor, shape_match and texture_match"
         raise UserError(f"choices of {responses.observer} are not about triplets", hint)
     images = np.array(shown, dtype=np.str_).reshape(-1, 3)[responses.stimulus]
-    found = {}
+    by_condition = {}
     for condition in dict.fromkeys(conditions.tolist()):
         of_condition = conditions == condition
         rows = np.flatnonzero(of_condition & np.isin(answers, (CHOICE_SHAPE, CHOICE_TEXTURE)))
         shape = (answers[rows] == CHOICE_SHAPE).astype(float)
-        found[condition] = Chosen(rows, shape, images[rows], int(of_condition.sum()) - len(rows))
-    return found
+        by_condition[condition] = Chosen(rows, shape, images[rows], int(of_condition.sum()) - len(rows))
+    return by_condition
 
 
 def trial_rows(responses: Responses) -> Iterator[TrialRows]:

@@ -53,12 +53,12 @@ def _add_biases(
 ) -> None:
     layer = column.removeprefix(COLUMN).removeprefix(":")
     measured = list(trials.measured(column, similarities))
-    for (condition, similarity, found), estimate in zip(
+    for (condition, similarity, decisions), estimate in zip(
         measured, _estimates([m for *_, m in measured], kinds, options)
     ):
         name = condition + (f"/layer={layer}" if layer else "")
         name += f"/similarity={similarity}" if similarity != DEFAULT else ""
-        estimate = estimate.excluding({"undecidable": found.undecidable}).noting(*found.notes())
+        estimate = estimate.excluding({"undecidable": decisions.undecidable}).noting(*decisions.notes())
         result.add(trials.responses, name, BIAS, estimate, partial=_partial(trials.responses, condition))
 
 
@@ -96,11 +96,11 @@ class Decided(NamedTuple):
 
 def decided(trials: Trials) -> dict[str, Decided]:
     """Return condition → decisions of the penultimate layer by the default similarity."""
-    found = {}
+    by_condition = {}
     for condition, measured in trials.default.items():
         stimulus = trials.responses.stimulus[measured.images.rows].astype(np.int32)
-        found[condition] = Decided(stimulus, measured.tally, measured.undecidable)
-    return found
+        by_condition[condition] = Decided(stimulus, measured.tally, measured.undecidable)
+    return by_condition
 
 
 def add_gains(
@@ -113,7 +113,7 @@ def add_gains(
     """Add the mean bias of the random initialisations and the gain over them, for every condition."""
     for condition, trained in decisions.items():
         images = _images(responses, trained)
-        others = [(r, found[condition]) for r, found in baselines if condition in found]
+        others = [(r, by_condition[condition]) for r, by_condition in baselines if condition in by_condition]
         tallies = [other.tally for r, other in others if _images(r, other).ids == images.ids]
         partial, note = _partial(responses, condition), f"{len(tallies)} random initialisations"
         biases = np.array([total(terms(tally)).value for tally in tallies])
@@ -146,7 +146,7 @@ def _gain(trained: Tally, baselines: Sequence[Tally], clusters: Clusters) -> Est
     apart = {kind: psi - np.mean([other[kind] for other in shared[1:]], axis=0) for kind, psi in shared[0].items()}
     sources: dict[IntervalKind, Array] = {kind: clusters.of(kind) for kind in KINDS[1:3]}
     clustering = Clustering(len(clusters.images), sources, images=clusters.images)
-    found = clustering.variances(moves[0] - np.mean(moves[1:], axis=0), apart)
+    image_variances = clustering.variances(moves[0] - np.mean(moves[1:], axis=0), apart)
     spread, freedom = (seeds.var(ddof=1) / len(seeds), len(seeds) - 1) if len(seeds) > 1 else (0.0, 1)
     note = "" if len(seeds) > 1 else "one initialisation: how seeds differ is not in the interval"
     intervals = []
@@ -155,9 +155,9 @@ def _gain(trained: Tally, baselines: Sequence[Tally], clusters: Clusters) -> Est
         if reason or not np.isfinite(value):
             intervals.append(undefined(kind, reason or "no trial in the denominator"))
             continue
-        variance = found.by_kind[kind] + spread
-        doubt = found.by_kind[kind] ** 2 / found.df[kind] + spread**2 / freedom
-        reach = t_quantile(variance**2 / doubt if doubt else found.df[kind], 0.95) * np.sqrt(variance)
+        variance = image_variances.by_kind[kind] + spread
+        doubt = image_variances.by_kind[kind] ** 2 / image_variances.df[kind] + spread**2 / freedom
+        reach = t_quantile(variance**2 / doubt if doubt else image_variances.df[kind], 0.95) * np.sqrt(variance)
         low, high = max(-1.0, float(value - reach)), min(1.0, float(value + reach))
         intervals.append(Interval(low, high, kind, note=note))
     return Estimate(value, n, tuple(intervals))

@@ -138,11 +138,11 @@ def check_entry(entry: str | Path) -> Checked:
     if not path.exists():
         raise UserError(f"{path} does not exist", "name a run folder, or a zip or tar archive of one")
     try:
-        found = fingerprint(path)
+        entry_hash = fingerprint(path)
     except OSError as error:
         return Checked(name, "", (f"cannot be read: {error.strerror}",))
-    if found.problems:
-        return Checked(name, found.sha256, found.problems)
+    if entry_hash.problems:
+        return Checked(name, entry_hash.sha256, entry_hash.problems)
     try:
         with opened(path) as run:
             result = _check_run(run)
@@ -153,7 +153,7 @@ def check_entry(entry: str | Path) -> Checked:
     except Exception as error:  # noqa: BLE001 - somebody else's files can be wrong in ways that nobody has thought of
         result = Checked("", "", (printable(f"cannot be checked: {type(error).__name__}: {error}"),))
     problems = tuple(text.replace(str(path), name) for text in result.problems)
-    return replace(result, entry=name, sha256=found.sha256, problems=problems)
+    return replace(result, entry=name, sha256=entry_hash.sha256, problems=problems)
 
 
 def _check_run(run: Path) -> Checked:
@@ -188,7 +188,7 @@ def _check_run(run: Path) -> Checked:
     problems += _partial_rows(scored.rows)
     remarks = [f"{f.observer} was not measured: {f.reason}" for f in record.failures if not f.details.get("scoring")]
     if scored.unchecked:
-        remarks.append(f"{scored.unchecked} files of answers have no checksum, as an earlier cuebench wrote them")
+        remarks.append(f"{scored.unchecked} files of answers, written by an earlier cuebench, have no checksum")
     assert about is not None
     models = [
         model
@@ -277,16 +277,16 @@ def differences(recorded: Sequence[Score], computed: Sequence[Score]) -> list[st
         What differs by more than ``TOLERANCE``; after a few, how many more.
     """
     first, second = _by_key(recorded), _by_key(computed)
-    found = [f"the score {_named(key)} does not follow from the answers" for key in first if key not in second]
-    found += [f"the score {_named(key)} is missing" for key in second if key not in first]
+    messages = [f"the score {_named(key)} does not follow from the answers" for key in first if key not in second]
+    messages += [f"the score {_named(key)} is missing" for key in second if key not in first]
     for key in (key for key in first if key in second):
         if wrong := [n for n in _COMPARED if not _equal(getattr(first[key], n), getattr(second[key], n))]:
             values = ", ".join(
                 f"{n} is {getattr(first[key], n):.10g}, not {getattr(second[key], n):.10g}" for n in wrong
             )
-            found.append(f"the score {_named(key)} does not follow from the answers: {values}")
-    more = len(found) - MOST_LISTED
-    return [*found[:MOST_LISTED], *([f"{more:,} more scores do not follow from the answers"] if more > 0 else [])]
+            messages.append(f"the score {_named(key)} does not follow from the answers: {values}")
+    more = len(messages) - MOST_LISTED
+    return [*messages[:MOST_LISTED], *([f"{more:,} more scores do not follow from the answers"] if more > 0 else [])]
 
 
 _COMPARED = ("value", "ci_low", "ci_high", "n", "n_excluded", "protocol_version")
@@ -326,8 +326,8 @@ def _model(
 ) -> Model | None:
     """Return an observer with its numbers; None for an untrained network and for one without any."""
     jobs = [job for job in record.jobs if job.observer == observer]
-    own = [row for row in one_row_each(measured(rows)) if row.observer == observer]
-    if not own or RANDOM in observer or any(job.baseline_of for job in jobs):
+    observer_rows = [row for row in one_row_each(measured(rows)) if row.observer == observer]
+    if not observer_rows or RANDOM in observer or any(job.baseline_of for job in jobs):
         return None
     values = parse_settings(record.protocol_names(), options.settings)
     shown = []
@@ -346,7 +346,7 @@ def _model(
         _LAYERS.get(jobs[0].kind, "model"),
         about,
         tuple(shown),
-        tuple(own),
+        tuple(observer_rows),
         _facts(run, record, options, jobs),
     )
 

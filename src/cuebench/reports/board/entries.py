@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from cuebench.errors import UserError, all_problems, is_printable, printable
 from cuebench.files import hash_file
 from cuebench.options import check_types
-from cuebench.reading import read_json
+from cuebench.reading import read_json, user_paths
 from cuebench.stimuli.archive import unpack
 
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
@@ -68,8 +68,8 @@ class EntryFile:
 
     def of(self, observer: str) -> About:
         """Return what is said of an observer; what is said of it alone goes first."""
-        own = self.observers.get(observer, About())
-        return replace(self.common, **{name: value for name, value in asdict(own).items() if value})
+        about = self.observers.get(observer, About())
+        return replace(self.common, **{name: value for name, value in asdict(about).items() if value})
 
 
 def find_entries(paths: Sequence[str | Path]) -> list[Path]:
@@ -80,21 +80,20 @@ def find_entries(paths: Sequence[str | Path]) -> list[Path]:
     UserError
         For everything that is no entry and holds none, at once.
     """
-    found: dict[Path, None] = {}
+    entries: dict[Path, None] = {}
     problems = []
-    for given in paths:
-        path = Path(given).expanduser()
+    for path in user_paths(paths):
         if is_archive(path) or (path / "run.json").is_file():
-            found[path] = None
+            entries[path] = None
         elif path.is_dir() and (inside := [p for p in sorted(path.iterdir()) if _may_be_entry(p)]):
-            found |= dict.fromkeys(inside)
+            entries |= dict.fromkeys(inside)
         else:
             missing = "no run folder, no archive of one, and no folder of them" if path.exists() else "does not exist"
             problems.append(f"{path}: {missing}")
-    if problems or not found:
+    if problems or not entries:
         hint = f"an entry is a run folder (cuebench run … --out RUN) or one packed as {', '.join(ARCHIVES[:3])}"
         raise all_problems("entries of the board", problems or ["none was named"], hint)
-    return list(found)
+    return list(entries)
 
 
 def is_archive(path: Path) -> bool:

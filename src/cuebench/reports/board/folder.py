@@ -61,9 +61,9 @@ class SiteFolder:
 
     def checked(self, sha256: str) -> Checked | None:
         """Return the result of an earlier check of the same files by the same cuebench; None where there is none."""
-        found = self.remembered("check", [sha256])
+        remembered = self.remembered("check", [sha256])
         try:
-            return Checked.parse(found) if found is not None else None
+            return Checked.parse(remembered) if remembered is not None else None
         except (KeyError, TypeError, ValueError, AttributeError, UserError):  # damaged: it is checked again
             return None
 

@@ -164,27 +164,29 @@ def _write_models(folder: SiteFolder, heading: str, entries: Sequence[Checked], 
             places.setdefault(standing.model.slug, []).append((track, standing))
     pairs = _pairs_by_slug(tracks)
     page = template("model.html.jinja", _OWN)
-    for slug, found in parts.items():
+    for slug, submissions in parts.items():
         here = places.get(slug, [])
-        about = merged([model.about for _, model in found])
+        about = merged([model.about for _, model in submissions])
         text = page.render(
             title=heading,
             version=__version__,
             root="../",
             slug=slug,
-            model=found[0][1],
+            model=submissions[0][1],
             about=about,
             size=f"{about.parameters:,}" if about.parameters else "",
-            layer=LAYERS[found[0][1].layer],
+            layer=LAYERS[submissions[0][1].layer],
             standings=_standings_table(here, tracks) if here else None,
             pairs=pairs.get(slug, []),
             numbers=[
-                _numbers(name, model) for _, model in found for name in dict.fromkeys(s.protocol for s in model.shown)
+                _numbers(name, model)
+                for _, model in submissions
+                for name in dict.fromkeys(s.protocol for s in model.shown)
             ],
-            provenance=[{"entry": e.entry, "SHA-256 of the entry": e.sha256, **m.facts} for e, m in found],
+            provenance=[{"entry": e.entry, "SHA-256 of the entry": e.sha256, **m.facts} for e, m in submissions],
         )
         folder.put(f"models/{slug}.html", text.encode("utf-8", "backslashreplace"))
-        data = {**_model_json(slug, found, about), "standings": [_standing_json(t, s) for t, s in here]}
+        data = {**_model_json(slug, submissions, about), "standings": [_standing_json(t, s) for t, s in here]}
         folder.put(f"{API}/models/{slug}.json", json_bytes({"api": 1, **data}))
 
 
@@ -219,20 +221,20 @@ def _pairs_by_slug(tracks: Sequence[Track]) -> dict[str, list[dict[str, Any]]]:
     for track in tracks:
         names = {s.model.slug: s.model.name for s in track.standings}
         for row in track.pairs:
-            for own, other, sign in ((row["first"], row["second"], 1), (row["second"], row["first"], -1)):
+            for slug, other, sign in ((row["first"], row["second"], 1), (row["second"], row["first"], -1)):
                 difference = "" if row["difference"] is None else f"{sign * row['difference']:+.3f}".replace("-", "−")
                 facts = {"other": other, "name": names[other], "track": track.shown.protocol, "difference": difference}
-                by_slug.setdefault(own, []).append({**facts, "verdict": row["verdict"]})
+                by_slug.setdefault(slug, []).append({**facts, "verdict": row["verdict"]})
     return by_slug
 
 
 def _numbers(protocol: str, model: Model) -> Table:
-    own = [row for row in model.rows if row.protocol == protocol]
+    protocol_rows = [row for row in model.rows if row.protocol == protocol]
     rows = [
         [words(r.condition), words(r.metric), of_score(r), count(r.n), count(r.n_excluded), words(r.note, "note")]
-        for r in own[:MOST_ROWS]
+        for r in protocol_rows[:MOST_ROWS]
     ]
-    more = f"; {len(own) - MOST_ROWS:,} more are in the JSON file" if len(own) > MOST_ROWS else ""
+    more = f"; {len(protocol_rows) - MOST_ROWS:,} more are in the JSON file" if len(protocol_rows) > MOST_ROWS else ""
     columns = ["condition", "metric", "value", "n", "excluded", "notes"]
     return Table(f"numbers-{protocol}", f"All numbers of {protocol}, 95 % intervals{more}", columns, rows)
 
@@ -303,14 +305,14 @@ def _standing_json(track: Track, standing: Standing) -> dict[str, Any]:
     }
 
 
-def _model_json(slug: str, found: Sequence[tuple[Checked, Model]], about: About) -> Mapping[str, Any]:
-    first = found[0][1]
+def _model_json(slug: str, submissions: Sequence[tuple[Checked, Model]], about: About) -> Mapping[str, Any]:
+    first = submissions[0][1]
     return {
         "slug": slug,
         "name": first.name,
         "observer": first.observer,
         "layer": first.layer,
         **_known(about),
-        "entries": [{"entry": e.entry, "sha256": e.sha256, **m.facts} for e, m in found],
-        "scores": [{k: getattr(row, k) for k in _COLUMNS} for _, m in found for row in m.rows],
+        "entries": [{"entry": e.entry, "sha256": e.sha256, **m.facts} for e, m in submissions],
+        "scores": [{k: getattr(row, k) for k in _COLUMNS} for _, m in submissions for row in m.rows],
     }

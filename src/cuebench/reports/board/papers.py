@@ -35,11 +35,11 @@ def published(protocol: str) -> list[Published]:
 
     The numbers have no interval and no answers behind them; they are shown beside a ranking, never in it.
     """
-    found = []
+    numbers = []
     for name, how in MEASURES.get(protocol, ()):
         measure = measures()[name]
         source = f"{PAPERS[measure.paper]}{f'; {how}' if how else ''}"
-        found += [Published(protocol, "published", measure.labels[w], v, source) for w, v in measure.values.items()]
+        numbers += [Published(protocol, "published", measure.labels[w], v, source) for w, v in measure.values.items()]
     if protocol in protocols and (headline := headline_of(protocol)).human is not None:
-        found.append(Published(protocol, "published people", "people", headline.human, headline.human_source))
-    return sorted(found, key=lambda p: -p.value)
+        numbers.append(Published(protocol, "published people", "people", headline.human, headline.human_source))
+    return sorted(numbers, key=lambda p: -p.value)

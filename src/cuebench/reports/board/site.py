@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cuebench.processes import ProcessPool
+from cuebench.reading import user_path, user_paths
 from cuebench.reports.board.check import Checked, Model, check_entry
 from cuebench.reports.board.entries import find_entries, fingerprint, opened
 from cuebench.reports.board.folder import SiteFolder
@@ -88,8 +89,8 @@ def board(
     --------
     >>> cuebench.board(["runs/first", "submitted.zip"], "site")  # doctest: +SKIP
     """
-    paths = find_entries([entries] if isinstance(entries, (str, Path)) else entries)
-    folder = SiteFolder(Path(out).expanduser())
+    paths = find_entries(user_paths(entries))
+    folder = SiteFolder(user_path(out))
     results, known = _check_all(paths, folder, workers, progress or (lambda done, total: None))
     checked = _without_repeats(results)
     parts = [(path, model) for path, entry in zip(paths, checked) if entry.accepted for model in entry.models]
@@ -102,8 +103,8 @@ def board(
     def pairs(top: TopOfTrack) -> Compared:
         who = [[slug, sha256[id(model)], model.observer] for slug, model in top.models.items()]
         key = [top.column.protocol, top.column.metric, top.column.condition, who]
-        if (found := folder.remembered("pairs", key)) is not None:
-            return Compared(*found)
+        if (remembered := folder.remembered("pairs", key)) is not None:
+            return Compared(*remembered)
         compared = compare_top(top, home)
         folder.remember("pairs", key, compared)
         return compared
@@ -120,8 +121,8 @@ def _check_all(
     """Check all entries in the order given; return them, and how many an earlier build had checked."""
     results: dict[Path, Checked] = {}
     for path in paths:
-        if (found := folder.checked(fingerprint(path).sha256)) is not None:
-            results[path] = replace(found, entry=path.name or path.resolve().name)
+        if (earlier := folder.checked(fingerprint(path).sha256)) is not None:
+            results[path] = replace(earlier, entry=path.name or path.resolve().name)
     known = len(results)
     missing = [path for path in paths if path not in results]
     chosen = workers if workers is not None else (os.cpu_count() or 1) if len(missing) >= FEW else 0

@@ -176,5 +176,5 @@ def compare_top(top: TopOfTrack, folder_of: Callable[[Model], AbstractContextMan
     with ExitStack() as stack:
         folders = {slug: str(stack.enter_context(folder_of(model))) for slug, model in top.models.items()}
         observers = {slug: (folders[slug], model.observer) for slug, model in top.models.items()}
-        found = compare_pairs(answers_of(dict.fromkeys(folders.values())), top.column, observers)
-    return Compared([pair.row() for pair in found.pairs], list(found.notes))
+        paired = compare_pairs(answers_of(dict.fromkeys(folders.values())), top.column, observers)
+    return Compared([pair.row() for pair in paired.pairs], list(paired.notes))

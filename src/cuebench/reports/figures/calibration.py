@@ -59,8 +59,12 @@ def calibration(*, show: str = RECOVERED, protocol: str = "", folder: str = "") 
 
 def _numbers(names: Sequence[str], place: Path, *, all_metrics: bool) -> list[tuple[str, str, str]]:
     """Return protocol, condition and metric of what is shown: the headline of each protocol, or all of one."""
-    found = {name: of_protocol(name, place) for name in names}
-    return [(t.protocol, t.condition, t.metric) for each in found.values() for t in (each if all_metrics else each[:1])]
+    by_protocol = {name: of_protocol(name, place) for name in names}
+    return [
+        (t.protocol, t.condition, t.metric)
+        for each in by_protocol.values()
+        for t in (each if all_metrics else each[:1])
+    ]
 
 
 # ---------------------------------------------------------------------------------------------------- recovered

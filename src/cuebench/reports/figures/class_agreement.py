@@ -33,15 +33,15 @@ def class_agreement(run: Run, *, space: str = "16-way", view: str = "faithful") 
         View of REFINED-BIAS: ``faithful`` or ``native``.
     """
     panel = read_panel(folders(run), space=space, view=view)
-    found, observers = taus_of(panel), observers_of(run)
-    shown = shown_observers((a.observer for a in found if a.observer != ALL_MODELS), observers)
-    records = [_record(a, observers) for a in found if a.observer in (*shown, ALL_MODELS)]
+    taus, observers = taus_of(panel), observers_of(run)
+    shown = shown_observers((a.observer for a in taus if a.observer != ALL_MODELS), observers)
+    records = [_record(a, observers) for a in taus if a.observer in (*shown, ALL_MODELS)]
     series = observers.series(shown)
-    if any(a.observer == ALL_MODELS for a in found):
+    if any(a.observer == ALL_MODELS for a in taus):
         series = Series(
             (*series.names, _ALL), (*series.colours, theme.INK), (*series.marks, "stroke")
         )  # a line, wider than the marks
-    classes = max(a.tau.n for a in found)
+    classes = max(a.tau.n for a in taus)
     return Picture(
         "Cue conflict against pure cues",
         lambda room: _chart(records, series, room),

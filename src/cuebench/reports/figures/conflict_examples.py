@@ -46,11 +46,11 @@ def conflict_examples(run: Run, *, by: str = "models", count: int = 8) -> Pictur
     count : int
         Images of each kind.
     """
-    found = conflict_images(folders(run), by)
-    chosen = {kind: images for kind in KINDS if (images := examples(found.images, kind, count))}
+    conflicts = conflict_images(folders(run), by)
+    chosen = {kind: images for kind in KINDS if (images := examples(conflicts.images, kind, count))}
     records = [_record(kind, image) for kind, images in chosen.items() for image in images]
-    tiles = {kind: [tile(found, image) for image in images] for kind, images in chosen.items()}
-    who = f"{len(found.observers)} observer{'s' * (len(found.observers) != 1)}"
+    tiles = {kind: [tile(conflicts, image) for image in images] for kind, images in chosen.items()}
+    who = f"{len(conflicts.observers)} observer{'s' * (len(conflicts.observers) != 1)}"
     return Picture(
         "What decides the answer",
         lambda room: _chart(chosen, tiles, room),
@@ -60,9 +60,9 @@ def conflict_examples(run: Run, *, by: str = "models", count: int = 8) -> Pictur
     )
 
 
-def tile(found: ConflictImages, image: ImageOutcome) -> str:
+def tile(conflicts: ConflictImages, image: ImageOutcome) -> str:
     """Return the picture of an image as a URL."""
-    return image_url(np.asarray(read_picture(picture_file(found, image.stimulus)).convert("RGB")))
+    return image_url(np.asarray(read_picture(picture_file(conflicts, image.stimulus)).convert("RGB")))
 
 
 def caption(image: ImageOutcome) -> str:

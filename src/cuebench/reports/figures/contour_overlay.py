@@ -64,11 +64,11 @@ def contour_overlay(
     images : tuple of str
         These images instead, for example ``bear1-clock2``.
     """
-    found = conflict_images(folders(run), by)
-    chosen = _named(found, images) if images else examples(found.images, kind, count)
+    conflicts = conflict_images(folders(run), by)
+    chosen = _named(conflicts, images) if images else examples(conflicts.images, kind, count)
     if not chosen:
         raise UserError(f"no image was answered by {kind}", "choose another: --set kind=shape")
-    overlays = [overlay(found, image) for image in chosen]
+    overlays = [overlay(conflicts, image) for image in chosen]
     records = [
         {"image": i.stimulus.id, "shape_class": i.stimulus.shape, "texture_class": i.stimulus.texture,
          "leaked": o.leaked, "share_by_shape": i.shape, "share_by_texture": i.texture, "n": i.n}
@@ -85,26 +85,26 @@ def contour_overlay(
     )
 
 
-def _named(found: ConflictImages, names: tuple[str, ...]) -> list[ImageOutcome]:
-    known = {i.stimulus.id: i for i in found.images}
+def _named(conflicts: ConflictImages, names: tuple[str, ...]) -> list[ImageOutcome]:
+    known = {i.stimulus.id: i for i in conflicts.images}
     for name in names:
         if name not in known:
             raise did_you_mean("conflict image", name, known)
     return [known[name] for name in names]
 
 
-def overlay(found: ConflictImages, image: ImageOutcome) -> Overlay:
+def overlay(conflicts: ConflictImages, image: ImageOutcome) -> Overlay:
     """Draw the outline of the shape and the other contours over an image."""
     from scipy.ndimage import binary_dilation, binary_erosion, distance_transform_edt, label
 
     stimulus = image.stimulus
-    pixels = np.array(read_picture(picture_file(found, stimulus)).convert("RGB"))
+    pixels = np.array(read_picture(picture_file(conflicts, stimulus)).convert("RGB"))
     everywhere = np.ones(pixels.shape[:2], bool)
     lines = contours(pixels, mask=everywhere, sigma=4.0, low=0.02, high=0.05, outline=False)[..., 0] > 127
     lines &= np.pad(everywhere[EDGE:-EDGE, EDGE:-EDGE], EDGE)
     pieces, _ = label(lines, np.ones((3, 3)))
     lines &= np.bincount(pieces.ravel())[pieces] >= SHORTEST
-    silhouette = _silhouette(found.root, stimulus.shape, stimulus.shape_source, pixels.shape[:2])
+    silhouette = _silhouette(conflicts.root, stimulus.shape, stimulus.shape_source, pixels.shape[:2])
     outline = np.zeros_like(lines)
     if silhouette is not None:
         outline = silhouette & ~binary_erosion(silhouette)

@@ -59,11 +59,12 @@ def decisions(run: Run, *, image: str = "", protocol: str = "cue_conflict", peop
     shown = shown_observers((row["observer"] for row in given), observers, people)
     records = []
     for observer in shown:
-        own = [row for row in given if row["observer"] == observer]
-        for (answer, outcome), number in Counter((r["decision"] or _NO_CLASS, r["outcome"]) for r in own).items():
+        observer_rows = [row for row in given if row["observer"] == observer]
+        counts = Counter((row["decision"] or _NO_CLASS, row["outcome"]) for row in observer_rows)
+        for (answer, outcome), number in counts.items():
             records.append(
                 {"stimulus": chosen, "observer": observer, "name": observers.name(observer), "answer": answer,
-                 "outcome": outcome, "answers": number, "share": number / len(own)}
+                 "outcome": outcome, "answers": number, "share": number / len(observer_rows)}
             )  # fmt: skip
     stimulus, file = _stimulus(run, protocol, chosen)
     truth = (
@@ -125,20 +126,20 @@ class _Shown(NamedTuple):
 
 def _stimulus(run: Run, protocol: str, name: str) -> _Shown:
     """Return what is known of a stimulus, and its file where the run knows one."""
-    found: Stimulus | None = None
+    without_file: Stimulus | None = None
     for folder in folders(run):
         record = RunRecord.read(folder)
         for manifest in dict.fromkeys(job.stimuli for job in record.jobs if job.protocol == protocol):
             stimuli = read_stimuli(folder, manifest, record)
             for stimulus in stimuli:
                 if stimulus.id == name:
-                    found = stimulus
+                    without_file = stimulus
                     file = Path(stimuli.root) / stimulus.path if stimuli.root and stimulus.path else None
                     if file is not None and file.is_file() and not stimulus.recipe:
                         return _Shown(stimulus, file)
-    if found is None:
+    if without_file is None:
         raise UserError(f"no manifest of the run has {name}", "score the run again: cuebench score RUN")
-    return _Shown(found, None)
+    return _Shown(without_file, None)
 
 
 def _opened(file: Path | None, sha256: str) -> str:

@@ -135,13 +135,13 @@ def _chart(records: Sequence[dict[str, Any]], series: Series, metric: str, human
 
 def _letters(ties: str) -> list[str]:
     """Split the letters of an observer: ``abz1`` → a, b, z1."""
-    found: list[str] = []
+    tie_letters: list[str] = []
     for sign in ties:
-        if sign.isdigit() and found:
-            found[-1] += sign
+        if sign.isdigit() and tie_letters:
+            tie_letters[-1] += sign
         else:
-            found.append(sign)
-    return found
+            tie_letters.append(sign)
+    return tie_letters
 
 
 FIGURE = Figure(

@@ -32,7 +32,7 @@ def one_thing(structures: Mapping[str, Structure]) -> Picture:
     """
     if not structures:
         raise UserError("there is nothing to draw", "name runs that measured the same observers with several protocols")
-    records = [row for title, found in structures.items() for row in _records(title, found)]
+    records = [row for title, structure in structures.items() for row in _records(title, structure)]
     sizes = "; ".join(f"{title + ': ' if title else ''}{len(s.observers)} observers" for title, s in structures.items())
     strongest = max((r for r in records if r["corrected"] is not None), key=lambda r: abs(r["corrected"]), default=None)
     spoken = (
@@ -50,10 +50,10 @@ def one_thing(structures: Mapping[str, Structure]) -> Picture:
     )
 
 
-def _records(title: str, found: Structure) -> list[dict[str, Any]]:
-    rows = []
-    for link in found.links:
-        row: dict[str, Any] = {"group": title, "first": link.first, "second": link.second, "n": len(found.observers)}
+def _records(title: str, structure: Structure) -> list[dict[str, Any]]:
+    rows, n = [], len(structure.observers)
+    for link in structure.links:
+        row: dict[str, Any] = {"group": title, "first": link.first, "second": link.second, "n": n}
         for name, r in (("observed", link.observed), ("corrected", link.corrected)):
             row |= {name: _or_none(r.value), f"{name}_low": _or_none(r.low), f"{name}_high": _or_none(r.high)}
         rows.append(row)
@@ -67,29 +67,29 @@ def _or_none(value: float) -> float | None:
 def _chart(structures: Mapping[str, Structure], room: float) -> Any:
     rows = []
     last = max((i for i, s in enumerate(structures.values()) if s.shares), default=0)
-    for i, (title, found) in enumerate(structures.items()):
+    for i, (title, structure) in enumerate(structures.items()):
         narrow = room < _NARROW  # one below the other, beside the names of the headlines
-        side = min(_CELL * len(found.names), room - 120 if narrow else room * (0.45 if found.shares else 0.9))
-        panels = [_matrix(title, found, side)]
-        if found.shares:
+        side = min(_CELL * len(structure.names), room - 120 if narrow else room * (0.45 if structure.shares else 0.9))
+        panels = [_matrix(title, structure, side)]
+        if structure.shares:
             width = side if narrow else max(60.0, room - side)
-            panels.append(_shares(found, width, side, legend=i == last, named=narrow))
+            panels.append(_shares(structure, width, side, legend=i == last, named=narrow))
         rows.append((alt.vconcat if narrow else alt.hconcat)(*panels, spacing=14))
     return rows[0] if len(rows) == 1 else alt.vconcat(*rows, spacing=14).resolve_scale(color="independent")
 
 
-def _matrix(title: str, found: Structure, side: float) -> Any:
+def _matrix(title: str, structure: Structure, side: float) -> Any:
     cells = []
-    for name in found.names:
-        r = found.reliability[name]
+    for name in structure.names:
+        r = structure.reliability[name]
         cells.append({"x": name, "y": name, **_cell(r.value, r.low, r.high), "what": "reliability", "paint": None})
-    for link in found.links:
+    for link in structure.links:
         for x, y, r, what in (
             (link.first, link.second, link.observed, "observed"),
             (link.second, link.first, link.corrected, "corrected"),
         ):
             cells.append({"x": x, "y": y, **_cell(r.value, r.low, r.high), "what": what, "paint": _or_none(r.value)})
-    order = list(found.names)
+    order = list(structure.names)
     plain = {"title": None, "ticks": False, "domain": False, "grid": False, "labelLimit": 110}
     base = alt.Chart(table(cells)).encode(
         x=alt.X("x:N", sort=order, axis=alt.Axis(orient="top", labelAngle=-30, labelOverlap=False, **plain)),
@@ -123,9 +123,9 @@ def _short(value: float) -> str:
     return ("−" if value < 0 and float(f"{value:.2f}") else "") + text
 
 
-def _shares(found: Structure, width: float, height: float, *, legend: bool, named: bool) -> Any:
+def _shares(structure: Structure, width: float, height: float, *, legend: bool, named: bool) -> Any:
     rows: list[dict[str, Any]] = []
-    for s in found.shares:
+    for s in structure.shares:
         shared = min(max(s.shared.value, 0.0), 1.0)
         error = min(max(s.error.value, 0.0), 1 - shared)
         for part, value, r in (
@@ -134,7 +134,7 @@ def _shares(found: Structure, width: float, height: float, *, legend: bool, name
             ("error", error, s.error),
         ):
             rows.append({"name": s.name, "part": part, "share": value, "value": r.value, "low": r.low, "high": r.high})
-    order = list(found.names)
+    order = list(structure.names)
     parts, title = list(_PARTS), "share of the variance over observers" if legend else None
     for row in rows:
         row["order"] = parts.index(row["part"])

@@ -40,8 +40,8 @@ def published_agreement(agreements: Sequence[Agreement]) -> Picture:
 
 
 def _pair(a: Agreement) -> str:
-    (first, _, one), (second, _, other) = a.first.partition("/"), a.second.partition("/")
-    return f"{first}: {one} · {other}" if first == second else f"{a.first} · {a.second}"
+    (first, _, measure), (second, _, other) = a.first.partition("/"), a.second.partition("/")
+    return f"{first}: {measure} · {other}" if first == second else f"{a.first} · {a.second}"
 
 
 def _chart(records: Sequence[dict[str, Any]], room: float) -> Any:

@@ -58,12 +58,12 @@ def sensitivity_vs_accuracy(run: Run, *, families: str = "", published: str = "n
         The models of the paper beside those of the run: ``strategies`` (Table C, in the paper's families),
         ``architectures`` (Table B: CNNs and transformers), or ``none``.
     """
-    own = _of_run(run, read_families(families) if families else None)
-    if published == "none" and not any(set(m.values) & set(ACROSS) for m in own):
+    run_models = _of_run(run, read_families(families) if families else None)
+    if published == "none" and not any(set(m.values) & set(ACROSS) for m in run_models):
         raise UserError(
             "no model of the run has an accuracy beside its sensitivities", how_to_get(run, "imagenet_accuracy")
         )
-    models = [*own, *(_published(published) if published != "none" else ())]
+    models = [*run_models, *(_published(published) if published != "none" else ())]
     pairs = [
         (x, y) for x in ACROSS for y in UP if sum(x in m.values and y in m.values for m in models) > 1
     ]  # fmt: skip
@@ -120,10 +120,10 @@ def _published(which: str) -> tuple[Model, ...]:
         if e.metric in names:
             values.setdefault(e.model, {})[names[e.metric]] = float(e.value)
             family_of.setdefault(e.model, {"ViT": "Transformers", "CNN": "CNNs"}.get(e.group, e.group or "others"))
-    for own in values.values():
-        shape, texture = own["shape_sensitivity"], own["texture_sensitivity"]
-        own["shape_preference"] = shape / (shape + texture)
-    return tuple(Model(name, family_of[name], own, paper=True) for name, own in values.items())
+    for numbers in values.values():
+        shape, texture = numbers["shape_sensitivity"], numbers["texture_sensitivity"]
+        numbers["shape_preference"] = shape / (shape + texture)
+    return tuple(Model(name, family_of[name], numbers, paper=True) for name, numbers in values.items())
 
 
 def _chart(models: Sequence[Model], pairs: Sequence[tuple[str, str]], room: float) -> Any:
@@ -175,9 +175,9 @@ def _within(points: Sequence[Mapping[str, Any]], width: float) -> list[str]:
     parts = []
     families = dict.fromkeys(p["family"] for p in points)
     for family in families if len(families) > 1 else ():
-        own = [p for p in points if p["family"] == family]
-        if len(own) >= FEWEST:
-            r = correlate([p["x"] for p in own], [p["y"] for p in own], "pearson", how="fisher")
+        members = [p for p in points if p["family"] == family]
+        if len(members) >= FEWEST:
+            r = correlate([p["x"] for p in members], [p["y"] for p in members], "pearson", how="fisher")
             parts.append(f"{family} {r.value:.2f} ({r.n})".replace("-", "−"))
     lines: list[str] = []
     for part in parts:

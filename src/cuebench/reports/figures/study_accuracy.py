@@ -29,21 +29,24 @@ def study_accuracy(source: str | Path | Mapping[str, Any]) -> Picture:
     by_task: dict[str, list[StudyRow]] = {}
     for row in rows:
         by_task.setdefault(row.task, []).append(row)
-    shown = {task: _ordered(own) for task, own in by_task.items()}
-    records = {task: [_record(row, name) for row, name in zip(own, _names(own))] for task, own in shown.items()}
-    whole = {task: own[0] for task, own in shown.items()}
+    shown = {task: _ordered(task_rows) for task, task_rows in by_task.items()}
+    records = {
+        task: [_record(row, name) for row, name in zip(task_rows, _names(task_rows))]
+        for task, task_rows in shown.items()
+    }
+    whole = {task: task_rows[0] for task, task_rows in shown.items()}
     people = max(row.people for row in rows)
     title = " and ".join(dict.fromkeys(SHARES[row.measure] for row in whole.values()))
     return Picture(
         f"{title[0].upper()}{title[1:]} of people",
         lambda room: panels(
             [
-                _chart(task, own, SHARES[whole[task].measure], _panel(room, len(records)))
-                for task, own in records.items()
+                _chart(task, task_records, SHARES[whole[task].measure], _panel(room, len(records)))
+                for task, task_records in records.items()
             ],
             columns_for(room, len(records)),
         ),
-        [record for own in records.values() for record in own],
+        [record for task_records in records.values() for record in task_records],
         f"{people:,} people. 95 % intervals; thick: over people, thin: over people and images",
         "; ".join(f"{words(task)}: {row.value:.2f}" for task, row in whole.items()) + ".",
     )

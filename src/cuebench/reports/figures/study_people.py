@@ -33,19 +33,23 @@ def study_people(source: str | Path | Mapping[str, Any]) -> Picture:
         by_task[row.task].append(row)
     groups = sorted({row.note for row in people})
     whole = {row.task: row for row in rows if not row.part}
-    records = {task: [_record(row, i) for i, row in enumerate(own)] for task, own in by_task.items()}
-    ranges = [f"{words(task)}: {own[0].value:.2f} to {own[-1].value:.2f}" for task, own in by_task.items()]
+    records = {task: [_record(row, i) for i, row in enumerate(task_rows)] for task, task_rows in by_task.items()}
+    ranges = [
+        f"{words(task)}: {task_rows[0].value:.2f} to {task_rows[-1].value:.2f}" for task, task_rows in by_task.items()
+    ]
     columns = len(records)
 
     def draw(room: float) -> Any:
         wide = room / columns_for(room, columns) - 40
-        charts = [_chart(records[task], own[0], whole.get(task), groups, wide) for task, own in by_task.items()]
+        charts = [
+            _chart(records[task], task_rows[0], whole.get(task), groups, wide) for task, task_rows in by_task.items()
+        ]
         return panels(charts, columns_for(room, columns))
 
     return Picture(
         "Every person of the study",
         draw,
-        [record for own in records.values() for record in own],
+        [record for task_records in records.values() for record in task_records],
         f"{len({row.name for row in people}):,} people; whiskers: 95 % over images; line: all people, band: 95 % over "
         "people",
         f"{'; '.join(ranges)}.",

@@ -40,8 +40,8 @@ def texture_disagreements(
     judged = judge(read_judgements(answers), textures)
     pairs = {pair: images for pair, images in judged.disagreements.items() if texture in ("", pair[0])}
     records = [
-        {"image": image, "identified": found, "people": word}
-        for (found, word), images in pairs.items()
+        {"image": image, "identified": tid_texture, "people": word}
+        for (tid_texture, word), images in pairs.items()
         for image in images
     ][:number]
     if not records:

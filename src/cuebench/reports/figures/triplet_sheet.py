@@ -74,9 +74,11 @@ def triplet_sheet(*, run: str = "", conditions: Sequence[str] = CONDITIONS, tria
 
 
 def _trials(shown: Sequence[Stimulus], number: int, seed: int) -> list[tuple[Stimulus, ...]]:
-    found = enumerate_triplets([s.shape_source for s in shown], [s.texture_source for s in shown])
-    chosen = np.random.default_rng(seed).permutation(len(found))[:number]
-    return [tuple(shown[positions[i]] for positions in (found.anchor, found.shape, found.texture)) for i in chosen]
+    triplets = enumerate_triplets([s.shape_source for s in shown], [s.texture_source for s in shown])
+    chosen = np.random.default_rng(seed).permutation(len(triplets))[:number]
+    return [
+        tuple(shown[positions[i]] for positions in (triplets.anchor, triplets.shape, triplets.texture)) for i in chosen
+    ]
 
 
 def _record(condition: str, trial: Sequence[Stimulus]) -> dict[str, str]:

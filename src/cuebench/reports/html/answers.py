@@ -94,12 +94,12 @@ def answers_of(
     place = record.options.responses_in(run.folder) / job.folder
     stored = Shards.of_key(place, job.key)
     space = Space.of(job, stimuli)
-    found: dict[str, Answer] = {}
+    answers: dict[str, Answer] = {}
     for _, batch in batches(stimuli.stimuli, record.options.shard_size):
         if not any(s.id in wanted for s in batch):
             continue
         try:
-            columns, _ = stored.read(batch)
+            columns, _ = stored.read_logits(batch)
         except UserError:  # a missing or damaged file: the scores were made before that, and are not concerned
             continue
         positions = columns.pop("stimulus")
@@ -108,8 +108,8 @@ def answers_of(
             shown = [batch[int(positions[i])] for i in rows]
             # An observer may have given more than it was asked for, which nobody scored.
             asked = {name: values[rows] for name, values in columns.items() if name in (*job.needs, ANSWER)}
-            found |= _answers(asked, shown, space, brief)
-    return found
+            answers |= _answers(asked, shown, space, brief)
+    return answers
 
 
 def _answers(columns: Mapping[str, Array], shown: Sequence[Stimulus], space: Space, brief: bool) -> dict[str, Answer]:

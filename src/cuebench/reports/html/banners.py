@@ -27,35 +27,37 @@ class Banner(NamedTuple):
 
 def banners(material: Material) -> list[Banner]:
     """Return the warnings of a report, problems first, each once."""
-    found = [banner for run in material.runs for banner in _of_run(run)]
-    found += [banner for protocol in material.protocols for banner in _of_protocol(material, protocol)]
-    return sorted(dict.fromkeys(found), key=lambda banner: banner.kind != "problem")
+    warnings = [banner for run in material.runs for banner in _of_run(run)]
+    warnings += [banner for protocol in material.protocols for banner in _of_protocol(material, protocol)]
+    return sorted(dict.fromkeys(warnings), key=lambda banner: banner.kind != "problem")
 
 
 def _of_run(run: Run) -> list[Banner]:
     record = run.scores.record
-    found = [Banner("problem", why)] if (why := unfinished(run.folder, record)) else []
-    found += [
+    warnings = [Banner("problem", why)] if (why := unfinished(run.folder, record)) else []
+    warnings += [
         Banner("problem", f"{f.observer} could not be measured{f' with {f.protocol}' * bool(f.protocol)}: {f.reason}")
         for f in record.failures
     ]
     if record.unreadable:
-        found.append(Banner("caution", f"{counted(len(record.unreadable), 'stimulus', 'stimuli')} could not be read."))
-    found += [Banner("caution", notice) for notice in record.notices if not notice.startswith("not applicable")]
-    return found
+        text = f"{counted(len(record.unreadable), 'stimulus', 'stimuli')} could not be read."
+        warnings.append(Banner("caution", text))
+    warnings += [Banner("caution", notice) for notice in record.notices if not notice.startswith("not applicable")]
+    return warnings
 
 
 def _of_protocol(material: Material, protocol: str) -> list[Banner]:
     rows = [s for s in measured(material.rows) if s.protocol == protocol]
-    found = [Banner("caution", f"{protocol}: {text}.")] if (text := _partial(rows)) else []
+    warnings = [Banner("caution", f"{protocol}: {text}.")] if (text := _partial(rows)) else []
     column = material.headline(protocol)
     if column is None:
-        return [*found, Banner("problem", f"{protocol}: no observer has a value of its headline.")]
+        return [*warnings, Banner("problem", f"{protocol}: no observer has a value of its headline.")]
     shown = set(material.of_kind(column.rows, "model", "people", "person"))
     few = [row for o, row in column.rows.items() if o in shown and row.n < FEW_TRIALS]
     if few:
         who = listed([f"{row.observer} ({row.n:,})" for row in few], 6)
-        found.append(Banner("caution", f"{protocol}: the headline rests on fewer than {FEW_TRIALS} trials of {who}."))
+        text = f"{protocol}: the headline rests on fewer than {FEW_TRIALS} trials of {who}."
+        warnings.append(Banner("caution", text))
     undecided = {
         s.observer: s.value
         for s in rows
@@ -63,12 +65,12 @@ def _of_protocol(material: Material, protocol: str) -> list[Banner]:
     }
     if names := [f"{o} ({share:.0%})" for o, share in undecided.items() if o in shown]:
         text = f"{protocol}: less than half of the answers go by either cue: {listed(names, 6)}."
-        found.append(Banner("caution", text))
+        warnings.append(Banner("caution", text))
     undefined = {s.observer for s in rows if s.metric == column.metric and s.condition == column.condition}
     gone = [o for o in undefined if o not in column.rows and not math.isfinite(_value(rows, o, column.metric))]
     if gone:
-        found.append(Banner("caution", f"{protocol}: the headline is undefined for {listed(sorted(gone), 6)}."))
-    return found
+        warnings.append(Banner("caution", f"{protocol}: the headline is undefined for {listed(sorted(gone), 6)}."))
+    return warnings
 
 
 def _partial(rows: list[Score]) -> str:

@@ -56,7 +56,7 @@ def findings(material: Material, paired: Mapping[str, str] | None = None) -> lis
     paired : mapping of str to str, optional
         Protocol → what comparing observers on the same stimuli has shown, in a sentence.
     """
-    found = []
+    protocol_findings = []
     for name in material.protocols:
         column = material.headline(name)
         if column is None:
@@ -68,8 +68,8 @@ def findings(material: Material, paired: Mapping[str, str] | None = None) -> lis
         if statements and (sentence := (paired or {}).get(name)):
             statements.append(Statement("pairs", end=sentence))
         if statements:
-            found.append(Finding(name, title, measure, statements, _uncertainty(material, column)))
-    return found
+            protocol_findings.append(Finding(name, title, measure, statements, _uncertainty(material, column)))
+    return protocol_findings
 
 
 def _statements(material: Material, column: Column) -> list[Statement]:

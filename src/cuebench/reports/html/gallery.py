@@ -177,10 +177,10 @@ def _candidates(run: Run, protocol: str, rank: Mapping[str, int]) -> _Candidates
     ids = {s.id for s in among}
     shown, outcomes = {}, {}
     for job in jobs:
-        found = answers_of(run, job, sets[job.stimuli], ids, brief=True) if RANDOM not in job.observer else {}
-        if found:
+        answers = answers_of(run, job, sets[job.stimuli], ids, brief=True) if RANDOM not in job.observer else {}
+        if answers:
             shown[run.named(job)] = job, sets[job.stimuli]
-            outcomes[run.named(job)] = {key: answer.outcome for key, answer in found.items()}
+            outcomes[run.named(job)] = {key: answer.outcome for key, answer in answers.items()}
     model = next((job for job in jobs if job.labels), jobs[0])
     return _Candidates(sets[base], among, shown, outcomes, Space.of(model, sets[base]))
 
@@ -198,7 +198,7 @@ def _pictures(run: Run, protocol: str, candidates: _Candidates, number: int, see
             protocol=protocol,
             id=stimulus.id,
             facts=_facts(stimulus, candidates.space),
-            answers={observer: found[stimulus.id] for observer, found in answers.items() if stimulus.id in found},
+            answers={observer: given[stimulus.id] for observer, given in answers.items() if stimulus.id in given},
             source=source,
             problem=problem,
         )

@@ -11,6 +11,7 @@ from typing import Any
 from cuebench.errors import UserError
 from cuebench.observers.baselines import RANDOM
 from cuebench.protocols.headline import Column, headline_column, headline_of, measured, one_row_each
+from cuebench.reading import user_paths
 from cuebench.registry import metrics, protocols
 from cuebench.responses.job import JobRecord
 from cuebench.runs.scores import Scores, load
@@ -113,7 +114,7 @@ def read_runs(runs: str | Path | Scores | Sequence[str | Path | Scores]) -> Mate
     UserError
         Where there is no run, a folder is none, or nothing was measured.
     """
-    given = [runs] if isinstance(runs, (str, Path, Scores)) else list(runs)
+    given = user_paths(runs, Scores)
     if not given:
         raise UserError("no run was named", "cuebench report RUN --out report.html")
     loaded = [run if isinstance(run, Scores) else load(run) for run in given]

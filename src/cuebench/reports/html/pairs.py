@@ -29,7 +29,7 @@ def all_pairs(material: Material) -> dict[str, Pairs]:
         answers = answers_of(str(run.folder) for run in material.runs)
     except UserError as error:
         return {name: Pairs(notes=(f"No paired comparison: {error.message}.",)) for name in material.protocols}
-    found = {}
+    by_protocol = {}
     for name in material.protocols:
         column = material.headline(name)
         shown = material.of_kind(column.rows, "model", "people") if column else []
@@ -38,13 +38,13 @@ def all_pairs(material: Material) -> dict[str, Pairs]:
         if len(shown) > MOST:
             folders = " ".join(run.folder.name for run in material.runs)
             note = f"{len(shown)} observers make too many pairs for a page: cuebench compare {folders} shows them."
-            found[name] = Pairs(notes=(note,))
+            by_protocol[name] = Pairs(notes=(note,))
             continue
         rows = {o: column.rows[o] for o in shown}
         paired = compare_pairs(answers, column._replace(rows=rows), {o: places[name, o] for o in shown})
         notes = tuple(f"{note[0].upper()}{note[1:]}." for note in paired.notes)
-        found[name] = Pairs(_table(name, paired.pairs), _sentence(paired.pairs), notes)
-    return found
+        by_protocol[name] = Pairs(_table(name, paired.pairs), _sentence(paired.pairs), notes)
+    return by_protocol
 
 
 def _sentence(pairs: tuple[Pair, ...]) -> str:

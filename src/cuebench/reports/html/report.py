@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from cuebench._version import __version__
 from cuebench.errors import UserError, printable
 from cuebench.files import write_atomic
+from cuebench.reading import user_path
 from cuebench.reports.comparison import LARGER
 from cuebench.reports.html.banners import banners
 from cuebench.reports.html.charts import drawing
@@ -88,7 +89,7 @@ def report(
     data = page_template.render(
         page, title=title or "Shape or texture?", charts=charts, scripts=scripts, policy=policy(scripts)
     ).encode("utf-8", "backslashreplace")
-    target = Path(out).expanduser()
+    target = user_path(out)
     write_atomic(target, data)
     warnings = tuple(banner.text for banner in page["banners"])
     return ReportFile(target, len(data), len(gallery.pictures), charts.number, warnings)
@@ -112,7 +113,7 @@ def _page(material: Material, gallery: Gallery) -> dict[str, Any]:
         "version": __version__,
         "css": colours() + (ASSETS / "report.css").read_text("utf-8"),
         "banners": banners(material),
-        "findings": findings(material, {name: found.sentence for name, found in pairs.items()}),
+        "findings": findings(material, {name: compared.sentence for name, compared in pairs.items()}),
         "pairs": pairs,
         "overview": _overview(material),
         "directions": _directions(material),

@@ -102,8 +102,9 @@ def _facts(material: Material, name: str, column: Column | None) -> list[tuple[s
 def conditions(protocol: str, condition: str) -> list[tuple[str, str]]:
     """Explain the parts of a condition that have a meaning of their own."""
     part = declared(protocol)
-    own = [Word(pattern, "condition", text, (protocol,)) for pattern, text in part.conditions.items()] if part else []
-    return [(text, words[0].meaning) for text, words in read_condition(condition, protocol, own) if words]
+    patterns = part.conditions if part else {}
+    declared_words = [Word(pattern, "condition", text, (protocol,)) for pattern, text in patterns.items()]
+    return [(text, words[0].meaning) for text, words in read_condition(condition, protocol, declared_words) if words]
 
 
 def _intervals(column: Column) -> str:

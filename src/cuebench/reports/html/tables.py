@@ -114,7 +114,7 @@ def class_table(material: Material, column: Column) -> Table | None:
     if not by_class:
         return None
     observers = [o for o in material.observers if any(o in rows for rows in by_class.values())]
-    rows = [[words(name), *(of_score(found.get(o)) for o in observers)] for name, found in by_class.items()]
+    rows = [[words(name), *(of_score(by_observer.get(o)) for o in observers)] for name, by_observer in by_class.items()]
     caption = f"{title(column.metric)} by class, 95 % intervals over images"
     return Table(f"classes-{column.protocol}", caption, ["class", *observers], rows)
 

@@ -86,12 +86,12 @@ def _intervals(material: Material, rows: list[Score], kinds: list[str]) -> Table
     lines = []
     for name in material.protocols:
         for observer in material.observers:
-            found = by_number.get((name, observer))
-            if found is None:
+            by_kind = by_number.get((name, observer))
+            if by_kind is None:
                 continue
-            any_row = next(iter(found.values()))
+            any_row = next(iter(by_kind.values()))
             cells = [words(observer), words(name), Cell(f"{any_row.value:.3f}", any_row.value)]
-            lines.append([*cells, *(_interval(found.get(kind)) for kind in kinds)])
+            lines.append([*cells, *(_interval(by_kind.get(kind)) for kind in kinds)])
     columns = ["observer", "protocol", "value", *(kind.replace("_", " ") for kind in kinds)]
     caption = "All 95 % intervals of each headline; a column is sorted by their width"
     return Table("trust-intervals", caption, columns, lines)
@@ -108,9 +108,9 @@ def _known(headlines: list[tuple[str, str]]) -> Table | None:
     """Return what simulated studies found of the numbers in the condition of each headline."""
     weights, rows = (0.2, 0.5, 0.8), []
     for protocol, condition in headlines:
-        found = calibrated.of_protocol(protocol)
+        trusts = calibrated.of_protocol(protocol)
         # Stimuli of your own have conditions of their own; the headline's metric is then the nearest that is known.
-        for known in [t for t in found if t.condition == condition] or found[:1]:
+        for known in [t for t in trusts if t.condition == condition] or trusts[:1]:
             cells = [words(protocol), words(known.metric)]
             cells += [_measured(known.recovered.get(w, math.nan)) for w in weights]
             rows.append([*cells, _measured(known.weak), words(_held(known)), words(known.verdict)])

@@ -29,8 +29,8 @@ def agreement(verdicts: Verdicts) -> dict[str, Any]:
         share of those about which all agree), ``fleiss`` and ``pairs`` (κ with interval, or why there is none), and
         ``differ`` (cues about which they do not agree).
     """
-    cues = sorted({cue for own in verdicts.values() for cue in own})
-    ratings = {cue: [own[cue].verdict for own in verdicts.values() if cue in own] for cue in cues}
+    cues = sorted({cue for by_cue in verdicts.values() for cue in by_cue})
+    ratings = {cue: [by_cue[cue].verdict for by_cue in verdicts.values() if cue in by_cue] for cue in cues}
     several = {cue: given for cue, given in ratings.items() if len(given) > 1}
     differ = [cue for cue, given in several.items() if len(set(given)) > 1]
     pairs = []
@@ -40,8 +40,8 @@ def agreement(verdicts: Verdicts) -> dict[str, Any]:
         pairs.append({"judges": [a, b], "n": len(shared), **_kappa(lambda f=first, s=second: cohen_kappa(f, s))})
     return {
         "judges": {
-            judge: {"judged": len(own), "kept": sum(v.verdict == KEEP for v in own.values())}
-            for judge, own in verdicts.items()
+            judge: {"judged": len(by_cue), "kept": sum(v.verdict == KEEP for v in by_cue.values())}
+            for judge, by_cue in verdicts.items()
         },
         "both": len(several),
         "same": 1 - len(differ) / len(several) if several else None,

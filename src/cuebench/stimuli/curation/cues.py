@@ -58,8 +58,8 @@ def _made(home: Path) -> Cues:
         if path_problem(inside) or not is_regular(path) or not path.resolve().is_relative_to(home.resolve()):
             missing += 1  # a source that could not be read or segmented has no picture
             continue
-        said = row["reason"] if row["by"] == "inspection" else ""
-        files.append(CueFile(row["name"], row["cue"], row["label"], path, said))
+        reason = row["reason"] if row["by"] == "inspection" else ""
+        files.append(CueFile(row["name"], row["cue"], row["label"], path, reason))
     return Cues(home, tuple(files), missing)
 
 

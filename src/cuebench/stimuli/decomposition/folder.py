@@ -80,6 +80,6 @@ def read_set(home: Path, make: str) -> StimulusSet:
     stimuli = read_manifest(path, root=home)
     check_hashes(stimuli)
     # A label map that the user has put there later counts more than one that was taken by the names of the folders.
-    own = (home / LABELS).is_file() and not Path(stimuli.targets).suffix
-    targets = LABELS if own else stimuli.targets
+    has_user_map = (home / LABELS).is_file() and not Path(stimuli.targets).suffix
+    targets = LABELS if has_user_map else stimuli.targets
     return replace(stimuli, targets=str(home / targets)) if Path(targets).suffix else stimuli

@@ -144,8 +144,8 @@ def _own_map(images: StimulusSet) -> tuple[str, str]:
     file = Path(images.root) / "labels.json"
     if file.is_file():
         return str(file), f"decisions among the classes of {file.name}"
-    found = sorted({s.label for s in images})
-    if not set(found) <= set(label_files.label_map(SIXTEEN).names):
+    labels = sorted({s.label for s in images})
+    if not set(labels) <= set(label_files.label_map(SIXTEEN).names):
         return "", ""
-    names = ",".join(found)
-    return f"{SIXTEEN}{label_files.SUBSET}{names}", f"decisions among {len(found)} classes of {SIXTEEN}: {names}"
+    names = ",".join(labels)
+    return f"{SIXTEEN}{label_files.SUBSET}{names}", f"decisions among {len(labels)} classes of {SIXTEEN}: {names}"

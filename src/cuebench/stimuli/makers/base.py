@@ -15,9 +15,11 @@ Progress = Callable[[int, int], None]
 Make = Callable[..., StimulusSet]
 """``make(out, *, seed=0, count=0, progress=None, **options) -> StimulusSet``: same arguments, same bytes; resumable."""
 
+LARGEST_SIDE, MOST_PICTURES = 4096, 10_000_000
+"""Side in pixels of a picture that is drawn, and pictures of a set."""
 COMMON: Mapping[str, Option] = {
     "seed": Option(0, "the same seed gives the same bytes", low=0),
-    "count": Option(0, "number of stimuli; 0: the maker's default", low=0),
+    "count": Option(0, "number of stimuli; 0: the maker's default", low=0, high=MOST_PICTURES),
 }
 """What every maker accepts besides its own options."""
 FLAGS = {"name": "the first argument", "out": "--out", "seed": "--seed", "count": "--count", "progress": "--quiet"}

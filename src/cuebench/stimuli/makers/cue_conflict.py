@@ -11,6 +11,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ from cuebench.options import Option
 from cuebench.stimuli.drawing import everyday_shapes, everyday_textures
 from cuebench.stimuli.drawing.outlines import Pose
 from cuebench.stimuli.made import MADE, claim, refuse_surplus
-from cuebench.stimuli.makers.base import Maker, Progress
+from cuebench.stimuli.makers.base import LARGEST_SIDE, Maker, Progress
 from cuebench.stimuli.own_conflicts import METHODS, Settings, make_own
 from cuebench.stimuli.png import png_bytes
 from cuebench.stimuli.readers.cue_conflict import read
@@ -32,6 +33,8 @@ from cuebench.types import StimulusSet
 # A change of any pixel is a new version: stimuli of two versions must never be mixed in one folder.
 VERSION = 1
 DEFAULT_COUNT = 300
+MEMORY = 1 << 29
+"""Bytes of drawn shapes, and of drawn textures, that are kept to be shown again."""
 SHAPE_SOURCES, TEXTURE_SOURCES = 5, 3  # for each class, before a bigger set opens the next block of sources
 
 SHAPES: dict[str, tuple[str, ...]] = {
@@ -170,15 +173,14 @@ def make(
     pairs = list(plan(count))
     _prepare(home, pairs, {"seed": seed, "size": size, "background": background})
     missing = [p for p in pairs if not (home / "stimuli" / p.path).is_file()]
+    silhouette, filling = _kept(draw_shape, seed, size), _kept(draw_texture, seed, size)
+
+    def write_stimulus(p: Pair) -> None:
+        cover = silhouette(p.shape, p.i)[..., None]
+        picture = cover * filling(p.texture, p.j) + (1 - cover) * (background / 255)
+        write_atomic(home / "stimuli" / p.path, png_bytes((picture * 255).round().astype(np.uint8)))
+
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        silhouettes = _parts(pool, draw_shape, {(p.shape, p.i) for p in missing}, seed, size)
-        fillings = _parts(pool, draw_texture, {(p.texture, p.j) for p in missing}, seed, size)
-
-        def write_stimulus(p: Pair) -> None:
-            cover = silhouettes[p.shape, p.i][..., None]
-            picture = cover * fillings[p.texture, p.j] + (1 - cover) * (background / 255)
-            write_atomic(home / "stimuli" / p.path, png_bytes((picture * 255).round().astype(np.uint8)))
-
         for done, _ in enumerate(pool.map(write_stimulus, missing), start=count - len(missing) + 1):
             if progress:
                 progress(done, count)
@@ -197,11 +199,10 @@ def _prepare(home: Path, pairs: list[Pair], settings: dict[str, int]) -> None:
     write_json(home / MADE, {**record, "count": len(pairs)})
 
 
-def _parts(
-    pool: ThreadPoolExecutor, draw: Callable[..., Floats], wanted: set[tuple[str, int]], seed: int, size: int
-) -> dict[tuple[str, int], Floats]:
-    keys = sorted(wanted)
-    return dict(zip(keys, pool.map(lambda key: draw(*key, seed=seed, size=size), keys)))
+def _kept(draw: Callable[..., Floats], seed: int, size: int) -> Callable[[str, int], Floats]:
+    """Return a function that draws an instance, and keeps the last ones: a block's shapes are shown again and again."""
+    most = max(1, MEMORY // (3 * 8 * size * size))
+    return lru_cache(most)(lambda name, instance: draw(name, instance, seed=seed, size=size))
 
 
 def _rng(seed: int, name: str, instance: int) -> np.random.Generator:
@@ -215,7 +216,7 @@ MAKER = Maker(
     "folders of your own shapes and textures",
     make,
     {
-        "size": Option(224, "width and height in pixels", low=32),
+        "size": Option(224, "width and height in pixels", low=32, high=LARGEST_SIDE),
         "background": Option(255, "grey level around the shape", low=0, high=255),
         "shapes": Option("", "folder of your own shapes, <class>/<image>, with masks or without"),
         "textures": Option("", "folder of your own textures, <class>/<image>"),
@@ -224,8 +225,8 @@ MAKER = Maker(
         "segmenter": Option(
             "grabcut", "for shapes without a mask: grabcut, hf:MODEL, sam:MODEL, python:FILE.py:FUNCTION"
         ),
-        "steps": Option(100, "style: steps of the optimiser", low=1),
+        "steps": Option(100, "style: steps of the optimiser", low=1, high=1_000_000),
         "weight": Option(10.0, "style: weight of the texture against the shape", low=0),
-        "block": Option(48, "quilting: side of a block in pixels", low=4),
+        "block": Option(48, "quilting: side of a block in pixels", low=4, high=LARGEST_SIDE),
     },
 )

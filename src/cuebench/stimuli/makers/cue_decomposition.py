@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,8 @@ from cuebench._version import __version__
 from cuebench.cues.eed import STEPS_CLASSIFICATION, STEPS_SEGMENTATION
 from cuebench.errors import UserError, all_problems
 from cuebench.files import write_json
-from cuebench.options import Option
+from cuebench.observers.preprocess import LARGEST_SIDE
+from cuebench.options import WORKERS, Option
 from cuebench.registry import cues as cue_parts
 from cuebench.stimuli.apply_cue import apply_cue, claim_folder, recipe_of
 from cuebench.stimuli.cue_files import plan
@@ -43,11 +45,11 @@ OPTIONS = {
     "conflicts": Option((), "cue-conflict candidates such as blend/voronoi/0.5/0.5, or published (Table II)"),
     "classes": Option("", "segmentation pairs: JSON file with the meaning of the numbers in the masks"),
     "labels": Option("", "classification: label map, built-in (in16) or a file; images of other classes are left out"),
-    "size": Option(-1, "side of the centre crop in pixels; 0: no crop, -1: as published", low=-1),
-    "resize": Option(-1, "shorter side before the crop; 0: as they are, -1: as published", low=-1),
-    "steps": Option(0, "steps of EED; 0: 16,384 for classification, 5,792 for segmentation", low=0),
-    "accuracy": Option(0.0, "dB of the fast scheme of EED, e.g. 45 or 50; 0: the explicit scheme", low=0),
-    "workers": Option(0, "processes; 0: one for each core", low=0),
+    "size": Option(-1, "side of the centre crop in pixels; 0: no crop, -1: as published", low=-1, high=LARGEST_SIDE),
+    "resize": Option(-1, "shorter side before the crop; 0: as they are, -1: as published", low=-1, high=LARGEST_SIDE),
+    "steps": Option(0, "steps of EED; 0: 16,384 for classification, 5,792 for segmentation", low=0, high=10_000_000),
+    "accuracy": Option(0.0, "dB of the fast scheme of EED, e.g. 45 or 50; 0: the explicit scheme", low=0, high=200),
+    "workers": replace(WORKERS, about="processes; 0: one for each core"),
     "device": Option("auto", "for EED; auto: a GPU where there is one", choices=("auto", "cpu", "cuda")),
     "hours": Option(24.0, "longest estimated time of EED that is started; 0: any", low=0),
 }

@@ -23,7 +23,7 @@ from cuebench.files import write_atomic
 from cuebench.options import Option
 from cuebench.reading import read_json, user_path
 from cuebench.stimuli.hashing import hash_files
-from cuebench.stimuli.makers.base import Maker, Progress
+from cuebench.stimuli.makers.base import LARGEST_SIDE, Maker, Progress
 from cuebench.stimuli.masks import segmenter
 from cuebench.stimuli.masks.base import BadSource, Segmenter
 from cuebench.stimuli.readers.refined_bias import read
@@ -256,15 +256,15 @@ MAKER = Maker(
     {
         "source": Option("", "folder of images with object masks; also --source"),
         "classes": Option("", "only these: names separated by commas, or a JSON file with lists shape and texture"),
-        "grids": Option(GRIDS, "patches along a side of the texture cues", item=int, low=2),
+        "grids": Option(GRIDS, "patches along a side of the texture cues", item=int, low=2, high=256),
         "texture": Option("patches", "how texture cues are made", choices=METHODS),
         "segmenter": Option(
             "grabcut",
             "for images without a mask: grabcut, hf:MODEL, sam:MODEL, grounded:DETECTOR+SAM (by the name of the class) "
             "or python:MODULE:FUNCTION",
         ),
-        "sigma": Option(0.0, "blur of the shape cues in pixels; 0: chosen for each class", low=0),
-        "size": Option(224, "side of the cues in pixels", low=32),
+        "sigma": Option(0.0, "blur of the shape cues in pixels; 0: chosen for each class", low=0, high=LARGEST_SIDE),
+        "size": Option(224, "side of the cues in pixels", low=32, high=LARGEST_SIDE),
         "margin": Option(0.05, "empty part around the object of a shape cue", low=0, high=0.39),
         "verdicts": Option(
             "", "people's verdicts, a CSV or the folder of `cuebench curate`; they overrule the inspection"

@@ -16,7 +16,7 @@ from cuebench.files import write_atomic, write_json
 from cuebench.options import Option
 from cuebench.stimuli.drawing.textures import VERSION, names
 from cuebench.stimuli.made import MADE, claim, refuse_surplus
-from cuebench.stimuli.makers.base import Maker, Progress
+from cuebench.stimuli.makers.base import LARGEST_SIDE, Maker, Progress
 from cuebench.stimuli.png import QUICK, png_bytes
 from cuebench.stimuli.readers.texture_folder import read
 from cuebench.stimuli.sources.texture import SIZE, draw
@@ -109,9 +109,9 @@ MAKER = Maker(
     "100 pictures of each procedural texture: stripes, scales, weaves, stone, fur, leaves and sixty more",
     make,
     {
-        "size": Option(SIZE, "width and height in pixels", low=8),
+        "size": Option(SIZE, "width and height in pixels", low=8, high=LARGEST_SIDE),
         "colour": Option(True, "false: grey pictures of the same structure"),
-        "scale": Option(1.0, "size of the structure", low=0.01),
+        "scale": Option(1.0, "size of the structure", low=0.01, high=100),
     },
     protocol="texture_association",
 )

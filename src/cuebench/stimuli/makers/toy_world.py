@@ -23,7 +23,7 @@ from cuebench.files import write_atomic, write_json
 from cuebench.options import Option
 from cuebench.stimuli import toy_world
 from cuebench.stimuli.made import MADE, claim, refuse_surplus
-from cuebench.stimuli.makers.base import Maker, Progress
+from cuebench.stimuli.makers.base import LARGEST_SIDE, MOST_PICTURES, Maker, Progress
 from cuebench.stimuli.png import QUICK, png_bytes
 from cuebench.stimuli.readers.cue_conflict import read
 from cuebench.stimuli.toy_world import BACKGROUND, CLASSES, THINGS, Scene
@@ -241,12 +241,12 @@ MAKER = Maker(
     "eight drawn things, each of a material of its own: in conflict, as they are, materials, silhouettes, scenes",
     make,
     {
-        "size": Option(224, "width and height in pixels", low=32),
-        "scene_size": Option(128, "width and height of the scenes in pixels", low=32),
-        "photographs": Option(PHOTOGRAPHS, "number of things as they are", low=1),
-        "patches": Option(PATCHES, "number of materials alone", low=1),
-        "objects": Option(OBJECTS, "number of cut-out objects", low=1),
-        "scenes": Option(SCENES, "number of scenes", low=1),
+        "size": Option(224, "width and height in pixels", low=32, high=LARGEST_SIDE),
+        "scene_size": Option(128, "width and height of the scenes in pixels", low=32, high=LARGEST_SIDE),
+        "photographs": Option(PHOTOGRAPHS, "number of things as they are", low=1, high=MOST_PICTURES),
+        "patches": Option(PATCHES, "number of materials alone", low=1, high=MOST_PICTURES),
+        "objects": Option(OBJECTS, "number of cut-out objects", low=1, high=MOST_PICTURES),
+        "scenes": Option(SCENES, "number of scenes", low=1, high=MOST_PICTURES),
     },
     protocol="cue_conflict",
 )

@@ -78,11 +78,11 @@ def detect(processor: Any, detector: Any, image: Array, text: str) -> Detection 
     with torch.inference_mode():
         out = detector(**inputs)
     tokens = {"input_ids": inputs["input_ids"], "text_threshold": 0.0} if by_tokens else {}
-    (found,) = processor.post_process_grounded_object_detection(
+    (detections,) = processor.post_process_grounded_object_detection(
         out, threshold=0.0, target_sizes=[image.shape[:2]], **tokens
     )
-    if not len(found["scores"]):
+    if not len(detections["scores"]):
         return None
-    best = int(found["scores"].argmax())
-    left, top, right, bottom = (float(v) for v in found["boxes"][best])
-    return Detection((left, top, right, bottom), float(found["scores"][best]))
+    best = int(detections["scores"].argmax())
+    left, top, right, bottom = (float(v) for v in detections["boxes"][best])
+    return Detection((left, top, right, bottom), float(detections["scores"][best]))

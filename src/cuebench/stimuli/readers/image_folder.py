@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from cuebench.errors import UserError, all_problems
+from cuebench.labels import label_space, spelled_differently
 from cuebench.reading import read_csv
 from cuebench.stimuli.made import MADE, made_count
 from cuebench.stimuli.readers.base import Reader
@@ -21,9 +22,13 @@ from cuebench.stimuli.readers.scan import (
 )
 from cuebench.types import Stimulus, StimulusSet
 
-LAYOUT = "<class>/<file>, or a flat folder of images with labels.csv (columns file,label or file,index,wnid)"
+LAYOUT = (
+    "<class>/<file>, or a flat folder of images with labels.csv "
+    "(columns file,label, or file,wnid, or file,index: one of ImageNet's 1,000 classes, from 0)"
+)
 # What names the class, best first: a WordNet id is the same in every label space, an index is not.
 _LABEL_COLUMNS = ("wnid", "label", "index")
+_INDEX_OF = "imagenet1k"
 
 
 def read(folder: Path, *, expected: int = 0) -> StimulusSet:
@@ -32,7 +37,8 @@ def read(folder: Path, *, expected: int = 0) -> StimulusSet:
     Parameters
     ----------
     folder : Path
-        With ``labels.csv``: images lie directly in it, and the label is ``wnid``, else ``label``, else ``index``.
+        With ``labels.csv``: images lie directly in it, and the label is ``wnid``, else ``label``, else the
+        WordNet id of the class with this ``index`` in ImageNet.
         Without: the sub-folder is the class.
     expected : int
         Size of the complete set; a smaller one says so in ``partial``. The size in the ``made.json`` of a set that
@@ -85,6 +91,7 @@ def _from_table(table: Path, images: list[str]) -> tuple[list[Stimulus], list[st
     there = {Path(image).as_posix() for image in images}
     problems += [f"{f}: listed in labels.csv, but missing or empty" for f in sorted(set(labels) - there)]
     problems += [f"{f}: has no row in labels.csv" for f in sorted(there - set(labels))]
+    problems += spelled_differently(sorted(set(labels.values())))
     return [Stimulus(Path(f).stem, f, label=labels[f]) for f in sorted(there & set(labels))], problems
 
 
@@ -94,13 +101,21 @@ def _labels(table: Path) -> tuple[dict[str, str], list[str]]:
     column = next((c for c in _LABEL_COLUMNS if c in columns), None)
     if "file" not in columns or column is None:
         raise UserError(f"{table}: needs a column 'file' and one of {_LABEL_COLUMNS}; found {columns}")
+    ids = {str(number): wnid for number, wnid in enumerate(label_space(_INDEX_OF).ids)} if column == "index" else {}
     labels: dict[str, str] = {}
     problems = []
     for line, row in zip(lines, rows):
         file_name, label = row["file"].strip(), row[column].strip()
         if not file_name or not label:
             problems.append(f"labels.csv line {line}: no {'file' if not file_name else column}")
-        elif labels.setdefault(file_name, label) != label:
+            continue
+        if column == "index":
+            if label not in ids:
+                problem = f"index {label!r} is not one of 0 … {len(ids) - 1} of ImageNet"
+                problems.append(f"labels.csv line {line}: {problem}; name classes of other models in a column label")
+                continue
+            label = ids[label]
+        if labels.setdefault(file_name, label) != label:
             problems.append(f"labels.csv line {line}: {file_name} has two labels, {labels[file_name]!r} and {label!r}")
     return labels, problems
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from cuebench.errors import UserError, all_problems, is_printable
 from cuebench.files import hash_file
+from cuebench.labels import spelled_differently
 from cuebench.reading import file_kind_problem, path_problem
 from cuebench.stimuli.hashing import each_file, for_each_file, in_processes
 from cuebench.stimuli.manifest import duplicates
@@ -52,7 +53,10 @@ class ImageFacts(NamedTuple):
 
 
 def find_images(folder: Path, depth: int | None) -> Listing:
-    """List image files exactly ``depth`` folders below ``folder`` (None: at any depth); all else there is a problem."""
+    """List image files exactly ``depth`` folders below ``folder`` (None: at any depth); all else there is a problem.
+
+    So are folders, which are classes, whose names differ only by case or spaces. Hidden folders are passed over.
+    """
     images, problems = find_names(folder, depth)
     return Listing([Path(image) for image in images], problems)
 
@@ -61,11 +65,20 @@ def find_names(folder: Path, depth: int | None) -> tuple[list[str], list[str]]:
     """Do what `find_images` does, with images as texts: of a large set, paths take five times the memory."""
     root = str(folder)
     _, folders, _ = next(os.walk(root), (root, [], []))
-    folders = sorted(set(folders) - {NOT_FOLLOWED})
+    folders = sorted(filter(is_followed, folders))
     size = max(1, -(-len(folders) // _TASKS))
     groups = [("",), *(tuple(folders[i : i + size]) for i in range(0, len(folders), size))]
-    found = in_processes(_find, [(root, depth, group) for group in groups])
-    return [image for images, _ in found for image in images], [text for _, problems in found for text in problems]
+    by_group = in_processes(_find, [(root, depth, group) for group in groups])
+    images = [image for images, _ in by_group for image in images]
+    problems = [text for _, problems in by_group for text in problems]
+    if depth:
+        problems += spelled_differently(sorted({image.partition(os.sep)[0] for image in images}))
+    return images, problems
+
+
+def is_followed(folder: str) -> bool:
+    """Tell whether a folder of this name can hold stimuli: not the hidden ones of programs (``.ipynb_checkpoints``)."""
+    return not folder.startswith(".") and folder != NOT_FOLLOWED
 
 
 def without_masks(images: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -117,7 +130,7 @@ def _walk(root: str, below: str) -> Iterator[tuple[str, str]]:
     for place, folders, files in os.walk(os.path.join(root, below) if below else root, followlinks=True):
         parts = os.path.relpath(place, root).split(os.sep) if below else []
         deeper = 0 < len(parts) < DEEPEST
-        folders[:] = sorted(set(folders) - {NOT_FOLLOWED}) if deeper else []
+        folders[:] = sorted(filter(is_followed, folders)) if deeper else []
         for name in sorted(files):
             # Side files of macOS, and temporary files of a cuebench process that was killed.
             litter = name.startswith("._") or (name.startswith(".") and name.endswith(".tmp"))

@@ -13,6 +13,7 @@ from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.stimuli.image_files import read_picture
 from cuebench.stimuli.masks.base import BadSource, checked
+from cuebench.stimuli.object_mask import HALF, object_pixels
 from cuebench.stimuli.refined_bias.sources import Source
 
 _DEEP = ("I;16", "I;16B", "I;16L", "I", "F")
@@ -37,20 +38,15 @@ def load(source: Source) -> tuple[Array, Array | None]:
 
 
 def open_image(path: Path) -> Image.Image:
-    """Open an image of eight bits and one frame."""
+    """Open an image of eight bits."""
     try:
         image = read_picture(path)
-        frames = getattr(image, "n_frames", 1)
     except UserError as error:
         raise BadSource(error.message.removeprefix(f"{path.name}: ")) from None
-    except Exception as error:  # noqa: BLE001 - counting the frames of a damaged file makes Pillow raise anything
-        raise BadSource(f"cannot be decoded ({type(error).__name__})") from None
     if image.mode == "CMYK":
         raise BadSource("a CMYK file: its colours depend on a printer; save it as RGB")
     if image.mode in _DEEP:
         raise BadSource(f"16 bits or more in a channel (mode {image.mode}); save it with 8")
-    if frames > 1:
-        raise BadSource(f"an animated file with {frames} frames")
     return image.convert("RGBA") if "transparency" in image.info or image.mode in ("LA", "PA") else image.copy()
 
 
@@ -62,16 +58,11 @@ def _mask(source: Source, image: Image.Image) -> Array | None:
             mask = read_picture(source.mask)
         except UserError as error:
             raise BadSource(f"its mask {error.message}") from None
-        if mask.mode in _DEEP:
-            raise BadSource(f"its mask {source.mask.name} has 16 bits or more in a channel; save it with 8")
-        values = np.asarray(mask.convert("L"))
-        if 0 < values.max() <= 127:
-            raise BadSource(
-                f"the values of its mask {source.mask.name} are at most {values.max()}: white (255) is the object; "
-                "numbers of classes, as in a trimap, are not read as masks"
-            )
-        return values > 127
-    return np.asarray(image.getchannel("A")) > 127 if image.mode == "RGBA" else None
+        try:
+            return object_pixels(mask)
+        except ValueError as error:
+            raise BadSource(f"its mask {source.mask.name}: {error}") from None
+    return np.asarray(image.getchannel("A")) > HALF if image.mode == "RGBA" else None
 
 
 def coco_mask(annotation: Mapping[str, Any], height: int, width: int) -> Array:

@@ -24,10 +24,10 @@ from typing import Any
 from PIL import Image
 
 from cuebench.errors import UserError, all_problems, is_printable
-from cuebench.labels import label_map, members_by_name
+from cuebench.labels import label_map, members_by_name, spelled_differently
 from cuebench.reading import is_regular, path_problem, read_json
 from cuebench.stimuli.image_files import FORMATS
-from cuebench.stimuli.readers.scan import IMAGE_SUFFIXES, MASKS, require_folder
+from cuebench.stimuli.readers.scan import IMAGE_SUFFIXES, MASKS, is_followed, require_folder
 
 LAYOUT = "<class>/<image> with an alpha channel, a mask file or annotations.json; see `cuebench explain refined_bias`"
 MASK_SUFFIXES = (".png", ".bmp", ".tif", ".tiff", ".jpg", ".jpeg")
@@ -125,7 +125,7 @@ def _folders(root: Path) -> tuple[list[Source], list[str]]:
     images = root / "images" if (root / "images").is_dir() else root
     masks = root / "masks" if (root / "masks").is_dir() else None
     sources, alone = [], list[str]()
-    for folder in sorted(p for p in images.iterdir() if p.is_dir() and p != masks and not p.name.startswith(".")):
+    for folder in sorted(p for p in images.iterdir() if p.is_dir() and p != masks and is_followed(p.name)):
         files = sorted(p for p in folder.iterdir() if p.suffix.lower() in IMAGE_SUFFIXES)
         pictures = [path for path in files if not path.stem.endswith(MASKS)]
         for path in pictures:
@@ -137,7 +137,8 @@ def _folders(root: Path) -> tuple[list[Source], list[str]]:
         alone += [f"{folder.name}/{p.name}: a mask without its image" for p in files if p not in pictures
                   and p.stem not in stems]  # fmt: skip
     loose = [p.name for p in images.iterdir() if p.is_file() and p.suffix.lower() in IMAGE_SUFFIXES]
-    return sources, [*(f"{name}: lies in no class folder" for name in sorted(loose)), *alone]
+    twice = spelled_differently(sorted({source.label for source in sources}))
+    return sources, [*(f"{name}: lies in no class folder" for name in sorted(loose)), *alone, *twice]
 
 
 def where_masks_came_from(sources: Iterable[Source], segmenter: str) -> dict[str, str]:
@@ -194,11 +195,11 @@ def _coco(root: Path, path: Path) -> tuple[list[Source], list[str]]:
 
 def _by_id(path: Path, rows: list[dict[str, Any]], field: str) -> dict[Any, str]:
     """Return id → field of the rows of a COCO file; an id that occurs twice is refused."""
-    found = {row["id"]: str(row[field]) for row in rows}
-    if len(found) < len(rows):
+    field_by_id = {row["id"]: str(row[field]) for row in rows}
+    if len(field_by_id) < len(rows):
         repeated = Counter(row["id"] for row in rows).most_common(1)[0][0]
         raise UserError(f"{path}: the id {repeated!r} stands for two things", "every image and category has its own")
-    return found
+    return field_by_id
 
 
 def _is_name(text: str) -> bool:
@@ -230,6 +231,6 @@ def refuse(folder: Path, problems: list[str], unmapped: list[str], unusable: lis
         )
     if unusable:
         hints.append("or leave the unusable ones out with --set allow_bad=true (they are then listed as rejected)")
-    found = [*problems, *unmapped, *unusable]
-    if found:
-        raise all_problems(f"source folder {folder.absolute()}", found, "; ".join(hints), most=60)
+    every_problem = [*problems, *unmapped, *unusable]
+    if every_problem:
+        raise all_problems(f"source folder {folder.absolute()}", every_problem, "; ".join(hints), most=60)

@@ -61,7 +61,7 @@ def _of_judges(folder: Path, known: Iterable[str]) -> dict[str, tuple[bool, str]
         raise UserError(f"{folder} holds no verdicts", "judge some cues: cuebench curate DIR")
     verdicts = {}
     for cue in known:
-        given = [own[cue] for own in logs.values() if cue in own]
+        given = [by_cue[cue] for by_cue in logs.values() if cue in by_cue]
         if given:
             kept = sum(v.verdict == KEEP for v in given)
             reasons = dict.fromkeys(v.reason for v in given if v.reason)

@@ -57,6 +57,19 @@ def test_big_logits_do_not_overflow():
     assert partial_space(np.array([[1e4, 0, 0, 0, 0], [0, 0, 0, -1e4, 1e4]]), TARGETS).tolist() == [0, 0]
 
 
+def test_one_class_that_has_all_of_the_probability_leaves_the_decision_to_the_others():
+    """Their probabilities are rounded to 0, and the first target would win (it did)."""
+    assert partial_space(np.array([[0, 0, 2.0, 1, 1000]]), TARGETS).tolist() == [1]
+    assert partial_space(np.array([[0, 0, 2.0, 1, np.inf]]), TARGETS).tolist() == [1]
+    assert partial_space(np.array([[-1e9, -1e9, -1e9 + 64, -1e9, 0]], np.float32), TARGETS).tolist() == [1]
+
+
+def test_infinite_logits():
+    nothing = [-np.inf] * 4
+    assert partial_space(np.array([[*nothing, 3.0], [*nothing[:3], 1.0, 3.0]]), TARGETS).tolist() == [-1, 1]
+    assert partial_space(np.array([[0, 0, 0, np.inf, 0], [0, np.inf, np.inf, 0, 0]]), TARGETS).tolist() == [1, 0]
+
+
 def test_named_decisions():
     assert named(["dog", "na", "Cat", "", "cat"], ["cat", "dog"]).tolist() == [1, -1, 0, -1, 0]
     assert named(np.array([], dtype=np.str_), ["cat"]).tolist() == []

@@ -13,10 +13,11 @@ from counting import Counting, answers, job
 
 import cuebench
 from cuebench.observers.base import Answers, Batch
-from cuebench.responses.again import FIRST, STIMULI, TOLERANCE, compare
+from cuebench.responses.again import FIRST, HALF_TOLERANCE, STIMULI, TOLERANCE, compare
 from cuebench.responses.collect import collect
 from cuebench.responses.events import Event
 from cuebench.responses.job import Job, Progress
+from cuebench.responses.part import Part
 from cuebench.responses.pictures import DecodePool
 from cuebench.stimuli.readers.cue_conflict import read
 from cuebench.types import StimulusSet
@@ -184,10 +185,27 @@ def columns(**values: Any) -> dict[str, Any]:
         ("logits", [[-1e4, 0.0, 10.0]], [[-1e4, 0.009, 10.0]], 0),
         ("logits", [[-1e9, 0.0, 10.0]], [[-1e9 - 64, 0.0, 10.0]], 0),
         ("logits", [[-1e9, 0.0, 10.0]], [[0.0, 0.0, 10.0]], 1),
-        ("logits", [[0.0, 1.0, 5e3]], [[0.5, 1.0, 5e3]], 0),  # one is far above: all count
+        # one that is far above says nothing of the others
+        ("logits", [[0.0, 1.0, 2.0, 3.0, 5e3]], [[0.5, 1.0, 2.0, 3.0, 5e3]], 1),
+        ("logits", [[0.0, 1.0, 2.0, 3.0, 5e3]], [[0.0005, 1.0, 2.0, 3.0, 5e3 + 1]], 0),
+        ("logits", [[-1e9, 0.0, 1.0, 50.0]], [[-1e9, 1.0, 0.0, 50.0]], 1),
+        # probabilities are scored by their logarithms
+        ("logits", [[0.999, 0.0008, 0.0002]], [[0.999, 0.0002, 0.0008]], 1),
+        ("logits", [[1.0, 1e-20, 1e-22]], [[1.0, 1e-22, 1e-20]], 1),
+        ("logits", [[1.0, 1e-40, 0.0]], [[1.0, 0.0, 1e-40]], 0),
+        ("logits", [[0.5, 0.3, 0.2]], [[0.50001, 0.29999, 0.2]], 0),
         ("features", [[1e4, *range(200)]], [[1e4, *range(1, 201)]], 1),
         ("features", [[1e4, *np.linspace(0, 1, 200)]], [[1e4, *np.linspace(0, 1.1, 200)]], 1),
         ("features", [[1e4, *np.linspace(0, 1, 200)]], [[1e4 + 1, *np.linspace(0, 1.0001, 200)]], 0),
+        (
+            "features",
+            [[1e4, *[0.0] * 150, *np.linspace(0.1, 1, 49)]],
+            [[1e4, *[0.0] * 150, *np.linspace(0.1, 1.1, 49)]],
+            1,
+        ),
+        ("features", [[1e4, *[0.0] * 150, *np.linspace(0.1, 1, 49)]], [[1e4, *[0.0] * 199]], 1),
+        ("features", [[1e4, 9e3, -8e3, *np.linspace(0, 1, 97)]], [[1e4, 9e3, -8e3, *np.linspace(0, 1.1, 97)]], 1),
+        ("features", [[0.0, 0.0, 0.0, 5.0]], [[0.0, 0.0, 0.0, 5.004]], 0),
         ("features", [[1e4, np.nan]], [[1e4, np.nan]], 0),
         ("features", [[1.0, 2.0], [3.0, 5.0]], [[1.0, 2.0], [3.0, 4.0]], 1),
         ("decisions", ["cat", "dog"], ["cat", "car"], 1),
@@ -206,6 +224,27 @@ def test_another_number_of_answers_or_other_columns_differ() -> None:
     one, two = columns(decisions=["cat"]), columns(decisions=["cat", "dog"])
     assert compare(one, two).differing == 2
     assert compare(one, {**one, "rt": np.array([1.0])}).differing == 1
+
+
+def test_probabilities_of_half_precision_are_coarse() -> None:
+    stored, again = columns(logits=[[1.0, 6e-8, 6e-6]]), columns(logits=[[1.0, 1.2e-7, 3e-6]])
+    assert compare(stored, again, HALF_TOLERANCE).differing == 0
+    assert compare(stored, again, TOLERANCE).differing == 1
+
+
+def test_processes_that_share_a_run_must_hold_the_same_observer(stimuli: StimulusSet, tmp_path: Path) -> None:
+    def share(observer: Counting, i: int) -> Progress:
+        with DecodePool(0) as pool:
+            return collect(
+                [job(observer, stimuli, tmp_path)], pool, shard_size=8, on_event=lambda _: None, part=Part(i, 2)
+            )
+
+    assert not share(Counting(), 1).failures
+    (failure,) = share(Counting(value=2), 2).failures
+    assert "does not answer as it did" in failure.reason
+    same = share(Counting(), 2)
+    assert not same.failures
+    assert len(answers(job(Counting(), stimuli, tmp_path))) == 32
 
 
 # ------------------------------------------------------------------------------------------ whole runs

@@ -17,7 +17,7 @@ CLASSES = tuple(f"{name} {k}" for name in ("cat", "dog", "car", "clock") for k i
 MEMBERS = {name: [f"{name} {k}" for k in range(3)] for name in ("cat", "dog", "car", "clock")}
 
 
-def model(*, probabilities: bool, name: str, probabilities_of: Any = None) -> cb.Observer:
+def model(*, probabilities: bool, name: str, probabilities_of: Any = None, changed: Any = np.asarray) -> cb.Observer:
     """A model with several classes for each target, so that the mean of probabilities matters."""
     weights = np.random.default_rng(3).normal(size=(3, len(CLASSES)))
 
@@ -27,7 +27,7 @@ def model(*, probabilities: bool, name: str, probabilities_of: Any = None) -> cb
         answers = softmax(logits) if probabilities else logits
         if probabilities_of is not None:
             answers = np.where(probabilities_of(means), softmax(logits), logits)
-        return answers.astype(np.float32)
+        return changed(answers).astype(np.float32)
 
     plain = cb.Preprocess(size=32, mean=(0, 0, 0), std=(1, 1, 1), scale=1)
     return cb.wrap(respond, preprocess=plain, labels=CLASSES, name=name, fingerprint=name)
@@ -65,3 +65,11 @@ def test_answers_of_both_kinds_are_no_answers(mapped: Path, tmp_path: Path) -> N
         )
     assert not [row.value for row in scores.rows if row.observer == "half" and row.value == row.value]
     assert scores.value("ideal:shape", "shape_bias") == 1
+
+
+@pytest.mark.parametrize("rounded", [lambda p: np.round(p * 100, 1), lambda p: np.floor(p * 100) / 100])
+def test_rounded_probabilities_are_refused(mapped: Path, tmp_path: Path, rounded: Any) -> None:
+    rough = model(probabilities=True, name="rough", changed=rounded)
+    with pytest.warns(RuntimeWarning, match="rough: .* look like probabilities in percent, or rounded ones"):
+        scores = cb.evaluate([rough, "ideal:shape"], "cue_conflict", data_root=mapped, out=tmp_path / "run")
+    assert not [row.value for row in scores.rows if row.observer == "rough" and row.value == row.value]

@@ -11,7 +11,7 @@ import numpy as np
 
 from cuebench.arrays import Array, Positions
 from cuebench.errors import UserError
-from cuebench.labels import LabelSpace, ResolvedMap, softmax
+from cuebench.labels import LabelSpace, ResolvedMap
 from cuebench.labels.checks import refuse_nan
 
 Codes = Positions
@@ -27,6 +27,9 @@ def partial_space(logits: Array, targets: ResolvedMap) -> Codes:
     target with the highest score. Ties: the first in the order of the label map; scores that differ by less than the
     rounding of a mean (1e-12 of the highest) are equal. A target without members is never chosen.
 
+    The scores are computed relative to the largest logit of a member, which changes no decision: where another class
+    has nearly all of p, those of the targets would all be rounded to 0, and the first target would win.
+
     Parameters
     ----------
     logits : float array n × classes
@@ -37,17 +40,21 @@ def partial_space(logits: Array, targets: ResolvedMap) -> Codes:
     Returns
     -------
     int array of length n
-        Position of the target, never −1.
+        Position of the target; −1 where the logits of all members are −inf.
 
     References
     ----------
     Geirhos et al. 2019, https://arxiv.org/abs/1811.12231
     """
     _validate(logits)
-    scores = targets.aggregate(softmax(logits), "mean")
+    highest = targets.aggregate(logits, "max").max(axis=1, keepdims=True)
+    none = np.isneginf(highest)
+    with np.errstate(invalid="ignore"):  # ∞ − ∞ of an infinite logit, which is the largest
+        below = np.where(logits == highest, 0, np.minimum(logits.astype(np.float64) - np.where(none, 0, highest), 0))
+    scores = targets.aggregate(np.exp(below), "mean")
     # Means of equal numbers differ in the last digit with how many they are: without this, rounding would choose.
     tied = scores >= scores.max(axis=1, keepdims=True) * (1 - 1e-12)
-    return np.asarray(tied.argmax(axis=1), dtype=np.intp)
+    return np.where(none[:, 0], NONE, tied.argmax(axis=1)).astype(np.intp)
 
 
 def full_space(logits: Array, targets: ResolvedMap) -> Codes:

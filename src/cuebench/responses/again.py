@@ -4,7 +4,8 @@ No hash sees everything that decides an answer: environment variables, data file
 from outside, another device or another version of a library. So a run that finds stored answers asks for a few of them
 again, drawn by the seed, and compares. Answers are the same if no number differs by more than `TOLERANCE` of the spread
 (largest minus smallest) of its row; texts and class numbers must be equal. Logits far below the largest, as the -1e9
-of classes that a model may not answer, say nothing of the spread of the others, nor does a feature that dwarfs them.
+of classes that a model may not answer, say nothing of the spread of the others, nor does a number that dwarfs them.
+Probabilities are compared by their logarithms, by which they are scored.
 The same few stimuli in smaller company give slightly other numbers on every machine, which is far below that.
 
 The first few stimuli of the first batch are asked twice in every run. Where these two answers differ the observer is
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cuebench.arrays import Array
+from cuebench.labels import are_probabilities
 from cuebench.responses.device import Device
 from cuebench.responses.job import Job, Pieces
 from cuebench.responses.pictures import BatchPictures, DecodePool
@@ -41,10 +43,12 @@ MARGIN = 2
 """Answers of an observer that is not deterministic may differ so many times as much as two answers of one moment."""
 OUT_OF_REACH = 100.0
 """Logits so far below the largest of their row are no measure of the others, …"""
-ORDINARY = (0.01, 0.99)
-"""… nor are features outside of these quantiles of their row, …"""
+ORDINARY = 40
+"""… nor are numbers so many median absolute deviations away from the median of their row, …"""
 GAP = 10
 """… where the spread of all is more than so many times that of the others."""
+SMALLEST, SMALLEST_HALF = 1e-30, 1e-4
+"""Probabilities below are all the same: single precision, and half precision, keep too few digits of them."""
 _SIZE = 1e-3
 """Weight of the numbers' own size against their spread: large numbers that hardly differ are rounded more coarsely."""
 
@@ -93,7 +97,7 @@ def compare(stored: Mapping[str, Array], again: Mapping[str, Array], tolerance: 
         return Difference(count, count, float("inf"), sorted(stored.keys() ^ again.keys())[0])
     differing, largest, column = np.zeros(len(positions), np.bool_), 0.0, ""
     for name in sorted(stored.keys() - {"stimulus"}):
-        differences = _differences(name, stored[name], again[name])
+        differences = _differences(name, *_as_scored(name, stored[name], again[name], tolerance))
         differing |= differences > tolerance
         if len(differences) and differences.max() > largest:
             largest, column = float(differences.max()), name
@@ -104,6 +108,14 @@ def _sorted(columns: Mapping[str, Array]) -> Columns:
     order = np.argsort(columns["stimulus"], kind="stable")
     # What is kept for people to look at is made from the answers, and is not read back with them.
     return {name: values[order] for name, values in columns.items() if not name.startswith(KEPT)}
+
+
+def _as_scored(name: str, stored: Array, again: Array, tolerance: float) -> tuple[Array, Array]:
+    """Return logarithms where both answers are probabilities: of two that are tiny, the larger may be the decision."""
+    if name != "logits" or not (len(stored) and are_probabilities(stored) and are_probabilities(again)):
+        return stored, again
+    smallest = SMALLEST_HALF if tolerance > TOLERANCE else SMALLEST
+    return np.log(np.maximum(stored, smallest)), np.log(np.maximum(again, smallest))
 
 
 def _differences(name: str, stored: Array, again: Array) -> Array:
@@ -137,14 +149,17 @@ def _differences(name: str, stored: Array, again: Array) -> Array:
 
 
 def _without_outliers(name: str, values: Array, finite: Array) -> Array:
-    """Return which numbers of each row are the measure of the others: no masked class, no feature that dwarfs all."""
+    """Return which numbers of each row are the measure of the others: no masked class, none that dwarfs the rest."""
+    near = finite
     if name == "logits":
-        return finite & (values > np.where(finite, values, -np.inf).max(axis=1, keepdims=True) - OUT_OF_REACH)
-    ordinary = np.where(finite, values, np.nan)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a row without any number
-        low, high = np.nanquantile(ordinary, ORDINARY, axis=1, keepdims=True, method="nearest")
-    return finite & (values >= low) & (values <= high)
+        near = finite & (values > np.where(finite, values, -np.inf).max(axis=1, keepdims=True) - OUT_OF_REACH)
+    with warnings.catch_warnings(), np.errstate(over="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)  # a row without any number, or all of them equal
+        kept = np.where(near, values, np.nan)
+        away = np.abs(kept - np.nanmedian(kept, axis=1, keepdims=True))
+        # Half of the features are 0 after a ReLU: what is exactly the median says nothing of the deviations.
+        ordinary = np.nanmedian(np.where(away > 0, away, np.nan), axis=1, keepdims=True)
+    return near & ((away <= ORDINARY * ordinary) | np.isnan(ordinary))
 
 
 def _spread(values: Array, counted: Array) -> Array:

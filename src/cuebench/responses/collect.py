@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import count, groupby
+from itertools import count, groupby, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ from cuebench.observers.preprocess import Geometry
 from cuebench.places import RemotePath
 from cuebench.processes import quick_turns
 from cuebench.responses import kept_pixels
-from cuebench.responses.again import Difference, Examiner, first_asked_twice, note_of
+from cuebench.responses.again import SHARDS, Difference, Examiner, first_asked_twice, note_of
 from cuebench.responses.device import Device, fitting_batch
 from cuebench.responses.events import OnEvent
 from cuebench.responses.job import Job, Pieces, Progress
@@ -244,8 +244,8 @@ class Stream:
     def ask_again(self, examiner: Examiner, outdated: dict[Folder, Folder]) -> None:
         """Compare stored answers with those of now; add folders that are set aside to ``outdated``, with new names."""
         for job in [job for job in self.jobs if not job.observer.charges]:
-            all_batches = self.shards()
-            stored = {start: batch for start, batch in all_batches if start not in self.missing[job]}
+            stored = {start: batch for start, batch in self.shards() if start not in self.missing[job]}
+            stored.update(islice(self._of_other_parts(job), SHARDS))
             if not stored or job.shards.folder in outdated:
                 continue
             try:
@@ -260,6 +260,14 @@ class Stream:
                 self.drop(job, UserError(reason, "processes that share a run set nothing aside: choose another --out"))
             elif not verdict.holds:
                 outdated[job.shards.folder] = self._set_aside(job, verdict.difference, len(stored))
+
+    def _of_other_parts(self, job: Job) -> Iterator[tuple[int, Sequence[Stimulus]]]:
+        """Yield what other processes that share the run have stored: all parts must be of the same observer."""
+        if self.shared.part:
+            own = {start for start, _ in self.shards()}
+            for start, batch in batches(self.stimuli.stimuli, self.shared.shard_size):
+                if start not in own and job.shards.stored(batch) is not None:
+                    yield start, batch
 
     def _set_aside(self, job: Job, difference: Difference, stored: int) -> Folder:
         """Rename the folder of answers that are not those of this observer any more."""

@@ -42,7 +42,7 @@ import pyarrow.parquet as pq
 from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.files import arrow_array, open_parquet, parquet_bytes, read_rows, write_atomic, write_json
-from cuebench.labels import are_probabilities, logits_of
+from cuebench.labels import are_probabilities, are_shares, logits_of
 from cuebench.places import RemotePath
 from cuebench.responses.shard_form import check_columns
 from cuebench.responses.table import Reduce
@@ -59,6 +59,8 @@ LAYOUT = 1
 """Version of the shard schema; part of every key."""
 LAYOUT_BY_TRUTH = 2
 """The same for observers without pixels, whose shards were named by the files alone in layout 1."""
+SAY_WHAT_THEY_ARE = ("recorded/", "ideal/")
+"""Adapters of observers that say themselves what their numbers are: logits, whatever these look like."""
 _ERRORS = b"cuebench.errors"
 _ANSWERS = b"cuebench.answers"
 """What a shard says that it is: the beginning of the key's digest, and the name of its file."""
@@ -111,11 +113,16 @@ class Shards:
         Whether they are named by all that is known of the stimuli, not by their pixels alone.
     digest : str
         Of the key whose answers they are; empty: whatever lies there is read.
+    adapter : str
+        Part of that key; empty: unknown.
     """
 
-    def __init__(self, folder: Path | RemotePath, *, by_truth: bool = False, digest: str = "") -> None:
+    def __init__(
+        self, folder: Path | RemotePath, *, by_truth: bool = False, digest: str = "", adapter: str = ""
+    ) -> None:
         self.folder = folder
         self.by_truth = by_truth
+        self._are_logits = adapter.startswith(SAY_WHAT_THEY_ARE)
         self._digest = digest[:16]
         self.damaged: dict[Path | RemotePath, str] = {}
         """Damaged shards that ``stored`` met, and what is wrong with them."""
@@ -128,7 +135,8 @@ class Shards:
     @classmethod
     def of_key(cls, folder: Path | RemotePath, parts: Mapping[str, Any]) -> Shards:
         """Return the shards that a recorded key (``Key.parts``) belongs to, of this or an earlier layout."""
-        return cls(folder, by_truth=parts.get("layout") == LAYOUT_BY_TRUTH, digest=key_digest(parts))
+        by_truth, adapter = parts.get("layout") == LAYOUT_BY_TRUTH, str(parts.get("adapter", ""))
+        return cls(folder, by_truth=by_truth, digest=key_digest(parts), adapter=adapter)
 
     def path(self, batch: Sequence[Stimulus]) -> Path | RemotePath:
         """Return the file that holds the answers to exactly these stimuli in this order."""
@@ -181,13 +189,19 @@ class Shards:
         """Return the same as ``read``, with logarithms where a model has answered with probabilities.
 
         Whether it has is decided by the first file that is read, and must hold for all: every row is a distribution.
-        Observers that look at no pixels say themselves what their numbers are.
+        Recordings and ideal observers say themselves what their numbers are.
         """
         columns, errors = self.read(batch)
         logits = columns.get("logits")
-        if logits is None or not len(logits) or self.by_truth:
+        if logits is None or not len(logits) or self._are_logits:
             return columns, errors
         here = are_probabilities(logits)
+        if not here and are_shares(logits):
+            raise UserError(
+                f"the answers in {self.folder.name} look like probabilities in percent, or rounded ones: their sums "
+                "are not 1; as logits they would hardly differ",
+                "let the model answer with its logits, or with probabilities in all their digits",
+            )
         self.probabilities = here if self.probabilities is None else self.probabilities
         if self.probabilities and not here:
             raise UserError(
@@ -261,7 +275,8 @@ class ShardFolder(Shards):
 
     def __init__(self, root: Path | RemotePath, observer: str, key: Key) -> None:
         digest = key.digest[:16]
-        super().__init__(root / f"{slug(observer)}--{digest}", by_truth=key.preprocess is None, digest=digest)
+        folder, by_truth = root / f"{slug(observer)}--{digest}", key.preprocess is None
+        super().__init__(folder, by_truth=by_truth, digest=digest, adapter=key.adapter)
         self.key = key
 
     def open(self) -> None:

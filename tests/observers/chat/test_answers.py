@@ -96,6 +96,48 @@ def test_why_an_answer_is_undecided(text: str, how: str) -> None:
     assert (reading.decision == "undecided") == (how != "letter")
 
 
+@pytest.mark.parametrize(
+    ("text", "decision", "how"),
+    [
+        ("The answer is a dog.", "dog", "name"),
+        ("Answer: a dog", "dog", "name"),
+        ("Answer: A dog", "dog", "name"),
+        ("The answer is dog because of its fur", "dog", "name"),
+        ("First I thought the answer is A. No: the answer is a dog.", "dog", "name"),
+        ("I think a cat", "undecided", "nothing"),
+        ("The answer is a big dog.", "undecided", "nothing"),
+        ("The answer is I think a dog", "undecided", "nothing"),
+        ("Answer: I'm not sure.", "undecided", "nothing"),
+        ("The answer isn't clear.", "undecided", "nothing"),
+        ("The answer is, e.g., a dog", "undecided", "nothing"),
+        ("e.g. a dog", "undecided", "nothing"),
+        ("I... see a dog", "undecided", "nothing"),
+        ("I can't answer a question like this.", "undecided", "refusal"),
+        ("La réponse est l'avion", "undecided", "nothing"),
+        ("A resposta é o cão.", "undecided", "nothing"),
+        ('It may be read as the letter "H" or as a pattern.', "undecided", "nothing"),
+        ("I don't think the answer is D.", "undecided", "nothing"),
+        ("The correct answer is not option D.", "undecided", "nothing"),
+        ("Option A is a cat, option B is a dog.", "undecided", "several"),
+        ("The answer is D or E.", "undecided", "several"),
+        ("Answer: A, B", "undecided", "several"),
+        ("Answer: dog or cat", "undecided", "several"),
+        ("Answer: D. cat", "undecided", "contradiction"),
+        ("A: It is a dog.", "undecided", "contradiction"),
+        ("The answer is a", "airplane", "letter"),
+        ("The answer is A", "airplane", "letter"),
+        ("The answer is (a) airplane", "airplane", "letter"),
+        ("The answer is A because of the wings", "airplane", "letter"),
+        ("The answer is A, an airplane.", "airplane", "letter"),
+        ("The answer is D, I believe.", "bird", "letter"),
+        ("I choose option D", "bird", "letter"),
+        ("\u0130", "chair", "letter"),  # a capital I with a dot
+    ],
+)  # fmt: skip
+def test_a_letter_is_no_word_of_the_sentence(text: str, decision: str, how: str) -> None:
+    assert read_answer(text, CLASSES) == (decision, how)
+
+
 def test_letters_follow_the_order_that_was_shown() -> None:
     shown = ordered(CLASSES, shuffle=3)
     assert sorted(shown) == sorted(CLASSES)
@@ -111,6 +153,7 @@ def test_more_options_than_letters_are_numbered() -> None:
     assert read_answer("13", classes).decision == "thing 12"
     assert read_answer("The answer is 4.", classes).decision == "thing 3"
     assert read_answer("thing 39", classes).decision == "thing 39"
+    assert read_answer("Answer: 2 dogs", classes).decision == "undecided"
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,15 @@
 
 A lettered prompt asks for a letter. What is accepted, in this order:
 
-1. ``the answer is D``, also in a few other languages; the last one where it is said twice;
+1. ``the answer is D``, also in a few other languages; the last one where it is said twice. A letter is no word of the
+   sentence: not the article of ``the answer is a dog``, nor the I of ``Answer: I think a dog``;
 2. a letter at the beginning: ``D``, ``D.``, ``(d)``, ``**D**``, ``D. bird``, ``D：鸟``, whatever follows;
-3. the class itself, alone or in a plain statement: ``bird``, ``It is a bird.``;
+3. the class itself, alone or in a plain statement: ``bird``, ``It is a bird.``, ``the answer is a bird``;
 4. the last paragraph, if it is one of these.
 
-Everything else is undecided: a refusal, several classes, a letter with the name of another class, a sentence that only
-mentions a class (it may as well deny it). A caption is read by the names and synonyms of the classes (``labels/names``)
-that occur in it: one class is the answer, several are undecided.
+Everything else is undecided: a refusal, several classes or letters, a letter with the name of another class, a sentence
+that only mentions a class or an option (it may as well deny it). A caption is read by the names and synonyms of the
+classes (``labels/names``) that occur in it: one class is the answer, several are undecided.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from cuebench.labels import FOLDER as LABELS
 from cuebench.labels.decisions import UNDECIDED
 from cuebench.observers.chat.prompts import letters
 
-VERSION = 1
+VERSION = 2
 """Rises when an answer would be read otherwise; part of the key of what is read, not of what is asked."""
 
 How = Literal["letter", "name", "match", "judge", "refusal", "several", "contradiction", "cut", "nothing"]
@@ -48,14 +49,28 @@ class Reading(NamedTuple):
     how: How
 
 
+_ASIAN = "答案|答え|正解|回答|정답"
 _ANSWER_IS = (
-    r"(?:answer|option|letter|choice|antwort|lösung|réponse|respuesta|risposta|resposta|ответ|答案|答え|正解|回答|정답)"
-    r"[\s\"'*]*(?:is|would be|ist|lautet|est|es|è|é|是|为|は|은|는)?[\s:\"'*([{「『—–-]*"
+    r"(?:(?:\b(?:answer|option|letter|choice|antwort|lösung|réponse|respuesta|risposta|resposta|ответ)"
+    rf"|{_ASIAN})[\s\"'*]*(?:\b(?:is|would be|ist|lautet|est|es|è|é)\b|是|为|は|은|는|[:([{{「『\n—–-])"
+    rf"|\b(?:choose|pick|select|is|be|go with)\s+(?=(?:option|letter|choice|answer)\s)|{_ASIAN})"
+    r"[\s:\"'*([{「『—–-]*(?:(?:option|letter|choice|answer)[\s:\"'*([{]+)?"
 )
-_AFTER = r"(?=[\s.,:;)\]}*\"'」』、。!?]|$)"
+_DENIED = re.compile(
+    r"(?:\b(?:not|never|neither|nor|than|instead of|except|nicht|kein|pas|no|non|не)|n't)(?:\s+[\w']+){0,4}\s*$",
+    re.IGNORECASE,
+)
+"""What stands before an answer that is denied: `I do not think that` …"""
+_BECAUSE = r"\s+(?:because|since|as|due|based|given)\b"
+_CLOSED = rf"(?=\s*(?:$|\n|[,:;)\]}}*\"」』、。!?_`]|\.(?!\w\.))|\s+[-–—]|'(?!\w)|{_BECAUSE})"
+"""What may follow a letter that is no word."""
+_WORDS = "AEIOUY"
+"""Letters that are words of some language: an article, a pronoun, an `and`. So is a number: `2 dogs`."""
+_OR = r"\s*(?:[/&+,]|\b(?:or|and|oder|und|ou|et|или|и)\b|または|或)\s*(?:or\s+)?[\"'*(\[]*"
 _STATEMENT = (
-    r"(?:(?:it|this|that|the (?:image|picture|photo|object|option|answer|main object))"
-    r"(?:'s|(?: most)? ?(?:is|shows|depicts|looks(?: most)? like|resembles|represents)) )?"
+    r"(?:(?:(?:it|this|that|the (?:image|picture|photo|object|option|main object))"
+    r"(?:'s|(?: most)? ?(?:is|shows|depicts|looks(?: most)? like|resembles|represents))"
+    r"|(?:the |my )?(?:final |correct |best )?answer(?: is|'s|\s*[:—–-]))[\s:\"'*]+)?"
     r"(?:most likely )?(?:an? |the )?"
 )
 _REFUSAL = re.compile(
@@ -180,24 +195,43 @@ def names_of(classes: Iterable[str], file: Path = LABELS / "names" / "in16.json"
 def _plain(text: str) -> str:
     """Return the text with full-width signs and typographic quotes as plain ones, and without marks of emphasis."""
     text = re.sub(r"<think>.*?(?:</think>|$)", "", text, flags=re.DOTALL)  # of models that think aloud
-    plain = unicodedata.normalize("NFKC", text).translate(str.maketrans("’‘“”。、", "''\"\".,"))
+    plain = unicodedata.normalize("NFKC", text).translate(str.maketrans("’‘“”。、İı", "''\"\".,Ii"))
     return re.sub(r"\\boxed\{([^}]*)\}|\\text\{([^}]*)\}", r"\1\2", plain).strip()
 
 
 def _in_form(plain: str, options: tuple[str, ...]) -> Reading | None:
     """Return the reading of an answer in one of the accepted forms; None: it is in none of them."""
-    answer_is, leading, alone, letter_and_name = _patterns(options)
-    by_letter = dict(zip(letters(len(options)), options))
-    if both := letter_and_name.fullmatch(plain):
-        letter, name = by_letter[both["letter"].upper()], _option(both["name"], options)
-        return Reading(letter, "letter") if letter == name else Reading(UNDECIDED, "contradiction")
-    if matches := list(answer_is.finditer(plain)):
-        return Reading(by_letter[matches[-1]["letter"].upper()], "letter")
-    if match := leading.match(plain):
-        return Reading(by_letter[match["letter"].upper()], "letter")
-    if match := alone.fullmatch(plain):
+    patterns = _patterns(options)
+    if both := patterns.letter_and_name.fullmatch(plain):
+        return _agreed(both, options)
+    said = [
+        m for m in patterns.answer_is.finditer(plain) if not _DENIED.search(plain[max(0, m.start() - 100) : m.start()])
+    ]
+    if said and said[-1]["letter"]:
+        rest = plain[said[-1].start("letter") :]
+        if patterns.letters.match(rest):
+            return Reading(UNDECIDED, "several")
+        return _agreed(patterns.letter_and_name.fullmatch(rest.partition("\n")[0]) or said[-1], options)
+    if said:
+        rest = re.split(r"[.!?\n]", plain[said[-1].end() :])[0]
+        several = named_classes(rest, {name: (name,) for name in options})
+        return Reading(UNDECIDED, "several") if several else Reading(_option(said[-1]["name"], options), "name")
+    if match := patterns.leading.match(plain):
+        return Reading(_by_letter(match["letter"], options), "letter")
+    if match := patterns.alone.fullmatch(plain):
         return Reading(_option(match["name"], options), "name")
     return None
+
+
+def _agreed(match: re.Match[str], options: tuple[str, ...]) -> Reading:
+    """Return the reading of a letter, and of the name that stands beside it."""
+    by_letter, name = _by_letter(match["letter"], options), match["name"]
+    same = name is None or _option(name, options) == by_letter
+    return Reading(by_letter, "letter") if same else Reading(UNDECIDED, "contradiction")
+
+
+def _by_letter(letter: str, options: tuple[str, ...]) -> str:
+    return options[letters(len(options)).index(letter.upper())]
 
 
 def _option(name: str, options: Sequence[str]) -> str:
@@ -208,16 +242,33 @@ def _folded(name: str) -> str:
     return re.sub(r"[\s_-]+", " ", name).casefold().strip()
 
 
+class _Patterns(NamedTuple):
+    """The accepted forms, for some options."""
+
+    answer_is: re.Pattern[str]
+    leading: re.Pattern[str]
+    alone: re.Pattern[str]
+    letter_and_name: re.Pattern[str]
+    letters: re.Pattern[str]
+
+
 @lru_cache(maxsize=64)
-def _patterns(options: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-    letter = "(?P<letter>" + "|".join(sorted(letters(len(options)), key=len, reverse=True)) + ")"
+def _patterns(options: tuple[str, ...]) -> _Patterns:
+    listed = sorted(letters(len(options)), key=len, reverse=True)
+    any_letter, words = "|".join(listed), "|".join(label for label in listed if label in _WORDS or label.isdigit())
+    others = "|".join(label for label in listed if label not in _WORDS and label.isalpha()) or "(?!)"
+    said = rf"(?:(?:{others})(?:{_CLOSED}|(?=\s))|(?:{words}){_CLOSED})"
     spelled = [re.sub(r"(?:\\[ -]|_)+", r"[\\s_-]+", re.escape(option)) for option in options]
     name = "(?P<name>" + "|".join(sorted(spelled, key=len, reverse=True)) + ")"
+    letter = f"(?P<letter>{any_letter})"
     lead, end = r"^[\s\"'*_`#$(\[{<「『【-]*", r"[\s\"'*_`$.!)\]}>」』】]*"
-    sign = r"[.:)\]}>」』】*]"
-    return (
-        re.compile(_ANSWER_IS + letter + _AFTER, re.IGNORECASE),
-        re.compile(rf"{lead}(?:option |letter )?{letter}(?:\s*{sign}|{end}$|\s+[-–—=]+\s+{name})", re.IGNORECASE),
-        re.compile(rf"{lead}{_STATEMENT}{name}{end}", re.IGNORECASE),
-        re.compile(rf"{lead}{letter}\s*(?:{sign}|[-–—=])+\s*(?:an? |the )?{name}{end}", re.IGNORECASE),
-    )
+    sign = r"(?:[:)\]}>」』】*]|\.(?!\.|\w\.))"
+    option = "(?:(?:option|letter|answer|choice) )?"
+    a_name = rf"(?:an? |the )?{name}(?=\s*(?:$|[\n.,:;!?)\]}}\"*])|{_BECAUSE})"
+    return _Patterns(*(re.compile(form, re.IGNORECASE) for form in (
+        rf"{_ANSWER_IS}(?:(?P<letter>{said})|{a_name})",
+        rf"{lead}{option}{letter}(?:\s*{sign}|{end}$|\s+[-–—=]+\s+{name})",
+        rf"{lead}{_STATEMENT}{name}{end}",
+        rf"{lead}{option}{letter}(?:\s*(?:{sign}|[-–—=])+\s*|(?<![AEIOUY\d])\s+){_STATEMENT}{name}{end}",
+        rf"(?:{any_letter}){_OR}(?:{said})",
+    )))  # fmt: skip

@@ -173,3 +173,69 @@ def test_a_task_is_no_option_of_other_recordings(tmp_path):
     file = write(tmp_path / "a.csv", [("cat1-dog2", "cat")], ("stimulus", "decision"))
     with pytest.raises(UserError, match="no export of a study"):
         observers(file, "?task=shape")
+
+
+ROW = ("p1", "category", "trial", "cat1-dog2", "cat", "dog", "cat", "", 500)
+OTHER = ("p1", "category", "trial", "cat2-dog2", "cat", "dog", "dog", "", 500)
+
+
+@pytest.mark.parametrize("change", [str.upper, str.title], ids=["capitals", "mixed"])
+def test_columns_kinds_and_tasks_may_be_capitalised(tmp_path, change):
+    practice = ("p1", "category", "practice", "dog2-cat2", "dog", "cat", "cat", "", 500)
+    excluded = ("p1", "category", "trial", "dog2-cat1", "dog", "cat", "cat", "too fast", 500)
+    rows = [(r[0], r[1], change(r[2]), *r[3:]) for r in (ROW, practice, excluded, OTHER)]
+    (person,) = observers(write(tmp_path / "a.csv", rows, [change(c) for c in COLUMNS]))
+    assert person.columns["decisions"].tolist() == ["cat", "dog"]
+    assert person.columns["rt"].tolist() == [0.5, 0.5]
+    assert person.notes == ("1 of 3 trials excluded: too fast (1)",)
+
+
+@pytest.mark.parametrize("value", ["", "False", "FALSE", "false", "0", "0.0", "no", "No", "NA", "None"])
+def test_a_row_that_is_said_not_to_be_excluded_counts(tmp_path, value):
+    (person,) = observers(write(tmp_path / "a.csv", [ROW, (*OTHER[:7], value, 500)]))
+    assert person.columns["decisions"].tolist() == ["cat", "dog"]
+    assert not person.notes
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [("True", "no reason given"), ("1", "no reason given"), ("YES", "no reason given"), ("Asleep", "Asleep")],
+)
+def test_a_row_is_excluded_with_or_without_a_reason(tmp_path, value, why):
+    (person,) = observers(write(tmp_path / "a.csv", [ROW, (*OTHER[:7], value, 500)]))
+    assert person.columns["decisions"].tolist() == ["cat"]
+    assert person.notes == (f"1 of 2 trials excluded: {why} (1)",)
+
+
+@pytest.mark.parametrize("lost", ["participant", "task", "kind", "stimulus", "response", "excluded"])
+def test_an_export_that_lost_a_column_is_refused(conflict, tmp_path, lost):
+    _, made = conflict
+    with export(made, tmp_path / "whole.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for kept in (rows[0].keys() - {lost}, {*COLUMNS} - {lost}):
+        names = [name for name in rows[0] if name in kept]
+        file = write(tmp_path / "a.csv", [[row[name] for name in names] for row in rows], names)
+        with pytest.raises(UserError, match=f"export of a study, and has no column {lost}: ") as error:
+            observers(file)
+        assert "cuebench study export" in error.value.hint
+
+
+def test_practice_is_no_trial_whatever_the_other_columns_are_called(tmp_path):
+    rows = [("ann", "practice", "cat1-dog2", "cat"), ("ann", "trial", "cat2-dog2", "cat")]
+    with pytest.raises(UserError, match="export of a study, and has no column"):
+        observers(write(tmp_path / "a.csv", rows, ("subject", "kind", "image", "decision")))
+
+
+def test_an_unknown_kind_of_row_is_refused(tmp_path):
+    with pytest.raises(UserError, match="line 3: column kind is 'test'"):
+        observers(write(tmp_path / "a.csv", [ROW, (*OTHER[:2], "test", *OTHER[3:])]))
+
+
+@pytest.mark.parametrize("name", ["excluded", "Excluded", "exclude"])
+def test_a_table_that_is_no_export_and_excludes_rows_is_refused(tmp_path, name):
+    columns = ("subject", "image", "decision", name)
+    with pytest.raises(UserError, match=rf"line 3: the column {name} says .* \(1 of 2 rows\)") as error:
+        observers(write(tmp_path / "a.csv", [("a", "x", "cat", "False"), ("a", "y", "cat", "too slow")], columns))
+    assert "remove these rows" in error.value.hint
+    (one,) = observers(write(tmp_path / "b.csv", [("a", "x", "cat", "False"), ("a", "y", "cat", "")], columns))
+    assert one.columns["decisions"].tolist() == ["cat", "cat"]

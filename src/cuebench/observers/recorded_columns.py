@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Container, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cuebench.errors import UserError
-from cuebench.observers.recorded_rows import DATA_SET, cells_of, where
+from cuebench.observers.recorded_rows import DATA_SET, NO_ANSWERS, cells_of, where
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,8 +18,8 @@ RAW_ANSWER = ("imagename", "subj", "object_response")
 """Stimulus, subject and answer of raw data."""
 RAW_NEEDED = ("subj", "rt", "object_response", "imagename")
 STIMULUS = ("stimulus", "image", "imagename", "id", "image_name", "filename", "file", "picture", "path")
-SUBJECT = ("observer", "subject", "subj", "participant")
-PEOPLE = ("subject", "subj", "participant")
+PEOPLE = ("subject", "subj", "participant", "subject_id", "participant_id", "worker_id")
+SUBJECT = ("observer", *PEOPLE, "model")
 WORDS = "response"
 """The one decision column that may hold what a model wrote instead of a class (`observers.chat.recorded`)."""
 READING = "pred_label"
@@ -43,10 +44,23 @@ FORMATS = (
 )
 
 
+def spelled(name: str, known: Container[str]) -> str:
+    """Return a column as it is known, where it is: capitals, and spaces or hyphens for underscores, do not matter.
+
+    >>> spelled("Participant ID", KNOWN), spelled("workerId", KNOWN), spelled("Tabby cat", KNOWN)
+    ('participant_id', 'worker_id', 'Tabby cat')
+    """
+    plain = name.lower()
+    forms = (plain, plain.replace(" ", "_").replace("-", "_"), re.sub("(?<=[a-z])(Id|ID)$", "_id", name).lower())
+    return next((form for form in forms if form in known), name)
+
+
 Same = Callable[[str, str], bool]
 
 
-def chosen_column(file: Path, table: pa.Table, what: str, names: Sequence[str], same: Same) -> str:
+def chosen_column(
+    file: Path, table: pa.Table, what: str, names: Sequence[str], same: Same, *, empty_says: bool = False
+) -> str:
     """Return the column that says something, or an empty name where none does.
 
     Parameters
@@ -58,7 +72,9 @@ def chosen_column(file: Path, table: pa.Table, what: str, names: Sequence[str], 
     names : sequence of str
         What such a column may be called.
     same : callable
-        Whether two cells say the same. An empty cell says nothing.
+        Whether two cells say the same. An empty cell says nothing, unless…
+    empty_says : bool
+        …it says "no answer". A column that is empty everywhere says nothing beside a filled one.
 
     Raises
     ------
@@ -68,10 +84,12 @@ def chosen_column(file: Path, table: pa.Table, what: str, names: Sequence[str], 
     found = {name: cells_of(table, name) for name in names if name in table.column_names}
     if len(found) > 1:  # a column that counts the rows, from 0 or 1, is no name beside another one
         found = {name: cells for name, cells in found.items() if not counts_rows(cells)} or found
+    if empty_says:
+        found = {name: ["" if cell.lower() in NO_ANSWERS else cell for cell in found[name]] for name in found}
     chosen, *others = found or [""]
-    for other in others:
+    for other in [name for name in others if any(found[name])]:
         for row, (first, second) in enumerate(zip(found[chosen], found[other])):
-            if first and second and not same(first, second):
+            if (empty_says or (first and second)) and not same(first, second):
                 raise UserError(
                     f"{where(file, row)}: {' and '.join(found)} could be {what}, but {chosen} is {first[:60]!r} and "
                     f"{other} is {second[:60]!r}",

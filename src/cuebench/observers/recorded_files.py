@@ -36,6 +36,7 @@ from cuebench.observers.recorded_columns import (
     chosen_column,
     listing,
     same_words,
+    spelled,
 )
 from cuebench.observers.recorded_csv import read_csv_bytes
 from cuebench.observers.recorded_names import image_of_trial, same_stimulus, stimulus_key
@@ -50,7 +51,8 @@ from cuebench.observers.recorded_rows import (
     where,
 )
 from cuebench.observers.recorded_scores import NUMBERED, scores_of
-from cuebench.observers.study_export import answers_of, as_recorded, is_export
+from cuebench.observers.study_export import COLUMNS as OF_EXPORT
+from cuebench.observers.study_export import answers_of, as_recorded, check_all_count, is_export
 from cuebench.reading import file_kind_problem, is_regular, parse_parquet, read_bytes
 
 if TYPE_CHECKING:
@@ -188,7 +190,7 @@ def _own_columns(file: Path, table: pa.Table) -> tuple[str, str, str]:
     return (
         stimulus_column(file, table),
         chosen_column(file, table, "the subject", SUBJECT, same_words),
-        chosen_column(file, table, "the answer", answers, same_words),
+        chosen_column(file, table, "the answer", answers, same_words, empty_says=True),
     )
 
 
@@ -280,7 +282,8 @@ def read_table(file: Path) -> tuple[pa.Table, str]:
     Raises
     ------
     UserError
-        Where it cannot be read, holds no trial, or lacks a column that raw data have.
+        Where it cannot be read, holds no trial, lacks a column that raw data have, or says of rows that they do not
+        count (exports of studies are read as such).
     """
     # Read once: the bytes that are hashed are the bytes that are read.
     data = read_bytes(file, "recorded responses", most=LARGEST)
@@ -288,6 +291,8 @@ def read_table(file: Path) -> tuple[pa.Table, str]:
     if not table.num_rows:
         raise UserError(f"{file} holds no trial, only a header", "record some responses, or leave the file out")
     columns = set(table.column_names)
+    if not is_export(columns):
+        check_all_count(file, table)
     missing = [c for c in RAW_NEEDED if _is_raw(columns) and c not in columns]
     if missing:
         raise UserError(f"{file}: missing column{'s' * (len(missing) > 1)} {', '.join(missing)}", FORMATS)
@@ -301,8 +306,8 @@ def _table(file: Path, data: bytes) -> pa.Table:
         if file.suffix.lower() == ".parquet"
         else read_csv_bytes(file, data, hint=FORMATS)
     )
-    names = [name.strip() for name in table.column_names]
-    names = [name.lower() if name.lower() in KNOWN else name for name in names]
+    known = KNOWN | OF_EXPORT if is_export(table.column_names) else KNOWN
+    names = [spelled(name.strip(), known) for name in table.column_names]
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise UserError(f"{file}: column {repeated[0]!r} occurs twice", "rename or remove one of them")

@@ -7,7 +7,7 @@ practice, familiarisation and attention checks are none. ``docs/studies.md`` lis
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -24,18 +24,26 @@ if TYPE_CHECKING:
 
 MARKS = frozenset({"participant", "task", "kind", "stimulus", "response", "excluded"})
 """Columns by which an export is known."""
+_ONLY_HERE = frozenset({"rules_sha256", "planned_ms", "shown_ms", "focus_losses"})
+"""Columns that nothing but an export has."""
+EXCLUDED = ("excluded", "exclude")
+"""What a column is called that says which rows do not count."""
 BETWEEN = "|"
 """What joins several values in a cell: options, words, the images of a triplet."""
 TRIAL = "trial"
+_NO_TRIALS = {"familiarisation", "practice", "attention"}
 TRIPLET, WORDS = "same_kind", "words"
 """Tasks whose answer is no class: one of two images, or texture words."""
 Chosen = Literal["shape", "texture", ""]
-_TRUE, _FALSE = {"true", "1", "yes"}, {"false", "0", "no"}
+_TRUE, _FALSE = {"true", "1", "1.0", "yes", "y", "t"}, {"false", "0", "0.0", "no", "n", "f"}
+_NO_REASON = "no reason given"
 _TEXTS = (
     *("group", "block", "task", "kind", "stimulus", "shape", "texture", "label", "chosen", "excluded"),
     "rules_sha256",
 )
 _NUMBERS = ("position", "rt_ms", "planned_ms", "shown_ms", "focus_losses")
+COLUMNS = MARKS | {*_TEXTS, *_NUMBERS, "options", "finished", "correct"}
+"""All columns that are read; their names may be capitalised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +87,34 @@ class StudyAnswer:
         return self.shape, self.texture
 
 
-def is_export(columns: set[str]) -> bool:
-    """Tell whether a table with these columns is the export of a study."""
-    return columns >= MARKS
+def is_export(columns: Iterable[str]) -> bool:
+    """Tell whether a table with these columns is the export of a study; capitals do not matter."""
+    return {column.strip().lower() for column in columns} >= MARKS
+
+
+def check_all_count(file: Path, table: pa.Table) -> None:
+    """Raise where a table that is no export says of rows that they do not count, or was an export that could say so.
+
+    Whatever is no export is read whole: practice, attention checks and excluded rows would be answers like all others.
+    """
+    names = {name.strip().lower(): name for name in table.column_names}
+    there = MARKS & names.keys()
+    kinds = {text.lower() for text in texts_of(table, names["kind"])} if "kind" in names else set()
+    if _ONLY_HERE & names.keys() or (len(there) > 3 and there & {"kind", "excluded"}) or kinds & _NO_TRIALS:
+        lost = sorted(MARKS - there)
+        raise UserError(
+            f"{file} seems to be the export of a study, and has no column {', '.join(lost)}: which rows count, and for "
+            "what, cannot be told",
+            "write it anew: cuebench study export STUDY --out FILE; in a table of another program add these columns",
+        )
+    for name in [names[name] for name in EXCLUDED if name in names]:
+        rows = [row for row, reason in enumerate(_reasons_of(texts_of(table, name))) if reason]
+        if rows:
+            raise UserError(
+                f"{where(file, rows[0])}: the column {name} says that this row does not count ({len(rows):,} of "
+                f"{table.num_rows:,} rows), and all rows of such a file are counted",
+                f"remove these rows, and the column {name}",
+            )
 
 
 def answers_of(file: Path, table: pa.Table) -> list[StudyAnswer]:
@@ -100,6 +133,15 @@ def answers_of(file: Path, table: pa.Table) -> list[StudyAnswer]:
         )
     people = named_column(file, table, "participant").tolist()
     texts = {name: texts_of(table, name) for name in _TEXTS}
+    texts["kind"] = [kind.lower() for kind in texts["kind"]]
+    texts["task"] = [task.lower() if task.lower() in {TRIPLET, WORDS} else task for task in texts["task"]]
+    texts["excluded"] = _reasons_of(texts["excluded"])
+    unknown = next((i for i, kind in enumerate(texts["kind"]) if kind not in {TRIAL, *_NO_TRIALS}), None)
+    if unknown is not None:
+        raise UserError(
+            f"{where(file, unknown)}: column kind is {texts['kind'][unknown]!r}",
+            f"write {TRIAL} for answers that count, and {', '.join(sorted(_NO_TRIALS))} for others",
+        )
     options, responses = (_several(texts_of(table, name)) for name in ("options", "response"))
     finished, right = (_truths(file, table, name) for name in ("finished", "correct"))
     numbers = {name: _numbers(file, table, name) for name in _NUMBERS}
@@ -130,6 +172,12 @@ def answers_of(file: Path, table: pa.Table) -> list[StudyAnswer]:
         )
         for i in range(table.num_rows)
     ]
+
+
+def _reasons_of(cells: Sequence[str]) -> list[str]:
+    """Return why each row is excluded; empty texts for rows that are not, also where the cell says false, no or 0."""
+    plain = {**dict.fromkeys(_FALSE, ""), **dict.fromkeys(_TRUE, _NO_REASON)}
+    return [plain.get(cell.lower(), cell) for cell in cells]
 
 
 def _several(cells: Sequence[str]) -> list[tuple[str, ...]]:

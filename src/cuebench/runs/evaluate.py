@@ -29,14 +29,22 @@ from cuebench.responses.pixel_cache import PixelCache
 from cuebench.responses.ray_engine import RayEngine
 from cuebench.responses.store import SHARD
 from cuebench.runs.forget import check_forgettable, forget
-from cuebench.runs.joining import OTHER_FOLDER, check_conditions, join, on_each, set_aside_besides
+from cuebench.runs.joining import (
+    OTHER_FOLDER,
+    check_conditions,
+    join,
+    on_each,
+    set_aside_besides,
+    staying,
+    with_unreadable,
+)
 from cuebench.runs.loading import OBJECT
 from cuebench.runs.notebook import listening
 from cuebench.runs.plan import Plan, plan_run
 from cuebench.runs.record import DamagedRecord, RunOptions, RunRecord, locked, now
 from cuebench.runs.score import find_protocols, score_run
 from cuebench.runs.scores import Scores
-from cuebench.runs.share import PATIENCE, SHARED, PartRecord, begin, unfinished, with_parts
+from cuebench.runs.share import PATIENCE, SHARED, PartRecord, begin, forget_parts, unfinished, with_parts
 from cuebench.runs.starting import start_decoders
 from cuebench.runs.waves import add_wave, answers_each, cut, loading_ahead
 from cuebench.stimuli.hashing import hashing_in
@@ -218,6 +226,7 @@ def _answered(
         if options.fresh:  # only now: a mistyped observer must not cost what was measured
             forget(folder)
         _write_plan(plan, record, folder)
+        forget_parts(folder)
         pieces, progress, waiting = _pieces(before, options), Progress(tell), sum(map(len, later))
         taken = {job.observer: job.spec for job in record.jobs}
         with loading_ahead(later, plan.load_options, plan.baselines, taken) as next_wave:
@@ -299,10 +308,11 @@ def _conditions(
 def _join(before: RunRecord | None, record: RunRecord, folder: Path, notice: Callable[[str], None]) -> None:
     """Add what the folder holds besides."""
     if before is not None:
-        staying = join(before, record, str(folder), OTHER_FOLDER)
+        specs = record.arguments["observers"]  # of this command
+        kept = join(before, record, str(folder), OTHER_FOLDER)
         find_protocols(record)
-        if staying:
-            notice(f"{folder} holds answers of {', '.join(staying)} too: all of them are scored")
+        if kept:
+            notice(staying(kept, specs, str(folder)))
 
 
 def _write_plan(plan: Plan, record: RunRecord, folder: Path) -> None:
@@ -375,7 +385,7 @@ def _collect(
         failed = {(f.observer, f.protocol) for f in progress.failures}
         record.failures = [*record.failures, *progress.failures]
         record.jobs = [job for job in record.jobs if (job.observer, job.protocol) not in failed]
-        record.unreadable = dict(sorted({**record.unreadable, **progress.unreadable}.items()))
+        record.unreadable = with_unreadable(record.unreadable, progress.unreadable)
         record.notices = [*record.notices, *progress.notices]
         record.images_decoded = progress.decoded
         record.write(folder)
@@ -463,11 +473,15 @@ def _described(name: str) -> dict[str, Any]:
 
 
 def _earlier_run(folder: Path, notice: Callable[[str], None]) -> RunRecord | None:
-    """Return the record of what the folder holds; None where there is none, or none that can be read."""
+    """Return the record of what the folder holds; None where there is none, or none that can be read.
+
+    What the processes of a shared run have said is part of it: the next command may forget their records.
+    """
     if not (folder / "run.json").is_file():
         return None
     try:
-        return RunRecord.read(folder)
+        record = RunRecord.read(folder)
+        return with_parts(folder, record) if record.status == SHARED else record
     except DamagedRecord as error:
         notice(f"{error.message}; it is written anew, for what this command names")
         return None

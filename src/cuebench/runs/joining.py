@@ -7,7 +7,7 @@ by ``cuebench run`` with the same ``--out`` or by ``cuebench merge``.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,8 @@ from cuebench.types import Failure
 
 CONDITIONS = ("seed", "limit", "shard_size", "precision", "cues_on")
 """Options that must be the same in all of a run: the record keeps one value of each; a repetition uses it for all."""
+NOT_APPLICABLE = "not_applicable"
+"""Detail of the failure of an observer that by its nature cannot answer a protocol."""
 OTHER_FOLDER = "choose another --out, or begin anew with --fresh, which deletes what the folder holds"
 
 
@@ -43,14 +45,14 @@ def check_conditions(before: RunRecord, options: RunOptions, names: Collection[s
     earlier = before.options
     pairs = [(name.replace("_", " "), getattr(earlier, name), getattr(options, name)) for name in CONDITIONS]
     for name in [name for name in before.protocol_names() if name in names]:
-        old, new = _settings_of(name, earlier.settings), _settings_of(name, options.settings)
+        old, new = settings_of(name, earlier.settings), settings_of(name, options.settings)
         pairs += [(f"{name}.{option}", old.get(option), new.get(option)) for option in {**old, **new}]
     changed = [f"{name} was {old!r}, now {new!r}" for name, old, new in pairs if old != new]
     if changed:
         raise UserError(f"{place} holds a run under other conditions: {'; '.join(changed)}", hint)
 
 
-def _settings_of(protocol: str, settings: Any) -> dict[str, Any]:
+def settings_of(protocol: str, settings: Any) -> dict[str, Any]:
     """Return all options of a protocol, defaults included, so that a default that was named is no difference."""
     chosen = {key: value for key, value in settings.items() if key.partition(".")[0] == protocol}
     return parse_settings([protocol], chosen)[protocol]
@@ -84,11 +86,25 @@ def set_aside_besides(record: RunRecord, asked: Collection[JobRecord]) -> list[s
     ]
 
 
-def join(before: RunRecord, record: RunRecord, place: str, hint: str) -> list[str]:
-    """Add to a new record what an earlier one of the same conditions holds besides; return the observers that stay.
+def join(before: RunRecord, record: RunRecord, place: str, hint: str, *, merging: bool = False) -> list[JobRecord]:
+    """Add to a new record what an earlier one of the same conditions holds besides; return the jobs that stay.
 
-    What the new record names again, an observer on a protocol, is replaced. The order is that in which observers and
-    protocols were first named, so that it does not depend on how often which command was repeated.
+    What the new record names again, an observer on a protocol, is replaced, whatever became of it. The order is that in
+    which observers and protocols were first named, so that it does not depend on how often which command was repeated.
+
+    Parameters
+    ----------
+    before : RunRecord
+        What there is.
+    record : RunRecord
+        What is added to it; changed.
+    place : str
+        The folder of what there is, for messages.
+    hint : str
+        What the user can do.
+    merging : bool
+        Both are finished runs: only what the second has measured is replaced. It need not have measured all its
+        observers on all its protocols, and where it failed the first may have answers.
 
     Raises
     ------
@@ -96,21 +112,23 @@ def join(before: RunRecord, record: RunRecord, place: str, hint: str) -> list[st
         Where the observers that stay were shown other stimuli, or where a name stands for two observers.
     """
     specs, names = record.arguments["observers"], record.arguments["protocols"]
-    observers = {job.observer for job in record.jobs} | {f.observer for f in [*record.failures, *record.skipped]}
+    record.failures = _with_protocols(record)
+    found = record.jobs if merging else [*record.jobs, *record.failures, *record.skipped]
+    pairs = {(each.observer, each.protocol) for each in found}
 
     def is_replaced(observer: str, spec: str, protocol: str) -> bool:
-        return protocol in names and (observer in observers or spec in specs)
+        return (observer, protocol) in pairs or (not merging and spec in specs and protocol in names)
 
-    replaced = {j.observer for j in before.jobs if is_replaced(j.observer, j.spec, j.protocol)}
+    replaced = {(j.observer, j.protocol) for j in before.jobs if is_replaced(j.observer, j.spec, j.protocol)}
+    of_replaced = set() if merging else replaced  # their random baselines are made anew with them
     kept = [
         job
         for job in before.jobs
-        if not is_replaced(job.observer, job.spec, job.protocol)
-        and not (job.baseline_of in replaced and job.protocol in names)
+        if (job.observer, job.protocol) not in replaced and (job.baseline_of, job.protocol) not in of_replaced
     ]
     _check_stimuli(kept, record.jobs, place, hint)
     check_observers(before.jobs, kept, record.jobs, place, hint)
-    failures = _other_failures(_earlier_failures(before), is_replaced)
+    failures = _other_failures(_with_protocols(before), is_replaced)
     skipped = _other_failures(before.skipped, is_replaced)
     if not (kept or failures or skipped):
         return []
@@ -121,12 +139,69 @@ def join(before: RunRecord, record: RunRecord, place: str, hint: str) -> list[st
     record.arguments |= {"observers": all_specs, "protocols": all_names, "settings": settings}
     record.protocols = {**before.protocols, **record.protocols}
     record.jobs = in_order([*kept, *record.jobs], all_specs, all_names)
+    sort_out_failures(record)
     manifests = {job.stimuli for job in record.jobs}
     record.stimuli = {n: v for n, v in {**before.stimuli, **record.stimuli}.items() if n in manifests}
     record.files = {f"stimuli/{n}": before.files[f"stimuli/{n}"] for n in manifests if f"stimuli/{n}" in before.files}
-    record.unreadable = {**_unreadable_to(kept, before), **record.unreadable}
+    record.unreadable = with_unreadable(_unreadable_to(kept, before), record.unreadable)
     record.notices = list(dict.fromkeys([*before.notices, *record.notices]))
-    return list(dict.fromkeys(job.observer for job in kept))
+    return kept
+
+
+def staying(kept: Sequence[JobRecord], specs: Collection[str], folder: str) -> str:
+    """Say whose answers a command finds in a run folder besides those that it asks for.
+
+    Of a model that it asks too, these may be older than those of now: what no hash sees, such as a variable of the
+    environment, may have changed, and only stored answers to what is asked are asked again (``responses/again.py``).
+
+    Parameters
+    ----------
+    kept : sequence of JobRecord
+        What stays.
+    specs : collection of str
+        The observers that the command names.
+    folder : str
+        The run folder.
+    """
+    observers = ", ".join(dict.fromkeys(job.observer for job in kept))
+    text = f"{folder} holds answers of {observers} too: all of them are scored"
+    unasked: dict[tuple[str, str], dict[str, None]] = {}
+    for job in kept:
+        if job.kind == "model" and job.spec in specs:
+            unasked.setdefault((job.observer, job.spec), {})[job.protocol] = None
+    for (observer, spec), names in unasked.items():
+        options = " ".join([f"-o {spec.removeprefix(OBJECT)}", *(f"-p {name}" for name in names)])
+        text += (
+            f"; the answers of {observer} to {', '.join(names)} were not asked again: run it with {options} to check"
+        )
+    return text
+
+
+def sort_out_failures(record: RunRecord) -> None:
+    """Leave of the failures what one run of all would have: not what was measured after all, by another command or run.
+
+    An observer that cannot answer a protocol by its nature has failed only where it was measured on no other.
+    """
+    measured = {job.observer for job in record.jobs}
+    never = [f for f in record.failures if f.details.get(NOT_APPLICABLE) and f.observer in measured]
+    pairs = {(name, job.protocol) for job in record.jobs for name in (job.observer, job.spec)}
+    record.skipped = [s for s in once([*record.skipped, *never]) if (s.observer, s.protocol) not in pairs]
+    pairs |= {(s.observer, s.protocol) for s in record.skipped}
+    record.failures = [f for f in once(record.failures) if (f.observer, f.protocol) not in pairs]
+
+
+def once(failures: Iterable[Failure]) -> list[Failure]:
+    """Keep the first failure of an observer on a protocol: several processes, or runs, met it."""
+    first: dict[tuple[str, str], Failure] = {}
+    for failure in failures:
+        first.setdefault((failure.observer, failure.protocol), failure)
+    return list(first.values())
+
+
+def with_unreadable(before: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
+    """Join what could not be read, sorted; an id that an earlier cuebench wrote without its set counts once."""
+    ids = {key.partition("/")[2] for key in more}
+    return dict(sorted({**{key: why for key, why in before.items() if key not in ids}, **more}.items()))
 
 
 def on_each(failures: Iterable[Failure], names: Sequence[str]) -> list[Failure]:
@@ -137,12 +212,12 @@ def on_each(failures: Iterable[Failure], names: Sequence[str]) -> list[Failure]:
     return [replace(f, protocol=name) for f in failures for name in ([f.protocol] if f.protocol else names)]
 
 
-def _earlier_failures(before: RunRecord) -> list[Failure]:
+def _with_protocols(record: RunRecord) -> list[Failure]:
     """Return the failures of a record; an earlier cuebench did not say on which protocols something was not loaded."""
-    measured = {(spec, job.protocol) for job in before.jobs for spec in (job.spec, job.observer)}
-    named = before.arguments.get("protocols", ())
-    unlike = {f.observer: [n for n in named if (f.observer, n) not in measured] for f in before.failures}
-    return [one for f in before.failures for one in on_each([f], unlike[f.observer])]
+    measured = {(name, job.protocol) for job in record.jobs for name in (job.spec, job.observer)}
+    named = record.arguments.get("protocols", ())
+    unlike = {f.observer: [n for n in named if (f.observer, n) not in measured] for f in record.failures}
+    return [one for f in record.failures for one in on_each([f], unlike[f.observer])]
 
 
 def _other_failures(failures: Sequence[Failure], is_replaced: Any) -> list[Failure]:

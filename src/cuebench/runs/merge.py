@@ -12,17 +12,20 @@ import numpy as np
 from cuebench.errors import UserError
 from cuebench.files import hash_file, make_folder, write_atomic
 from cuebench.labels import map_file
+from cuebench.processes import warn
 from cuebench.protocols.base import Protocol
 from cuebench.reading import user_path, user_paths
 from cuebench.responses.job import JobRecord
 from cuebench.responses.store import Columns, Shards, batches
-from cuebench.runs.joining import check_conditions, join
+from cuebench.runs.joining import check_conditions, join, settings_of
 from cuebench.runs.record import RunRecord, locked, now
 from cuebench.runs.results import read_stimuli
 from cuebench.runs.score import find_protocols, score_run
 from cuebench.runs.scores import Scores
 from cuebench.types import Stimulus, StimulusSet
 
+_SCORING = ("resamples", "common")
+"""Options that change the scores of the same answers; runs that are merged may differ in them."""
 _LEAVE_OUT = "leave one of the runs out, or measure it again under the same conditions"
 
 
@@ -82,10 +85,12 @@ def merge(runs: Iterable[str | Path], out: str | Path, *, protocols: Iterable[st
         record = replace(first.record, jobs=list(first.record.jobs), arguments=dict(first.record.arguments))
         for index, other in enumerate(others):
             record = _joined(record, merged[: index + 1], other)
+        record.arguments |= {name: getattr(first.record.options, name) for name in _SCORING}
         record.arguments["merged"] = [str(path) for path in folders]
         record.arguments["responses"] = ""  # they are copied
         record.status, record.scored, record.finished = "running", {}, ""
         find_protocols(record, protocols)
+        record.notices = [*record.notices, *_scored_otherwise(record, merged)]
         record.files = {}
         record.write(folder)  # first: it says what the folder is, should the process be killed
         for job in record.jobs:
@@ -127,7 +132,7 @@ def _joined(record: RunRecord, merged: Sequence[_Run], other: _Run) -> RunRecord
             ]:
                 _check_equal(run, same, other, job)
     added = replace(other.record, jobs=list(other.record.jobs), arguments=dict(other.record.arguments))
-    join(record, added, str(merged[0].folder), _LEAVE_OUT)
+    join(record, added, str(merged[0].folder), _LEAVE_OUT, merging=True)
     known = {job.stimuli: run for run in merged for job in run.record.jobs}
     for name in other.record.stimuli:
         if name in known and not _same_set(known[name], other, name):
@@ -135,6 +140,26 @@ def _joined(record: RunRecord, merged: Sequence[_Run], other: _Run) -> RunRecord
                 f"{known[name].folder} and {other.folder} have other label maps or notes for {name}", _LEAVE_OUT
             )
     return added
+
+
+def _scored_otherwise(record: RunRecord, merged: Sequence[_Run]) -> list[str]:
+    """Say which runs were scored with other options than the merged one is: by ``run``, or by ``score`` afterwards."""
+    ours = record.options.scoring()
+    notices = []
+    for run in merged:
+        theirs = {**run.record.options.scoring(), **run.record.scored}
+        pairs = [(name, theirs[name], ours[name]) for name in ("seed", *_SCORING)]
+        for protocol in run.record.protocol_names():
+            then, here = (settings_of(protocol, options["settings"]) for options in (theirs, ours))
+            pairs += [(f"{protocol}.{name}", then.get(name), value) for name, value in here.items()]
+        if differing := [f"{name} {then!r}, here {here!r}" for name, then, here in pairs if then != here]:
+            notices.append(
+                f"{run.folder} was scored with other options than those that {merged[0].folder} was made with, with "
+                f"which the merged run is scored: {'; '.join(differing)}; choose others with: cuebench score"
+            )
+    for text in notices:
+        warn(text)
+    return notices
 
 
 def _same_set(run: _Run, other: _Run, name: str) -> bool:

@@ -23,6 +23,7 @@ from cuebench.reading import read_json
 from cuebench.responses.job import Job, JobRecord, Progress
 from cuebench.responses.part import Part
 from cuebench.responses.store import batches
+from cuebench.runs.joining import once, with_unreadable
 from cuebench.runs.record import PARTS, RunRecord
 from cuebench.types import Failure
 
@@ -103,6 +104,16 @@ def begin(folder: Path, part: Part) -> None:
                 path.unlink(missing_ok=True)
 
 
+def forget_parts(folder: Path) -> None:
+    """Forget what the parts of a shared run said: a process has taken the whole run over, and says it itself."""
+    with disk_errors(folder):
+        for path in sorted((folder / PARTS).glob("*.json")):
+            if _NAME.fullmatch(path.name):
+                path.unlink(missing_ok=True)
+        if (folder / PARTS).is_dir() and not any((folder / PARTS).iterdir()):
+            (folder / PARTS).rmdir()
+
+
 def unfinished(folder: Path, jobs: Iterable[Job], n: int, shard_size: int) -> list[int]:
     """Return the parts whose process has not finished, or whose answers are not all there."""
     named = [_NAME.fullmatch(path.name) for path in (folder / PARTS).glob("*.json")]
@@ -131,14 +142,14 @@ def with_parts(folder: Path, record: RunRecord) -> RunRecord:
             asked = (row["protocol"], row["view"], row["observer"])
             if asked in completed:
                 completed[asked] = _completed(completed[asked], row)
-    failures = _once([*record.failures, *(f for p in part_records for f in p.failures)])
+    failures = once([*record.failures, *(f for p in part_records for f in p.failures)])
     failed = {(f.observer, f.protocol) for p in part_records for f in p.failures}
-    unreadable = {**record.unreadable, **{k: v for p in part_records for k, v in p.unreadable.items()}}
+    unreadable = {key: why for p in part_records for key, why in p.unreadable.items()}
     return replace(
         record,
         jobs=[completed[_name_of(job)] for job in record.jobs if (job.observer, job.protocol) not in failed],
         failures=failures,
-        unreadable=dict(sorted(unreadable.items())),
+        unreadable=with_unreadable(record.unreadable, unreadable),
         notices=list(dict.fromkeys([*record.notices, *(n for p in part_records for n in p.notices)])),
         images_decoded=sum(p.images_decoded for p in part_records),
     )
@@ -151,14 +162,6 @@ def _completed(job: JobRecord, row: Mapping[str, Any]) -> JobRecord:
         asked_again=job.asked_again or row["asked_again"],
         batch_size=job.batch_size or row["batch_size"],
     )
-
-
-def _once(failures: Sequence[Failure]) -> list[Failure]:
-    """Keep the first failure of an observer on a protocol: several processes met it."""
-    first: dict[tuple[str, str], Failure] = {}
-    for failure in failures:
-        first.setdefault((failure.observer, failure.protocol), failure)
-    return list(first.values())
 
 
 def parse_shard(text: str) -> tuple[int, int] | None:

@@ -21,7 +21,7 @@ from cuebench.registry import BUILT_IN, adapters
 from cuebench.responses.engines import LOCAL
 from cuebench.responses.events import Event, OnEvent
 from cuebench.responses.job import JobRecord, failure_of
-from cuebench.runs.joining import OTHER_FOLDER, check_observers, in_order, on_each
+from cuebench.runs.joining import NOT_APPLICABLE, OTHER_FOLDER, check_observers, in_order, on_each, sort_out_failures
 from cuebench.runs.loading import LoadedObservers, load_observers, tell_failures
 from cuebench.runs.plan import Plan, plan_more
 from cuebench.runs.record import RunOptions, RunRecord
@@ -154,12 +154,15 @@ def add_wave(
             tell_failures(more.failures[-1:], tell)
             more.jobs = [job for job in more.jobs if job.observer.name != name]
     record.status = "running"
-    record.failures += on_each(more.failures, [experiment.protocol.name for experiment in plan.experiments])
+    found = on_each(more.failures, [experiment.protocol.name for experiment in plan.experiments])
+    record.failures += [f for f in found if f.details.get(NOT_APPLICABLE)]
     record.skipped = [*record.skipped, *more.skipped]
     record.notices = list(dict.fromkeys([*record.notices, *more.notices]))
     record.stimuli |= more.describe_stimuli()
     arguments = record.arguments
     record.jobs = in_order([*kept, *(j.record for j in more.jobs)], arguments["observers"], arguments["protocols"])
+    sort_out_failures(record)  # those of earlier commands, too
+    record.failures += [f for f in found if not f.details.get(NOT_APPLICABLE)]
     return more
 
 

@@ -33,6 +33,7 @@ from cuebench.responses.job import Job, JobRecord, Question, failure_of
 from cuebench.responses.store import Key, ShardFolder
 from cuebench.runs.expense import expense_notices
 from cuebench.runs.experiments import Experiment, read_experiments
+from cuebench.runs.joining import NOT_APPLICABLE
 from cuebench.runs.loading import OBJECT, Loaded, LoadedObservers, load_observers, tell_failures
 from cuebench.runs.people import people_for
 from cuebench.runs.record import RunOptions
@@ -134,7 +135,7 @@ def plan_run(
 
 
 def _idle_notices(jobs: Sequence[Job], options: RunOptions) -> list[str]:
-    """Return a line for what was chosen for networks, where nobody looks at pixels."""
+    """Return a line for what was chosen for networks and their pictures, where nobody looks at pixels."""
     if any(job.geometry for job in jobs):
         return []
     chosen = {
@@ -142,6 +143,9 @@ def _idle_notices(jobs: Sequence[Job], options: RunOptions) -> list[str]:
         f"precision {options.precision}": options.precision != "float32",
         "compile": options.compile,
         f"cues on {options.cues_on}": options.cues_on != "cpu",
+        f"cache {options.cache}": options.cache is not None,
+        f"batch size {options.batch_size}": options.batch_size != 0,
+        f"allow unreadable {options.allow_unreadable:g}": options.allow_unreadable != RunOptions().allow_unreadable,
     }
     idle = [name for name, differs in chosen.items() if differs]
     return [f"no observer looks at pixels: no effect of {', '.join(idle)}"] if idle else []
@@ -218,7 +222,8 @@ def _load(
 def _sort_out_skipped(plan: Plan) -> None:
     """An observer that cannot answer one protocol is skipped there; one that can answer none has failed."""
     measured = {job.observer.name for job in plan.jobs}
-    plan.failures += [s for s in plan.skipped if s.observer not in measured]
+    never = [s for s in plan.skipped if s.observer not in measured]
+    plan.failures += [replace(s, details={**s.details, NOT_APPLICABLE: True}) for s in never]
     plan.skipped = [s for s in plan.skipped if s.observer in measured]
     for protocol in dict.fromkeys(s.protocol for s in plan.skipped):
         names = [s.observer for s in plan.skipped if s.protocol == protocol]

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 
 from cuebench.errors import UserError
 from cuebench.labels import LabelMap, label_space, softmax
@@ -455,3 +456,33 @@ def test_people_answer_pictures_with_classes_of_their_own(tmp_path):
     spec = f"recorded:{tmp_path / 'people.csv'}"
     scores = evaluate(spec, "cue_conflict", data_root=root, out=tmp_path / "run", resamples=100, workers=0)
     assert scores.value("people", "shape_bias", "3-way") == 1
+
+
+def class_folders(folder, answers):
+    """Write photographs of two classes, and answers to them; return what `evaluate` is given."""
+    for name in ("cat/a", "cat/b", "dog/b"):
+        (folder / "imagenet_val" / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (8, 8), (len(name), ord(name[0]), ord(name[-1]))).save(folder / f"imagenet_val/{name}.png")
+    (folder / "answers.csv").write_text("\n".join(["image,cat,dog", *answers]))
+    (folder / "labels.json").write_text('["cat", "dog"]')
+    observers = f"recorded:{folder / 'answers.csv'}?labels={folder / 'labels.json'}"
+    return {"observers": observers, "protocols": "imagenet_accuracy", "data_root": folder}
+
+
+def test_a_name_without_its_class_folder_is_that_of_the_only_stimulus_that_ends_so(tmp_path):
+    call = class_folders(tmp_path, ["a.png,0.9,0.1", "cat/b.png,0.9,0.1", "dog/b.png,0.9,0.1"])
+    told = []
+    scores = evaluate(**call, out=tmp_path / "run", on_event=told.append)
+    assert scores.value("answers", "accuracy", "top1") == pytest.approx(2 / 3)
+    assert any("('a': 'cat/a')" in event.message for event in told)
+
+
+def test_a_name_that_several_class_folders_hold_is_refused(tmp_path):
+    with pytest.raises(UserError, match="'b' can be 'cat/b' or 'dog/b'") as caught:
+        evaluate(**class_folders(tmp_path, ["b.png,0.9,0.1"]), out=tmp_path / "run")
+    assert "folders" in caught.value.hint
+    with pytest.raises(UserError, match="'a' and 'cat/a' can be one"):
+        evaluate(**class_folders(tmp_path, ["a.png,0.9,0.1", "cat/a.png,0.1,0.9"]), out=tmp_path / "run")
+    settings = {"imagenet_accuracy.classes": "cat"}
+    with pytest.raises(UserError, match="write it as 'cat/a'"):
+        evaluate(**class_folders(tmp_path, ["a.png,0.9,0.1"]), out=tmp_path / "run", settings=settings)

@@ -55,3 +55,70 @@ def test_mistakes(tmp_path: Path) -> None:
     write_stimuli(table(tmp_path, ROWS), tmp_path / "data")
     with pytest.raises(UserError, match="another set"):
         write_stimuli(table(tmp_path, ROWS[:1]), tmp_path / "data")
+
+
+def conflict_table(folder: Path, rows: list[str]) -> Path:
+    """Write a data root whose table says shape and texture; return the root."""
+    home = folder / "data" / "cue_conflict"
+    home.mkdir(parents=True)
+    (home / "stimuli.csv").write_text("\n".join(["id,shape,texture", *rows]) + "\n")
+    return home.parent
+
+
+def shape_bias(tmp_path: Path, answers: list[str], data: Path | None, **options: int) -> cuebench.Scores:
+    file = table(tmp_path, [f"ann,{line}" for line in answers], "subject,image,decision")
+    return cuebench.evaluate(f"recorded:{file}", "cue_conflict", data_root=data, out=tmp_path / "run", **options)
+
+
+def test_the_table_of_a_data_root_counts_more_than_names(tmp_path: Path) -> None:
+    data = conflict_table(tmp_path, ["cat1-dog2,dog,cat", "cat2-dog1,cat,dog", "x,cat,dog"])
+    answers = ["cat1-dog2.png,dog", "cat2-dog1.png,cat", "some/x.png,cat"]
+    scores = shape_bias(tmp_path, answers, data)
+    assert scores.value("ann", "shape_bias") == 1  # by the names it would be a half
+    note = next(s.note for s in scores if s.metric == "shape_bias")
+    assert "stimuli.csv counts: it says another shape or texture than 1 names ('cat1-dog2' …)" in note
+
+
+def test_a_limit_draws_from_the_table_for_recordings_too(tmp_path: Path) -> None:
+    data = conflict_table(tmp_path, [f"p{i},cat,dog" for i in range(6)])
+    scores = shape_bias(tmp_path, [f"p{i},cat" for i in range(6)], data, limit=3)
+    assert next(s.n for s in scores if s.metric == "shape_bias") == 3
+
+
+def test_recorded_stimuli_that_the_table_lacks_are_left_out_and_counted(tmp_path: Path) -> None:
+    data = conflict_table(tmp_path, ["cat1-dog2,cat,dog"])
+    scores = shape_bias(tmp_path, ["cat1-dog2,cat", "dog1-cat1,cat", "dog1-cat2,cat"], data)
+    assert scores.value("ann", "shape_bias") == 1
+    note = next(s.note for s in scores if s.metric == "shape_bias")
+    assert "partial set: " in note
+    assert "only the 1 of 3 recorded stimuli that cue_conflict/stimuli.csv lists" in note
+
+
+def test_a_recording_of_which_the_table_has_nothing_is_refused(tmp_path: Path) -> None:
+    data = conflict_table(tmp_path, ["picture01,cat,dog"])
+    with pytest.raises(UserError, match=r"none of the 1 recorded stimuli \('cat1-dog2' …\) is in .*stimuli\.csv") as no:
+        shape_bias(tmp_path, ["cat1-dog2,cat"], data)
+    assert "another --data-root, or none" in no.value.hint
+
+
+@pytest.mark.parametrize("content", ["", "id,shape\ncat1-dog2,cat\n", None])
+def test_names_do_not_stand_in_for_a_table_that_cannot_be_read(tmp_path: Path, content: str | None) -> None:
+    data = conflict_table(tmp_path, [])
+    file = data / "cue_conflict" / "stimuli.csv"
+    file.unlink()
+    if content is None:
+        file.symlink_to("nowhere")
+    else:
+        file.write_text(content)
+    with pytest.raises(UserError, match=r"stimuli\.csv"):
+        shape_bias(tmp_path, ["cat1-dog2,cat"], data)
+
+
+def test_a_name_that_can_be_two_stimuli_of_the_table_is_refused(tmp_path: Path) -> None:
+    data = conflict_table(tmp_path, ["a/x,cat,dog", "b/x,dog,cat", "b/y,dog,cat"])
+    with pytest.raises(UserError, match="'x' can be 'a/x' or 'b/x'") as no:
+        shape_bias(tmp_path, ["x.png,cat", "y.png,dog"], data)
+    assert "with their folders" in no.value.hint
+    with pytest.raises(UserError, match="'x' can be 'a/x' or 'b/x'"):  # of the whole set, not of what is drawn
+        shape_bias(tmp_path, ["x.png,cat", "y.png,dog"], data, limit=1)
+    assert shape_bias(tmp_path, ["y.png,dog"], data).value("ann", "shape_bias") == 1

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 
+from cuebench.errors import all_problems
 from cuebench.observers.model_vs_human import CATEGORIES
 from cuebench.types import Stimulus
 
@@ -68,7 +69,7 @@ def _stem(name: str) -> str:
 class StimulusIndex:
     """Where the answers of one observer are: names of stimuli as recorded → rows.
 
-    Recorded folders may be left out where that is not ambiguous.
+    Folders may be left out where that is not ambiguous, of the recorded names or of those of the stimuli.
 
     Parameters
     ----------
@@ -92,7 +93,8 @@ class StimulusIndex:
             same_end = self._short.get(key, ())
             if rows := self._rows.get(key) or (self._rows[same_end[0]] if len(same_end) == 1 else []):
                 return rows
-        return []
+        ends = (self._rows[end] for key in _keys(stimulus) for end in _ends(key) if end in self._rows)
+        return next(ends, [])  # that no other stimulus ends like it is seen to by `meant_by`
 
     def all_of(self, stimulus: Stimulus, others: Container[str] = ()) -> list[int]:
         """Return all rows that can be of a stimulus; ``others`` are names that are those of other stimuli."""
@@ -101,6 +103,8 @@ class StimulusIndex:
         if not any("/" in key for key in own):
             ends = dict.fromkeys(end for key in keys for end in self._short.get(key, ()))
             own += [end for end in ends if end not in own and end not in others]
+        if not own:
+            own = [end for key in keys for end in _ends(key) if end in self._rows and end not in others][:1]
         return [row for key in own for row in self._rows[key]]
 
     def repeated(self, stimuli: Sequence[Stimulus]) -> list[tuple[Stimulus, list[int]]]:
@@ -116,6 +120,39 @@ class StimulusIndex:
         ]
         found = [(stimulus, self.all_of(stimulus, shown)) for stimulus in doubtful]
         return [(stimulus, rows) for stimulus, rows in found if len(rows) > 1]
+
+
+def meant_by(names: Iterable[str], stimuli: Iterable[Stimulus]) -> dict[str, str]:
+    """Return which stimulus is meant by each recorded name that lacks the folders of the stimulus's own name.
+
+    Raises
+    ------
+    UserError
+        A name can be that of several stimuli, or a stimulus was answered under its own name, too.
+    """
+    shown: dict[str, list[str]] = {}
+    ends: dict[str, list[str]] = {}
+    for stimulus in stimuli:
+        keys = _keys(stimulus)
+        for key in keys:
+            shown.setdefault(key, []).append(stimulus.id)
+        for end in dict.fromkeys(end for key in keys for end in _ends(key)):
+            ends.setdefault(end, []).append(stimulus.id)
+    recorded = dict.fromkeys(map(stimulus_key, names))
+    short = {name: ends[name] for name in recorded if name in ends and name not in shown}
+    several = short | {name: shown[name] for name in recorded if len(shown.get(name, ())) > 1}
+    problems = [f"{name!r} can be {' or '.join(map(repr, ids))}" for name, ids in several.items() if len(ids) > 1]
+    problems += [f"{name!r} and {ids[0]!r} can be one" for name, ids in short.items() if ids[0] in recorded]
+    if problems:
+        raise all_problems("recorded names of stimuli", problems, "write the names of the stimuli with their folders")
+    return {name: ids[0] for name, ids in short.items()}
+
+
+def _ends(key: str) -> Iterator[str]:
+    """Yield a name without its first folder, without its first two …: ``a/b/c`` → ``b/c``, ``c``."""
+    while "/" in key:
+        key = key.partition("/")[2]
+        yield key
 
 
 def _keys(stimulus: Stimulus) -> list[str]:

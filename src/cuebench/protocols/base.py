@@ -188,6 +188,9 @@ class Protocol:
     stimuli_from_recordings : callable, optional
         ``f(names of images) -> StimulusSet`` for recorded responses whose file names carry the truth: such observers
         can be scored where the images are absent.
+    table : str
+        Path below the data root of a CSV that says what the stimuli are, where there is one: it counts more than the
+        names of a recording.
     people : callable, optional
         ``people(data_root) -> spec``: recorded people that everyone is compared with, empty where there are none. They
         join a run in which nobody is a person, for this protocol only and with the stimuli that the others saw.
@@ -240,6 +243,7 @@ class Protocol:
     conditions: Mapping[str, str] = field(default_factory=dict)
     targets: tuple[str, ...] = ()
     stimuli_from_recordings: Callable[[Sequence[str]], StimulusSet] | None = None
+    table: str = ""
     people: Callable[[Path], str] | None = None
     check: Callable[[LabelSpace, StimulusSet], list[str]] | None = None
     reference: tuple[Reference, ...] = ()

@@ -1,12 +1,12 @@
 """Cue conflict (Geirhos et al. 2019): images with the shape of one class and the texture of another.
 
 1,280 images of 224 × 224; 80 of them have shape and texture of the same class and are dropped, 1,200 are in conflict.
-They share 160 shape sources and 48 texture sources, so every score has four intervals, one of
-pooled people six; see ``statistics.intervals``.
+They share 160 shape sources and 48 texture sources, so every score has four intervals, one of pooled people six.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -46,6 +46,7 @@ from cuebench.stimuli.readers import cue_conflict as folder_reader
 from cuebench.types import Axis, Citation, Estimate, Headline, IntervalKind, Reference, Stimulus, StimulusSet
 
 NAME, VERSION = "cue_conflict", 3
+TABLE = f"{NAME}/stimuli.csv"
 EXPECTED = 1280
 TARGETS = "in16"
 FULL = 1000
@@ -76,10 +77,9 @@ BY_CLASS = {"shape_bias": "shape", "shape_accuracy": "shape", "texture_accuracy"
 
 def read(data_root: Path) -> StimulusSet:
     """Read ``data_root/cue_conflict``: ``stimuli.csv``, else ``stimuli/``; own classes come with a ``labels.json``."""
-    table = Path(data_root) / NAME / "stimuli.csv"
-    return _with_targets(
-        folder_reader.read_table(table) if table.is_file() else folder_reader.read(table.parent / "stimuli")
-    )
+    table = Path(data_root) / TABLE
+    listed = os.path.lexists(table)  # a broken link is a table, too
+    return _with_targets(folder_reader.read_table(table) if listed else folder_reader.read(table.parent / "stimuli"))
 
 
 def configure(protocol: Protocol, values: Mapping[str, Any]) -> Protocol:
@@ -451,6 +451,7 @@ PROTOCOL = Protocol(
     needs=(("logits",), ("decisions",)),
     read=read,
     stimuli_from_recordings=stimuli_from_recordings,
+    table=TABLE,
     views=(View(NATIVE, Preprocess.whole_image),),
     options=OPTIONS,
     configure=configure,

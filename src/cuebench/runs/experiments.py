@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +31,8 @@ class Experiment:
     limit: int
     seed: int
     stimuli: StimulusSet | None = None
+    whole: StimulusSet | None = None  # before ``limit``
+    table: Path | None = None  # what says shape and texture of the stimuli, in the data root
     problem: UserError | None = None
     shown_to_others: frozenset[str] = frozenset()  # ids, for the people whom the protocol brings along
 
@@ -106,8 +109,9 @@ def read_experiments(
         try:
             experiment = replace(experiment, protocol=protocol.configured(option_values))
             configured = True
-            stimuli = read_stimuli(experiment.protocol, root)
-            experiments.append(replace(experiment, stimuli=identified(experiment.limited(stimuli))))
+            experiment = replace(experiment, table=_table_of(experiment.protocol, root))
+            whole = read_stimuli(experiment.protocol, root)
+            experiments.append(replace(experiment, whole=whole, stimuli=identified(experiment.limited(whole))))
         except UserError as error:
             if not configured:
                 raise  # an option that does not fit: nothing has been spent
@@ -119,6 +123,12 @@ def read_experiments(
             message = f"protocol {name!r} of {protocols.origin(name)} raised {type(error).__name__}: {error}"
             experiments.append(replace(experiment, problem=UserError(message)))
     return experiments
+
+
+def _table_of(protocol: Protocol, root: Path | None) -> Path | None:
+    """Return the file of a data root that says what a protocol's stimuli are; None where there is none."""
+    table = root / protocol.table if root is not None and protocol.table else None
+    return table if table is not None and os.path.lexists(table) else None
 
 
 def read_stimuli(protocol: Protocol, root: str | Path | None) -> StimulusSet:

@@ -23,8 +23,6 @@ from cuebench.observers.base import LoadOptions, Observer, ObserverBase
 from cuebench.observers.input_size import accepts
 from cuebench.observers.origin import Origin, Preparation
 from cuebench.observers.preprocess import Preprocess
-from cuebench.observers.recorded_names import stimulus_key
-from cuebench.observers.torch.features import suggested_layers
 from cuebench.protocols.base import Protocol, View
 from cuebench.responses.device import Device
 from cuebench.responses.engines import LOCAL
@@ -37,16 +35,12 @@ from cuebench.runs.joining import NOT_APPLICABLE
 from cuebench.runs.loading import OBJECT, Loaded, LoadedObservers, load_observers, tell_failures
 from cuebench.runs.people import people_for
 from cuebench.runs.record import RunOptions
+from cuebench.runs.shown import NotApplicable, needed, stimuli_for
 from cuebench.runs.summary_code import summary_code
 from cuebench.stimuli.cue_files import read_labels
 from cuebench.stimuli.manifest import duplicates, to_bytes
 from cuebench.stimuli.on_device import marked
 from cuebench.types import Capability, Failure, Stimulus, StimulusSet
-
-
-class NotApplicable(UserError):
-    """An observer that by its nature cannot answer a protocol: people have no logits."""
-
 
 # ----------------------------------------------------------------------------------------------------- the plan
 
@@ -243,7 +237,7 @@ def _add_jobs(
     prepared, *others = (preparation.prepare(observer) for observer in (entry.observer, *entry.others))
     if prepared is not entry.observer:  # the weights of an observer that stays as it is are hashed once
         entry = replace(entry, observer=prepared, others=tuple(others))
-    stimuli = _stimuli_for(experiment, entry.observer, loaded)
+    stimuli = stimuli_for(experiment, entry.observer, loaded, plan.notices)
     asked = questions(protocol, entry.observer, stimuli)
     if entry.observer.charges and options.engine != LOCAL:
         raise UserError(f"{entry.observer.name} is asked by one process", "leave --engine out: it would only wait")
@@ -296,7 +290,7 @@ def questions(protocol: Protocol, observer: ObserverBase, stimuli: StimulusSet) 
     UserError
         Its classes do not cover those of the stimuli, or it contradicts what is known of them.
     """
-    needs = _needed(protocol, observer)
+    needs = needed(protocol, observer)
     try:
         observer.check_shown(stimuli.stimuli)
     except UserError as error:  # a recording of another experiment
@@ -321,17 +315,6 @@ def questions(protocol: Protocol, observer: ObserverBase, stimuli: StimulusSet) 
         hash(question.geometry)  # a preprocessing that makes no sense fails here, not in the middle of the run
         asked.append(question)
     return asked
-
-
-def _needed(protocol: Protocol, observer: ObserverBase) -> tuple[Capability, ...]:
-    """Return the kinds of answer that an observer is asked for: the best that the protocol can use."""
-    for needs in protocol.needs:
-        if set(needs) <= observer.capabilities:
-            return needs
-    wanted = " or ".join(" and ".join(alternative) for alternative in protocol.needs)
-    offered = ", ".join(sorted(observer.capabilities)) or "nothing"
-    layers = suggested_layers(observer) if protocol.needs[0] == ("features",) else ""
-    raise NotApplicable(f"{observer.name} gives {offered}; protocol {protocol.name!r} needs {wanted}{layers}")
 
 
 def _prepared_images(view: View, observer: ObserverBase, needs: Sequence[Capability]) -> tuple[Preprocess | None, str]:
@@ -397,60 +380,6 @@ def _preparation(experiment: Experiment) -> Preparation:
 
 def _true_mask(root: str, stimulus: Stimulus) -> Array:
     return read_labels(Path(root) / stimulus.mask)
-
-
-def _stimuli_for(experiment: Experiment, observer: ObserverBase, loaded: LoadedObservers) -> StimulusSet:
-    """Return what this observer is shown: its own recording where it has one, else the data root.
-
-    A recording needs no images, and is scored whole even where the data root holds a part of the set.
-    """
-    derive = experiment.protocol.stimuli_from_recordings
-    if derive is not None and observer.stimulus_names():
-        _needed(experiment.protocol, observer)  # names of another experiment would be refused as mistakes
-        return _as_in_run(experiment, _recorded_stimuli(experiment, observer.stimulus_names()))
-    if experiment.stimuli is not None:
-        return experiment.stimuli
-    recorded = dict.fromkeys(name for entry in loaded.observers for name in entry.observer.stimulus_names())
-    if derive is not None and recorded and observer.preprocess is None:
-        return experiment.limited(derive(list(recorded)))
-    assert experiment.problem is not None
-    raise experiment.problem
-
-
-def _recorded_stimuli(experiment: Experiment, names: Sequence[str]) -> StimulusSet:
-    """Return the stimuli that a recording names: those of the data root where its classes are not published ones."""
-    derive, shown = experiment.protocol.stimuli_from_recordings, experiment.stimuli
-    assert derive is not None
-    try:
-        return derive(names)
-    except UserError:
-        wanted = {stimulus_key(name) for name in names}
-        if shown is None or not wanted <= {s.id for s in shown}:
-            raise
-        return shown.only([s for s in shown if s.id in wanted], "")
-
-
-def _as_in_run(experiment: Experiment, recording: StimulusSet) -> StimulusSet:
-    """Return the stimuli of a recording with the label map and the limit of the run.
-
-    Where models are shown a part, the recording is limited to that part: two draws from two sets would hardly share an
-    image, and people and models could not be compared.
-    """
-    shown = experiment.stimuli
-    if experiment.shown_to_others:
-        kept = [s for s in recording if s.id in experiment.shown_to_others]
-        why = f"only the {len(kept):,} of {len(recording):,} stimuli that the other observers are shown"
-        return recording.only(kept, why if len(kept) < len(recording) else "")
-    if shown is None:
-        return experiment.limited(recording)
-    classes = {c for s in recording for c in (s.label, s.shape, s.texture) if c}
-    if shown.targets and classes <= set(label_map(shown.targets).names):
-        recording = replace(recording, targets=shown.targets)
-    ids = {s.id for s in shown}
-    shared = [s for s in recording if s.id in ids] if experiment.limit else []
-    if not shared:
-        return experiment.limited(recording)
-    return recording.only(shared, f"limited to {len(shared):,} stimuli of the run")
 
 
 def _key(question: Question, entry: Loaded, protocol: Protocol, options: RunOptions, recipes: Mapping[str, str]) -> Key:

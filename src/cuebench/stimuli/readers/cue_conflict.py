@@ -118,8 +118,18 @@ def read_table(file: Path) -> StimulusSet:
         name="cue_conflict",
         stimuli=tuple(stimuli),
         targets=str(labels) if labels.is_file() else "",
-        notes=(*table.notes, *([NO_SOURCES] if guessed else [])),
+        notes=(*table.notes, *([NO_SOURCES] if guessed else []), *_contradicted(file, stimuli)),
     )
+
+
+def _contradicted(file: Path, stimuli: list[Stimulus]) -> list[str]:
+    """Return a note of the names that say another shape or texture, among the classes of the table, than the table."""
+    classes = {c for s in stimuli for c in (s.shape, s.texture)}
+    said = [(s, parse(s.id.rpartition("/")[2])) for s in stimuli]
+    known = [(s, name) for s, name in said if name is not None and {name.shape, name.texture} <= classes]
+    other = [s.id for s, name in known if (name.shape, name.texture) != (s.shape, s.texture)]
+    what = f"{file.name} counts: it says another shape or texture than {len(other):,} names"
+    return [f"{what} ({other[0]!r} …)"] if other else []
 
 
 READER = Reader("cue_conflict", LAYOUT, read)

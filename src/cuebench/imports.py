@@ -3,7 +3,8 @@
 Import statements are found in files (``source_code.py``), a computed name is not. So while a user's file or factory is
 loaded, everything that Python imports with is watched, and what is asked for is noted with the module whose body asks
 for it: also where it was loaded long before, for another model. A module's body runs once in a process; what it asked
-for then stays noted. What a factory asks for when it is called is noted with the factory's module.
+for then stays noted. What a factory asks for when it is called is noted as ``module:factory``. Only the thread that
+loads is listened to. The text of each file that runs is kept: an edit that comes later is not what runs.
 """
 
 from __future__ import annotations
@@ -13,22 +14,33 @@ import importlib._bootstrap
 import os
 import sys
 import sysconfig
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from threading import RLock
+from threading import RLock, local
 from types import ModuleType, TracebackType
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 _HERE = os.path.realpath(Path(__file__).parent) + os.sep
 _BOOTSTRAP: Any = importlib._bootstrap
 _FROZEN = "<frozen importlib"
 _lock = RLock()
-_loading: list[str] = []
-"""Modules that are being loaded, the innermost last."""
 _asked: dict[str, set[Asked]] = {}
+
+
+class _Loading(local):
+    """What a thread is loading, the innermost last."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+
+_loading = _Loading()
+_watching: list[_Watching] = []
+"""One for each block that is being watched, in any thread; the first has replaced Python's functions."""
 
 
 class Asked(NamedTuple):
@@ -38,69 +50,110 @@ class Asked(NamedTuple):
     file: str = ""
 
 
-def asked_by(module: str) -> set[Asked]:
-    """Return what was asked for while a module was loaded, or its factories called."""
-    return _asked.get(module, set())
+def asked_by(name: str) -> set[Asked]:
+    """Return what was asked for while a module was loaded, or a factory (``module:factory``) called."""
+    return _asked.get(name, set())
+
+
+def forget(module: str) -> None:
+    """Forget what a module and its factories asked for: it is loaded again."""
+    for name in [n for n in list(_asked) if n.partition(":")[0] == module]:
+        _asked.pop(name, None)
 
 
 @contextmanager
-def watched(module: str) -> Iterator[None]:
-    """Note what is asked for while the block runs; what no module's body asks for, for ``module``."""
+def watched(name: str) -> Iterator[None]:
+    """Note what this thread asks for while the block runs; what no module's body asks for, for ``name``."""
     with _lock:
-        if not _loading:
-            _watch()
-        _loading.append(module)
+        _watching.append(_watching[0] if _watching else _Watching())
+    _loading.names.append(name)
     try:
         yield
     except BaseException as error:
         _hide_watching(error)
         raise
     finally:
+        _loading.names.pop()
         with _lock:
-            _loading.remove(module)
-            if not _loading:
-                _unwatch()
+            watching = _watching.pop()
+            if not _watching:
+                watching.end()
 
 
-def _watch() -> None:
-    global _plain_import, _plain_import_module, _plain_execute
-    _plain_import, _plain_import_module = builtins.__import__, _BOOTSTRAP._gcd_import
-    _plain_execute = SourceFileLoader.exec_module
-    builtins.__import__ = _import
-    _BOOTSTRAP._gcd_import = _import_module  # what importlib.import_module calls, under whatever name it is known
-    SourceFileLoader.exec_module = _execute  # type: ignore[assignment,method-assign]
+class _Watching:
+    """The functions that Python imports with, replaced by such that note what is asked for.
+
+    Another library may replace them in turn, before and while they are watched: its own stay where they are.
+    """
+
+    def __init__(self) -> None:
+        functions = (_importing, _importing_module, _executing)
+        self._replaced = []
+        for (owner, name), function in zip(_PLACES, functions, strict=True):
+            own, plain = name in vars(owner), getattr(owner, name)
+            watching = function(plain)
+            setattr(owner, name, watching)
+            self._replaced.append((owner, name, plain if own else None, watching))
+
+    def end(self) -> None:
+        """Put back what is still replaced by a function of this."""
+        for owner, name, plain, watching in self._replaced:
+            if vars(owner).get(name) is not watching:
+                continue
+            if plain is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, plain)
 
 
-def _unwatch() -> None:
-    builtins.__import__, _BOOTSTRAP._gcd_import = _plain_import, _plain_import_module
-    SourceFileLoader.exec_module = _plain_execute  # type: ignore[method-assign]
+_PLACES: tuple[tuple[Any, str], ...] = (
+    (builtins, "__import__"),
+    (_BOOTSTRAP, "_gcd_import"),  # what importlib.import_module calls, under whatever name it is known
+    (SourceFileLoader, "exec_module"),
+)
 
 
-_plain_import: Any = builtins.__import__
-_plain_import_module: Any = _BOOTSTRAP._gcd_import
-_plain_execute: Any = SourceFileLoader.exec_module
+def _importing(plain: Any) -> Any:
+    def _import(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
+        module = plain(name, globals, locals, fromlist, level)
+        if _loading.names and not _is_library(sys._getframe(1).f_globals.get("__file__")):
+            own = str(getattr(module, "__name__", name))
+            _note(Asked(own if level else name))
+            for asked in _modules_of(own, module, fromlist or ()):
+                _note(Asked(asked))
+        return module
+
+    return _import
 
 
-def _import(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> ModuleType:
-    module: ModuleType = _plain_import(name, globals, locals, fromlist, level)
-    if not _is_library(sys._getframe(1).f_globals.get("__file__")):
-        if level:
-            name = str(getattr(module, "__name__", name))
-        _note(Asked(name))
-    return module
+def _modules_of(name: str, module: Any, fromlist: Iterable[Any]) -> list[str]:
+    """Return the modules among what is imported *from* a module."""
+    names = [*fromlist, *(getattr(module, "__all__", ()) if "*" in fromlist else ())]
+    modules = {n: sys.modules.get(f"{name}.{n}") for n in names}
+    return [f"{name}.{n}" for n, inside in modules.items() if inside is not None and getattr(module, n, None) is inside]
 
 
-def _import_module(name: str, package: Any = None, level: int = 0) -> ModuleType:
-    module: ModuleType = _plain_import_module(name, package, level)
-    _note(Asked(str(getattr(module, "__name__", name)) if level else name))
-    return module
+def _importing_module(plain: Any) -> Any:
+    def _import_module(name: str, package: Any = None, level: int = 0) -> Any:
+        module = plain(name, package, level)
+        if _loading.names:
+            _note(Asked(str(getattr(module, "__name__", name)) if level else name))
+        return module
+
+    return _import_module
 
 
-def _execute(loader: Any, module: ModuleType) -> None:
-    file = getattr(module, "__file__", None)
-    if isinstance(file, str) and not _is_library(file):
-        _note(Asked(module.__name__, file))
-    _plain_execute(loader, module)
+def _executing(plain: Any) -> Any:
+    def _execute(loader: Any, module: ModuleType) -> None:
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and not _is_library(file):
+            with suppress(OSError):
+                _keep_source(module, loader.get_data(file))
+            if _loading.names:
+                _note(Asked(module.__name__, file))
+        plain(loader, module)
+
+    return _execute
 
 
 def _note(asked: Asked) -> None:
@@ -114,8 +167,43 @@ def _note(asked: Asked) -> None:
             _asked.setdefault(str(known.get("__name__")), set()).add(asked)
             return
         frame = frame.f_back
-    if _loading:
-        _asked.setdefault(_loading[-1], set()).add(asked)
+    _asked.setdefault(_loading.names[-1], set()).add(asked)
+
+
+# ------------------------------------------------------------------------------------------ edited since
+
+_sources: WeakKeyDictionary[ModuleType, tuple[Any, bytes]] = WeakKeyDictionary()
+"""Module → its spec, which is another one once it is loaded again, and its file's text."""
+_sources_by_path: dict[str, bytes] = {}
+
+
+def _keep_source(module: ModuleType, source: bytes) -> None:
+    _sources[module] = vars(module).get("__spec__"), source
+    _sources_by_path[str(module.__file__)] = source
+
+
+def source_when_loaded(module: str, now: bytes, file: str = "") -> bytes:
+    """Return the text of a module's file when it was loaded; if nobody watched, when it was asked for first.
+
+    Parameters
+    ----------
+    module : str
+        Its name. One that is not loaded yet runs what its file says now.
+    now : bytes
+        What its file says now.
+    file : str
+        The file, where the module was loaded from a path and may be known by no name.
+    """
+    if file:
+        return _sources_by_path.get(file, now)
+    loaded = sys.modules.get(module)
+    if not isinstance(loaded, ModuleType):
+        return now
+    spec = vars(loaded).get("__spec__")
+    known = _sources.get(loaded)
+    if known is None or known[0] is not spec:
+        known = _sources[loaded] = (spec, now)
+    return known[1]
 
 
 @lru_cache(maxsize=100_000)
@@ -148,4 +236,4 @@ def _hide_watching(error: BaseException) -> None:
         one.tb_next = following
 
 
-_WATCHING = {function.__code__ for function in (_import, _import_module, _execute)}
+_WATCHING = {make(None).__code__ for make in (_importing, _importing_module, _executing)}

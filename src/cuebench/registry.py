@@ -32,7 +32,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from cuebench.errors import UserError, did_you_mean
-from cuebench.imports import watched
+from cuebench.imports import forget, watched
 
 ROOT = Path(__file__).parent
 BUILT_IN = "cuebench"
@@ -382,6 +382,7 @@ def import_file(path: str | Path) -> ModuleType:
         raise UserError(f"{path} cannot be imported as a Python file", "its name must end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # so that classes defined there can be pickled
+    forget(name)
     try:
         with watched(name):
             spec.loader.exec_module(module)

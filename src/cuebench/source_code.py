@@ -28,7 +28,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from cuebench.imports import Asked, asked_by
+from cuebench.imports import Asked, asked_by, source_when_loaded
 from cuebench.registry import LOADED_BY_PATH
 
 Kind = Literal["standard", "cuebench", "installed", "user", "none"]
@@ -38,6 +38,8 @@ _INSTALLED_FOLDERS = frozenset({"site-packages", "dist-packages"})
 _NAMED_ALIKE = frozenset({"torch", "torchvision", "timm", "transformers", "numpy", "scipy"})
 """Well-known modules whose distributions have their names."""
 _HERE = os.path.realpath(Path(__file__).parent)
+EDITED = "edited since it was imported: start Python anew"
+_edited: set[str] = set()
 
 
 class Place(NamedTuple):
@@ -58,6 +60,7 @@ class Code:
     files: dict[str, str] = field(default_factory=dict)
     distributions: set[str] = field(default_factory=set)
     unreadable: list[str] = field(default_factory=list)
+    """Files that cannot be read, and those that were edited while their old code runs: the key must not come again."""
 
     @property
     def digest(self) -> str:
@@ -74,12 +77,28 @@ def reachable_code(modules: Iterable[str], follow: Callable[[str], bool] | None 
     Parameters
     ----------
     modules : iterable of str
-        Names of modules, loaded or not; names of anything else are ignored.
+        Names of modules, loaded or not, and of factories (``module:factory``), which count by what they asked for;
+        names of anything else are ignored.
     follow : callable, optional
         Tells whether a module's file is hashed and its imports are followed; default: the files of users.
     """
-    code, waiting, seen = Code(), sorted(set(modules)), set[str]()
+    code, seen, waiting = Code(), set[str](), list[str]()
     by_path: dict[str, Place] = {}
+
+    def ask(of: str) -> None:
+        for asked in asked_by(of):
+            key, found = _place_asked_for(asked)
+            if found.kind == "user" and key == asked.name:
+                waiting.extend(_with_parents(key))
+            elif found.kind == "user":
+                by_path[key] = found
+                waiting.append(key)
+
+    for name in set(modules):
+        module, factory, _ = name.partition(":")
+        waiting += _with_parents(module)
+        if factory:
+            ask(name)
     while waiting:
         name = waiting.pop()
         if name in seen:
@@ -96,19 +115,29 @@ def reachable_code(modules: Iterable[str], follow: Callable[[str], bool] | None 
                 code.unreadable.append(f"{place.file} ({error.strerror or error})")
                 continue
             code.files[name], imports = _file(source, place.file.endswith(".py"), name, place.package)
+            if place.kind == "user":
+                runs = source_when_loaded(name, source, place.file if name in by_path else "")
+                running = _file(runs, place.file.endswith(".py"), name, place.package)[0]
+                if running != code.files[name]:
+                    code.files[name] += f" and {running}"
+                    code.unreadable.append(f"{place.file} ({EDITED})")
+                    _edited.add(place.file)
             for imported, root in imports:
                 if imported.endswith(".*"):
                     waiting += [m for m in list(sys.modules) if m.startswith(imported[:-1])]
                 elif not root or place_of(root).kind == "user":
                     waiting.append(imported)
-            for asked in asked_by(name):
-                key, found = _place_asked_for(asked)
-                if found.kind == "user":
-                    by_path[key] = found
-                    waiting.append(key)
+            ask(name)
         elif place.kind == "installed":
             code.distributions |= set(_distributions(name.partition(".")[0]))
     return code
+
+
+def notices_of_edits() -> list[str]:
+    """Return what to tell of files that were found edited while their old code runs, each once."""
+    found = sorted(_edited)
+    _edited.clear()
+    return [f"{file} was {EDITED}; answers of its old code are not found again" for file in found]
 
 
 def _place_asked_for(asked: Asked) -> tuple[str, Place]:

@@ -138,6 +138,22 @@ def test_code_that_cannot_be_read_holds_for_this_session(tmp_path: Path, monkeyp
     assert recipe_versions(recipe) != here
 
 
+def test_a_helper_that_is_edited_while_its_old_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "edited_dark_helper.py").write_text("SCALE = 1\n")
+    (tmp_path / "mine.py").write_text(MINE.format(helper="edited_dark_helper"))
+    monkeypatch.setenv(ALLOW_CODE, f"{tmp_path}/mine.py")
+    recipe = [(f"python:{tmp_path}/mine.py:darken?by=0.5", False)]
+    source_code.notices_of_edits()
+    whole = recipe_versions(recipe)
+    (tmp_path / "edited_dark_helper.py").write_text("SCALE = 2\n")
+    here = recipe_versions(recipe)
+    assert here == recipe_versions(recipe) != whole
+    monkeypatch.setattr(versions, "_SESSION", "another")
+    assert recipe_versions(recipe) != here
+    assert len(source_code.notices_of_edits()) == 1
+
+
 def test_a_function_of_this_session() -> None:
     space: dict[str, Any] = {"__name__": "__main__", "CueInfo": CueInfo}
     exec("@CueInfo(kind='corruption', reference='none')\ndef session_cue(image):\n    return image", space)

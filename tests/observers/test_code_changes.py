@@ -16,6 +16,7 @@ import pathlib
 import random
 import subprocess
 import sys
+import threading
 import types
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +26,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from cuebench import imports, source_code
+from cuebench import imports, registry, source_code
 from cuebench.files import hash_file
 from cuebench.labels import LabelSpace
 from cuebench.observers.base import LoadOptions
@@ -120,6 +121,22 @@ CASES = {
         top="import pp\nimport other",
         result="pp.sub.f(x)",
         files={"pp/__init__.py": "", "pp/sub.py": SCALE, "other.py": "import pp.sub\n"},
+    ),
+    "the package that a model is in": Case(
+        ("pp/__init__.py", "= 2", "= 3"),
+        module="pp.inside.model",
+        top="import sys",
+        result="x * sys.modules['pp'].SCALE",
+        files={"pp/__init__.py": "SCALE = 2", "pp/inside/__init__.py": ""},
+    ),
+    "the package of a computed import": Case(
+        ("pp/__init__.py", "= 2", "= 3"),
+        top="import importlib\nhelper = importlib.import_module('pp' + '.sub')",
+        result="helper.f(x)",
+        files={
+            "pp/__init__.py": "SCALE = 2",
+            "pp/sub.py": "def f(x):\n    import sys\n    return x * sys.modules['pp'].SCALE",
+        },
     ),
     "a package without __init__": Case(
         ("space/sub.py", "= 2", "= 3"), top="from space import sub", result="sub.f(x)", files={"space/sub.py": SCALE}
@@ -282,7 +299,7 @@ def test_every_change_is_noticed(
     monkeypatch.setattr(sys, "path", [str(code), str(code / "site-packages"), *sys.path])
     monkeypatch.setattr(torch.nn.functional, "hardtanh", torch.nn.functional.hardtanh)
     monkeypatch.setenv("CUEBENCH_TEST_SCALE", "2")
-    file = "pp/model.py" if case.module else "model.py"
+    file = f"{case.module.replace('.', '/') or 'model'}.py"
     text = MODEL.format(top=case.top, init=case.init, inside=case.inside, result=case.result)
     for path, content in {**INSTALLED, **case.files, file: text}.items():
         (code / path).parent.mkdir(parents=True, exist_ok=True)
@@ -330,6 +347,7 @@ ASKS = {
     "import_module of another name": "from importlib import import_module as get\nH = get('shared' + '_helper')",
     "__import__": "H = __import__('shared' + '_helper')",
     "exec": "space = {}\nexec('import shared' + '_helper', space)\nH = space['shared_helper']",
+    "exec from": "space = {}\nexec('from shared' + '_space import shared_inside', space)\nH = space['shared_inside']",
     "by a helper": "import asker\nH = asker.ask('shared')",
     "in the factory": "H = None\ndef late():\n    global H\n    import importlib\n"
     "    H = importlib.import_module('shared' + '_helper')",
@@ -385,6 +403,8 @@ def test_computed_imports_count_for_all_who_ask(
     (tmp_path / "asker.py").write_text(asker)
     (tmp_path / "shared_helper.py").write_text("SCALE = 2\n")
     (tmp_path / "other_helper.py").write_text("SCALE = 2\n")
+    (tmp_path / "shared_space").mkdir()
+    (tmp_path / "shared_space" / "shared_inside.py").write_text("SCALE = 2\n")
     for name in ("one", "two"):
         (tmp_path / f"{name}.py").write_text(FACTORY.format(top=ASKS[how]))
     other = ASKS["by a helper"].replace("shared", "other")
@@ -393,6 +413,7 @@ def test_computed_imports_count_for_all_who_ask(
     alone = {**keys(tmp_path, one), **keys(tmp_path, two), **keys(tmp_path, three)}
     assert keys(tmp_path, one, two, three) == keys(tmp_path, three, two, one) == alone
     (tmp_path / "shared_helper.py").write_text("SCALE = 3\n")
+    (tmp_path / "shared_space" / "shared_inside.py").write_text("SCALE = 3\n")
     changed = keys(tmp_path, one, two, three)
     assert [changed[spec] == alone[spec] for spec in (one, two, three)] == [False, False, True]
 
@@ -404,6 +425,127 @@ def test_a_failing_import_is_shown_where_it_is_written(tmp_path: Path) -> None:
     assert caught.traceback[-1].path.name in ("wrong.py", "__init__.py")
     assert not any(entry.path.name == "imports.py" and "_import" in entry.name for entry in caught.traceback)
     assert builtins.__import__.__module__ == "builtins", "nobody watches any more"
+
+
+TWO_FACTORIES = """
+import importlib, cuebench as cb
+def made(scale):
+    return cb.wrap(lambda x: x.mean((2, 3))[:, :2] * scale, name="f", fingerprint="1",
+                   preprocess=cb.Preprocess(size=8, resize=8), labels=["a", "b"])
+def asks():
+    return made(importlib.import_module("shared" + "_helper").SCALE)
+def asks_nothing():
+    return made(2)
+"""
+
+
+def test_what_another_factory_of_the_file_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    (tmp_path / "shared_helper.py").write_text("SCALE = 2\n")
+    (tmp_path / "one.py").write_text(TWO_FACTORIES)
+    specs = [f"one.py:{name}" for name in ("asks", "asks_nothing")]
+    alone = {**keys(tmp_path, specs[0]), **keys(tmp_path, specs[1])}
+    assert keys(tmp_path, *specs) == keys(tmp_path, *reversed(specs)) == alone
+
+
+def test_what_a_file_no_longer_asks_for(tmp_path: Path) -> None:
+    name = registry.name_of_file(tmp_path / "one.py")
+    for text, asked in (("import importlib\nimportlib.import_module('js' + 'on')", {"importlib", "json"}), ("", set())):
+        (tmp_path / "one.py").write_text(text)
+        registry.import_file(tmp_path / "one.py")
+        assert {a.name for a in imports.asked_by(name)} - {name} == asked
+
+
+def test_another_library_replaces_the_functions_of_importing() -> None:
+    plain, bootstrap, execute = (
+        builtins.__import__,
+        imports._BOOTSTRAP._gcd_import,
+        dict(vars(imports.SourceFileLoader)),
+    )
+
+    def of_a_library(*given: Any, **named: Any) -> Any:
+        return plain(*given, **named)
+
+    try:
+        with imports.watched("watched_one"):
+            builtins.__import__ = of_a_library
+        assert builtins.__import__ is of_a_library
+        assert imports._BOOTSTRAP._gcd_import is bootstrap
+        assert dict(vars(imports.SourceFileLoader)) == execute
+        with imports.watched("watched_two"):
+            exec("import json", {"__name__": "cuebench.somebody"})
+            kept = builtins.__import__
+        exec("import csv", {"__name__": "cuebench.somebody", "__builtins__": {"__import__": kept}})
+        assert builtins.__import__ is of_a_library
+    finally:
+        builtins.__import__ = plain
+    assert {asked.name for asked in imports.asked_by("watched_two")} == {"json"}
+
+
+def test_imports_of_other_threads_are_not_noted() -> None:
+    def other() -> None:
+        exec("import csv", {"__name__": "cuebench.somebody"})
+        with imports.watched("watched_there"):
+            exec("import json", {"__name__": "cuebench.somebody"})
+
+    with imports.watched("watched_here"):
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        exec("import ast", {"__name__": "cuebench.somebody"})
+    assert {asked.name for asked in imports.asked_by("watched_here")} == {"ast"}
+    assert {asked.name for asked in imports.asked_by("watched_there")} == {"json"}
+    assert builtins.__import__.__module__ == "builtins"
+
+
+# ------------------------------------------------------------------------------------------ edited while it runs
+
+
+@pytest.mark.parametrize("kind", ["net", "masks", "function"])
+@pytest.mark.parametrize("how", ["a name", "a path"])
+def test_a_helper_that_is_edited_while_its_old_code_runs(
+    how: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    (tmp_path / "shared_helper.py").write_text("SCALE = 2\n")
+    path = "import asker\nH = asker.H"
+    (tmp_path / "asker.py").write_text(ASKS["from a path"])
+    (tmp_path / "one.py").write_text(FACTORY.format(top="import shared_helper as H" if how == "a name" else path))
+
+    def key() -> tuple[str, str]:
+        (observer,) = load(f"python:{tmp_path}/one.py:{kind}", LoadOptions(device="cpu"))
+        return observer.fingerprint, observer.loaded_by
+
+    source_code.notices_of_edits()
+    forget_modules(tmp_path)
+    before = key()
+    (tmp_path / "shared_helper.py").write_text("SCALE = 2  # a comment changes nothing\n")
+    assert key() == before
+    (tmp_path / "shared_helper.py").write_text("SCALE = 3\n")
+    assert len({before, key(), key()}) == 3
+    (notice,) = source_code.notices_of_edits()
+    assert "shared_helper.py was edited since it was imported" in notice
+    forget_modules(tmp_path)
+    after = key()
+    assert after == key() != before
+    forget_modules(tmp_path)
+
+
+def test_a_helper_that_was_edited_and_loaded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    helper = tmp_path / "loaded_again.py"
+    helper.write_text("SCALE = 2\n")
+    module = importlib.import_module("loaded_again")
+    before = source_code.reachable_code(["loaded_again"])
+    helper.write_text("SCALE = 30\n")
+    assert source_code.reachable_code(["loaded_again"]).unreadable
+    importlib.reload(module)
+    after = source_code.reachable_code(["loaded_again"])
+    assert not after.unreadable
+    assert after.digest != before.digest
+    forget_modules(tmp_path)
 
 
 # ------------------------------------------------------------------------------------------ values without a file

@@ -37,6 +37,7 @@ from cuebench.runs.people import people_for
 from cuebench.runs.record import RunOptions
 from cuebench.runs.shown import NotApplicable, needed, stimuli_for
 from cuebench.runs.summary_code import summary_code
+from cuebench.source_code import notices_of_edits
 from cuebench.stimuli.cue_files import read_labels
 from cuebench.stimuli.manifest import duplicates, to_bytes
 from cuebench.stimuli.on_device import marked
@@ -158,6 +159,7 @@ def plan_more(plan: Plan, loaded: LoadedObservers, folder: Path, options: RunOpt
 
 def _told(plan: Plan, loaded: LoadedObservers, tell: OnEvent) -> Plan:
     tell_failures(plan.failures, tell)
+    plan.notices += notices_of_edits()
     for notice in plan.notices:
         tell(Event("notice", notice))
     plan.failures = [*loaded.failures, *plan.failures]

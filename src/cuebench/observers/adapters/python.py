@@ -64,11 +64,12 @@ def code_of_factory(body: str) -> Iterator[dict[str, str]]:
     That is its file, all that this imports, and every module of a user's that was asked for while the block ran,
     however that was done.
     """
-    where, source = body.rpartition(":")[0], dict[str, str]()
+    where, _, factory = body.rpartition(":")
+    source = dict[str, str]()
     module = name_of_file(where) if where.endswith(".py") else where
-    with watched(module):
+    with watched(f"{module}:{factory}"):
         yield source
-    code = reachable_code([module])
+    code = reachable_code([f"{module}:{factory}"])
     source["source"] = code.digest
     if code.unreadable:
         source["unreadable"] = secrets.token_hex(16)

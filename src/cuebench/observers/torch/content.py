@@ -80,11 +80,14 @@ class Content:
         What could not be read, and why.
     modules : set of str
         The modules whose code was met, except those of the standard library and of ``KNOWN`` libraries.
+    built_in : set of str
+        The modules of cuebench whose code was met.
     """
 
     def __init__(self, module: Callable[[Content, Any], None]) -> None:
         self.opaque: list[str] = []
         self.modules: set[str] = set()
+        self.built_in: set[str] = set()
         self._digest, self._module = hashlib.sha256(), module
         self._seen: MutableMapping[int, str] = {}
         self._kept: list[Any] = []  # an id is unique only among the living
@@ -168,7 +171,8 @@ class Content:
     def _apart(self) -> Content:
         """Return a hash of its own for a part of this content: it knows what this one has seen, but adds nothing."""
         apart = Content(self._module)
-        apart.opaque, apart.modules, apart._left = self.opaque, self.modules, self._left
+        apart.opaque, apart.modules, apart.built_in = self.opaque, self.modules, self.built_in
+        apart._left = self._left
         apart._depth, apart._seen = self._depth + 1, ChainMap({}, self._seen)
         return apart
 
@@ -202,6 +206,8 @@ class Content:
         if not isinstance(module, str) or not module or module == "__main__":
             return False
         kind = place_of(module).kind
+        if kind == "cuebench":
+            self.built_in.add(module)
         if kind in ("standard", "cuebench") or (kind == "installed" and module.partition(".")[0] in KNOWN):
             return True
         self.modules.add(module)

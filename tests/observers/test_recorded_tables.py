@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from cuebench.errors import UserError
+from cuebench.labels import label_space
 from cuebench.observers.adapters.recorded import RecordedObserver, load
 from cuebench.observers.base import LoadOptions, Spec
+from cuebench.observers.raw_data import read_raw_data
 
 CLASSES = ("bear", "cat", "dog")
 
@@ -70,3 +72,76 @@ def test_two_columns_of_subjects_that_differ_are_refused(other, tmp_path):
         observers(text(tmp_path, f"participant_id,{other},image,decision\nann,x,a,cat\nbob,x,b,dog\n"))
     found = observers(text(tmp_path, f"participant_id,{other},image,decision\nann,ann,a,cat\nbob,bob,b,dog\n"))
     assert {o.name for o in found} == {"ann", "bob", "people"} - ({"people"} if other == "observer" else set())
+
+
+# ------------------------------------------------------------------------------------------------ response times
+
+
+@pytest.mark.parametrize(
+    "header", ["subject,image,decision,rt", "subj,imagename,object_response,RT", "subject,image,answer,Rt"]
+)
+def test_milliseconds_are_refused(header, tmp_path):
+    rows = ["ann,a,cat,643", "ann,b,dog,812", "ann,c,dog,na"]
+    with pytest.raises(UserError, match="column rt has the median 728, which looks like milliseconds") as error:
+        observers(text(tmp_path, "\n".join([header, *rows]) + "\n"))
+    assert "divide it by 1000" in error.value.hint
+
+
+def test_choices_and_raw_data_in_milliseconds_are_refused(tmp_path):
+    header = "subject,anchor,shape_match,texture_match,choice,rt"
+    with pytest.raises(UserError, match="milliseconds"):
+        observers(text(tmp_path, f"{header}\nann,dax-a,dax-b,wug-a,shape,643\n"))
+    (tmp_path / "raw-data/edge").mkdir(parents=True)
+    header = "subj,session,trial,rt,object_response,category,condition,imagename"
+    text(tmp_path / "raw-data/edge", f"{header}\nsubject-01,1,1,643,cat,cat,0,cat1.png\n")
+    with pytest.raises(UserError, match="milliseconds"):
+        read_raw_data(tmp_path)
+
+
+def test_one_slow_answer_is_none_in_milliseconds(tmp_path):
+    (found,) = observers(text(tmp_path, "subject,image,decision,rt\nann,a,cat,643\nann,b,dog,0.8\nann,c,dog,0.7\n"))
+    assert found.columns["rt"].tolist() == [643, 0.8, 0.7]
+
+
+# ------------------------------------------------------------------------------------------------------- folders
+
+
+@pytest.mark.parametrize("name", ["b.tsv", "b.TSV", "b.CSV", "b.Csv"])
+def test_a_folder_is_read_whole(name, tmp_path):
+    text(tmp_path, "subject,image,decision\nann,a,cat\n", "a.csv")
+    content = "subject,image,decision\nann,b,dog\n"
+    text(tmp_path, content.replace(",", "\t") if "tsv" in name.lower() else content, name)
+    text(tmp_path, "about these answers", "README.txt")
+    text(tmp_path, "[]", "labels.json")
+    text(tmp_path, "", ".hidden.json")
+    (tmp_path / "pictures").mkdir()
+    text(tmp_path / "pictures", "", "a.png")
+    assert decisions(tmp_path) == ["cat", "dog"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["b.xlsx", "b.json", "b.XLS", "b.jsonl", "b.csv.gz", "b.txt", "2025/b.csv", "2025/deep/b.xlsx", "edge/b.json"],
+)
+def test_tables_that_are_not_read_are_named(name, tmp_path):
+    text(tmp_path, "subject,image,decision\nann,a,cat\n", "a.csv")
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    text(tmp_path, "subject,image,decision\nann,b,dog\n", name)
+    named = name if name.startswith("edge/") else name.partition("/")[0] + "/" * ("/" in name)
+    with pytest.raises(UserError, match="tables that are not read") as error:
+        observers(tmp_path)
+    assert f" {named}\n" in f" {error.value.message}\n".replace(";", "\n")
+    assert ".csv" in error.value.hint
+
+
+def test_raw_data_in_capitals_are_raw_data(tmp_path):
+    header = "subj,session,trial,rt,object_response,category,condition,imagename"
+    (tmp_path / "edge").mkdir()
+    text(tmp_path / "edge", f"{header}\nsubject-01,1,1,0.6,cat,cat,0,cat1.png\n", "A.CSV")
+    assert read_raw_data(tmp_path).table.num_rows == 1
+
+
+@pytest.mark.parametrize("name", ["labels.JSON", "labels.CSV"])
+def test_label_files_in_capitals(name, tmp_path):
+    text(tmp_path, '["bear", "cat", "dog"]' if "JSON" in name else "name\nbear\ncat\ndog\n", name)
+    assert label_space(tmp_path / name).names == CLASSES

@@ -319,7 +319,7 @@ def _space_in_python(source: Iterable[Any]) -> LabelSpace:
 # Kept by their contents, not by their path: a file that is edited in a notebook is read again.
 @lru_cache(maxsize=64)
 def _read_space(path: Path, content: bytes) -> LabelSpace:
-    data = read_csv_space(path, content) if path.suffix == ".csv" else _json(path, content)
+    data = read_csv_space(path, content) if path.suffix.lower() == ".csv" else _json(path, content)
     names, ids = names_and_ids(str(path), data)
     # Ids tell ImageNet's Cardigan, a dog, from cardigan.
     if bad := [] if ids else spelled_differently(names):
@@ -330,7 +330,7 @@ def _read_space(path: Path, content: bytes) -> LabelSpace:
 @lru_cache(maxsize=64)
 def _read_map(path: Path, content: bytes) -> LabelMap:
     targets: Any = {}
-    if path.suffix == ".csv":
+    if path.suffix.lower() == ".csv":
         for row in _csv_rows(path, content, {"target", "member"}):
             targets.setdefault(row["target"], []).append(row["member"])
     else:
@@ -381,7 +381,7 @@ def spelled_differently(names: Iterable[str]) -> list[str]:
 
 def _locate(source: str | Path, kind: str) -> Path:
     path = user_path(source)
-    if path.suffix in {".json", ".csv"}:
+    if path.suffix.lower() in {".json", ".csv"}:
         if is_regular(path):
             return path
         form = MAP_FORM if kind == "label map" else SPACE_FORM

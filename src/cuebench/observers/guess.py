@@ -7,7 +7,8 @@ import contextlib
 import zipfile
 from pathlib import Path
 
-TABLES = {".csv", ".parquet"}
+TABLES = {".csv", ".tsv", ".parquet"}
+"""Endings of files of recorded answers."""
 
 
 def likely_spec(text: str) -> str:

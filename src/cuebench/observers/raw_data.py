@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cuebench.errors import UserError, all_problems
 from cuebench.observers.model_vs_human import DATA_SETS, PERSON, data_set_of_file, uncovered
 from cuebench.observers.recorded_columns import RAW, RAW_NEEDED
 from cuebench.observers.recorded_files import read_table
-from cuebench.observers.recorded_rows import trials_of, where
+from cuebench.observers.recorded_rows import check_seconds, trials_of, where
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,7 +95,7 @@ def read_raw_data(folder: str | Path) -> RawData:
     root = root / "raw-data" if (root / "raw-data").is_dir() else root
     if not root.is_dir():
         raise UserError(f"{root} is no folder", "name the folder raw-data of model-vs-human, with <data set>/*.csv")
-    files = [file for file in sorted(root.rglob("*.csv")) if not file.name.startswith(".")]
+    files = [file for file in sorted(root.rglob("*")) if _is_csv(file)]
     unknown = tuple(f.relative_to(root).as_posix() for f in files if not data_set_of_file(f))
     tables, problems = [], []
     for file in files:
@@ -138,9 +140,14 @@ def _tidy(file: Path, name: str) -> pa.Table:
         "imagename": texts["imagename"],
         "file": [name] * table.num_rows,
     }
+    check_seconds(file, np.array([np.nan if rt is None else rt for rt in values["rt"]]))
     timed = {s for s, rt in zip(subjects, values["rt"]) if rt is not None}
     values["kind"] = ["person" if PERSON.fullmatch(s) or s in timed else "model" for s in subjects]
     return pa.table({c: pa.array(values[c], pa.float64() if c == "rt" else pa.string()) for c in COLUMNS})
+
+
+def _is_csv(file: Path) -> bool:
+    return file.suffix.lower() == ".csv" and not file.name.startswith(".") and not file.is_dir()
 
 
 def _texts(table: pa.Table, column: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ import numpy as np
 from cuebench.arrays import Floats, Strings
 from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelSpace
+from cuebench.observers.guess import TABLES
 from cuebench.observers.model_vs_human import DATA_SETS
 from cuebench.observers.recorded_columns import (
     CHOICE_SHAPE,
@@ -45,7 +47,7 @@ from cuebench.observers.recorded_rows import (
     cells_of,
     checked_texts,
     named_column,
-    numbers_of,
+    seconds_of,
     texts_of,
     trials_of,
     where,
@@ -62,6 +64,14 @@ Format = Literal["raw data", "predictions", "triplet choices", "study"]
 NO_ANSWER = "na"
 """How 'no answer' is stored: a trial that counts as undecided and is never dropped."""
 
+OTHER_TABLES = (
+    *(".xlsx", ".xlsm", ".xls", ".ods", ".json", ".jsonl", ".ndjson", ".txt", ".tab", ".dat", ".feather", ".arrow"),
+    *(".pkl", ".npy", ".npz", ".mat", ".sav", ".dta", ".rds", ".h5", ".hdf5", ".db", ".sqlite"),
+    *(".gz", ".bz2", ".xz", ".zst", ".zip", ".7z", ".tar", ".tgz", ".part"),
+)
+"""Endings of files that may hold answers in a form that is not read."""
+NO_TABLES = ("readme", "license", "licence", "citation", "labels.json")
+"""How names of files begin that hold none."""
 LARGEST = 16 << 30
 """Most bytes of a recorded file."""
 
@@ -105,25 +115,47 @@ class Recording:
 
 
 def files_of(path: Path) -> list[Path]:
-    """Return the file itself, or the CSV and Parquet files of a folder in the order of their names.
+    """Return the file itself, or the CSV, TSV and Parquet files of a folder in the order of their names.
 
     Of a folder of raw data of model-vs-human, the files of its data sets: ``<data set>/*.csv``.
+
+    Raises
+    ------
+    UserError
+        There is none, or the folder holds other tables, or folders of tables: nothing of it is left out in silence.
     """
     if is_regular(path):
-        if path.suffix.lower() not in {".csv", ".parquet"}:
-            raise UserError(f"recorded responses {path}: not a .csv or .parquet file", FORMATS)
+        if path.suffix.lower() not in TABLES:
+            raise UserError(f"recorded responses {path}: not a .csv, .tsv or .parquet file", FORMATS)
         return [path]
     if file_kind_problem(path) != "a folder, not a file":
         raise UserError(f"recorded responses {path}: no such file or folder", "write recorded:FILE or recorded:FOLDER")
-    folders = [path, *(path / name for name in DATA_SETS if (path / name).is_dir())]
-    files = [f for folder in folders for f in folder.iterdir() if _is_recording(f)]
+    sets = [path / name for name in DATA_SETS if (path / name).is_dir()]
+    inside = [f for folder in (path, *sets) for f in folder.iterdir() if not f.name.startswith(".") and f not in sets]
+    others = [f for f in inside if (_holds_tables(f) if f.is_dir() else _is_other_table(f))]
+    if others:
+        raise all_problems(
+            f"recorded responses {path}: tables that are not read",
+            [f"{f.relative_to(path)}{'/' * f.is_dir()}" for f in sorted(others)],
+            "save them as .csv in this folder if they are answers, and move them out of it if not; a folder is an "
+            "observer of its own: recorded:FOLDER",
+        )
+    files = [f for f in inside if f.suffix.lower() in TABLES and not f.is_dir()]
     if not files:
-        raise UserError(f"recorded responses {path}: the folder holds no .csv or .parquet file", FORMATS)
+        raise UserError(f"recorded responses {path}: the folder holds no .csv, .tsv or .parquet file", FORMATS)
     return sorted(files)
 
 
-def _is_recording(file: Path) -> bool:
-    return file.suffix.lower() in {".csv", ".parquet"} and not file.name.startswith(".") and not file.is_dir()
+def _is_other_table(file: Path) -> bool:
+    """Tell whether a file may hold answers in a form that is not read."""
+    name = file.name.lower()
+    return name.endswith(OTHER_TABLES) and not name.startswith(NO_TABLES)
+
+
+def _holds_tables(folder: Path) -> bool:
+    """Tell whether there are tables anywhere below a folder."""
+    found = (Path(name) for _, _, names in os.walk(folder) for name in names if not name.startswith("."))
+    return any(file.suffix.lower() in TABLES or _is_other_table(file) for file in found)
 
 
 def read_recording(
@@ -169,7 +201,7 @@ def read_recording(
         format="raw data" if is_raw else "predictions",
         names=np.array([trial.name for trial in trials] or names),
         subjects=subjects,
-        rt=numbers_of(file, table, "rt") if "rt" in columns else np.full(table.num_rows, np.nan),
+        rt=seconds_of(file, table),
         decisions=_decisions(file, table, decision) if decision else None,
         logits=scores.logits if scores else None,
         classes=scores.classes if scores else (),
@@ -236,7 +268,7 @@ def _choices(file: Path, table: pa.Table, digest: str) -> Recording:
         format="triplet choices",
         names=np.array(["|".join(trial) for trial in zip(named, *images)]),
         subjects=named_column(file, table, subject) if subject else np.full(table.num_rows, file.stem),
-        rt=numbers_of(file, table, "rt") if "rt" in columns else np.full(table.num_rows, np.nan),
+        rt=seconds_of(file, table),
         decisions=None,
         logits=None,
         classes=(),

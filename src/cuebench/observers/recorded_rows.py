@@ -19,11 +19,15 @@ DATA_SET = "data_set"
 """Column of a tidy file of raw data that names the data set of each trial."""
 NO_ANSWERS = {"", "na", "n/a", "nan", "none", "null"}
 """What stands in a cell without a value."""
+SLOWEST = 120
+"""Longest median of response times, in seconds."""
+TEXTS = {".csv", ".tsv"}
+"""Endings of tables as text, whose lines can be named."""
 
 
 def where(file: Path, row: int) -> str:
     """Return ``FILE line 7`` for a CSV (the header is line 1) and ``FILE row 6`` for Parquet."""
-    return f"{file} line {row + 2}" if file.suffix.lower() == ".csv" else f"{file} row {row + 1}"
+    return f"{file} line {row + 2}" if file.suffix.lower() in TEXTS else f"{file} row {row + 1}"
 
 
 def cells_of(table: pa.Table, column: str) -> list[str]:
@@ -108,6 +112,25 @@ def numbers_of(file: Path, table: pa.Table, column: str) -> Floats:
             "write a number or NaN",
         )
     return numbers.astype(np.float64)
+
+
+def seconds_of(file: Path, table: pa.Table) -> Floats:
+    """Return the response times in the column ``rt``; NaN where there is none, milliseconds are refused."""
+    if "rt" not in table.column_names:
+        return np.full(table.num_rows, np.nan)
+    times = numbers_of(file, table, "rt")
+    check_seconds(file, times)
+    return times
+
+
+def check_seconds(file: Path, times: Floats) -> None:
+    """Raise where response times are too long to be in seconds."""
+    known = times[np.isfinite(times)]
+    if len(known) and np.median(known) > SLOWEST:
+        raise UserError(
+            f"{file}: column rt has the median {np.median(known):,.0f}, which looks like milliseconds",
+            "divide it by 1000: rt is in seconds",
+        )
 
 
 def _number(value: Any) -> float | None:

@@ -142,6 +142,42 @@ def test_a_file_of_settings_counts_as_given(
     assert "would do nothing" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("text", "more", "message"),
+    [
+        ("cache_size = 3", "", "cache_size in run.toml would do nothing without --cache"),
+        ("price = 2.0\nnodes = '1,4'", "", "nodes in run.toml, price in run.toml would do nothing without --plan"),
+        ("plan = true\nreport = true\ncompile = true", "", "compile in run.toml, report in run.toml would do nothing"),
+        ("engine = 'ray'", "--plan", "engine in run.toml would do nothing with --plan"),
+        ("cache_size = 3", "--plan --shard 1/2", "cache_size in run.toml would do nothing without --cache; --shard"),
+    ],
+)  # fmt: skip
+def test_idle_keys_of_a_file_are_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+    more: str,
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("run.toml").write_text(f"observers = ['ideal:shape']\nprotocols = ['cue_conflict']\nout = 'o'\n{text}\n")
+    assert invoke(["run", "run.toml", *more.split()]) == 2
+    assert message in capsys.readouterr().err
+    assert not Path("o").exists()
+
+
+def test_keys_that_other_flags_make_count_are_no_mistake(
+    data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("run.toml").write_text(
+        "observers = ['ideal:shape']\nprotocols = ['cue_conflict']\nout = 'o'\ncache_size = 3\nfresh = false\n"
+        f"price = 2.0\nresamples = 100\ndata_root = '{data_root}'\ncompile = false\n"
+    )
+    assert invoke(["run", "run.toml", "--plan", "--cache", "pixels", "-q"]) == 0
+
+
 @pytest.mark.parametrize("device", ["nonsense", "cuda:0,gpu", "cuda:x"])
 def test_a_device_that_does_not_exist_is_refused_whoever_looks(device: str, tmp_path: Path) -> None:
     with pytest.raises(cuebench.UserError, match="unknown device"):
@@ -150,6 +186,7 @@ def test_a_device_that_does_not_exist_is_refused_whoever_looks(device: str, tmp_
 
 def test_what_is_chosen_for_networks_has_a_notice_where_there_is_none(data_root: Path, tmp_path: Path) -> None:
     chosen = {"device": "cuda:1", "precision": "bfloat16", "compile": True, "cues_on": "device"}
+    pictures = {"cache": tmp_path / "cache", "batch_size": 7, "allow_unreadable": 0.5}
 
     def notices(out: str, **options: Any) -> list[str]:
         events: list[Event] = []
@@ -160,6 +197,9 @@ def test_what_is_chosen_for_networks_has_a_notice_where_there_is_none(data_root:
     assert notices("plain", device="cpu") == []
     assert notices("chosen", **chosen) == [
         "no observer looks at pixels: no effect of device cuda:1, precision bfloat16, compile, cues on device"
+    ]
+    assert notices("pictures", **pictures) == [
+        f"no observer looks at pixels: no effect of cache {tmp_path / 'cache'}, batch size 7, allow unreadable 0.5"
     ]
 
 
@@ -179,7 +219,9 @@ def test_a_shard_that_makes_no_report_says_so(
     ]
     base += ["--resamples", "100", "--workers", "0", "--shard-size", "1", "--json", "--report"]
     assert invoke([*base, "--shard", "1/2"]) == 0
-    told = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    captured = capsys.readouterr()
+    assert json.loads(captured.out) == {"out": str(tmp_path / "o"), "failures": [], "scores": []}
+    told = [json.loads(line) for line in captured.err.splitlines()]
     (notice,) = [event for event in told if event["message"].startswith("no report")]
     assert "cuebench report" in notice["hint"]
     assert invoke([*base, "--shard", "2/2"]) == 0

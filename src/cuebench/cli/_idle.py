@@ -75,8 +75,13 @@ def is_written(context: typer.Context, parameter: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def refuse_idle(context: typer.Context, command: Callable[..., Any], given: Mapping[str, Any]) -> None:
-    """Refuse options that stand on the command line although they do nothing there.
+def refuse_idle(
+    context: typer.Context,
+    command: Callable[..., Any],
+    given: Mapping[str, Any],
+    in_file: Mapping[str, str] | None = None,
+) -> None:
+    """Refuse options that stand on the command line or in a file of settings although they do nothing there.
 
     Parameters
     ----------
@@ -86,14 +91,19 @@ def refuse_idle(context: typer.Context, command: Callable[..., Any], given: Mapp
         The function of the verb.
     given : mapping of str to value
         Its parameters, all of them.
+    in_file : mapping of str to str, optional
+        Parameters whose value is that of a file, as messages call them: ``cache_size in run.toml``.
     """
-    written = {p.name: p for p in context.command.params if p.name and is_written(context, p.name)}
+    written = dict(in_file or {})
+    for option in context.command.params:
+        if option.name and is_written(context, option.name):
+            off = option.secondary_opts if given[option.name] is False else ()
+            written[option.name] = [*off, *option.opts][0]
     idle: dict[str, dict[str, str]] = {}
     hints: dict[str, None] = {}
     for name, rule in rules_of(command):
         if name in written and not rule.where(given) and not any(name in others for others in idle.values()):
-            off = written[name].secondary_opts if given[name] is False else ()
-            idle.setdefault(rule.otherwise, {})[name] = [*off, *written[name].opts][0]
+            idle.setdefault(rule.otherwise, {})[name] = written[name]
             hints[rule.hint] = None
     if idle:
         parts = (f"{', '.join(names.values())} would do nothing {why}" for why, names in idle.items())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import chdir, contextmanager
+from contextlib import chdir, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -158,8 +159,10 @@ def measure(given: dict[str, Any], settings: dict[str, Any], flags: Sequence[Fla
             later = shlex.join(["cuebench", "report", str(scores.out), "--out", "report.html"])
             hint = f"the part that scores makes it, if it is given --report; or then: {later}"
             display(Event("notice", "no report: there are no scores yet", fields={"hint": hint}))
-    if waiting:
-        return 1 if scores.failures else 0  # what is missing has been said
+    if waiting:  # for the other parts; what is missing has been said
+        if given["as_json"]:
+            print_json(as_document(scores))
+        return 1 if scores.failures else 0
     repeated = _run_file.compare_scores(again, scores.out) if again else None
     status = show_result(scores, **show, report_to=given["report_to"], repeated=repeated)
     return status if repeated is None or repeated.same else 1
@@ -194,7 +197,9 @@ def with_defaults(
         return dict(given), dict(settings)
     written = {flag.parameter for flag in flags if is_written(context, flag.parameter)}
     below = {name: value for name, value in wanted.values.items() if name not in written}
-    refuse_idle(context, command, {**given, **below})
+    in_file = {flag.parameter: f"{key} in {given['file']}" for key, flag in _run_file.keys_of(flags).items()
+               if given["file"] and below.get(flag.parameter, False) is not False}  # fmt: skip
+    refuse_idle(context, command, {**given, **below}, in_file)
     return {**given, **below}, {**wanted.settings, **settings}
 
 
@@ -209,9 +214,21 @@ def folder_of_run(again: Path | None, given: dict[str, Any]) -> Iterator[None]:
     given["again"] = again.expanduser().absolute()
     for name in PLACES:
         given[name] = _run_file.from_here(given[name])
+    if given["out"] and is_same_folder(given["out"], given["again"]):
+        raise UserError(
+            f"--out {given['out']} is the run that --again repeats: its answers would be compared with themselves",
+            f"leave --out out; the repetition is then written to {_run_file.repetition_of(given['again'])}",
+        )
     given["out"] = given["out"] or _run_file.repetition_of(given["again"])
     with chdir(_run_file.folder_of(given["again"], given["observer"])):
         yield
+
+
+def is_same_folder(one: Path, other: Path) -> bool:
+    """Tell whether two paths lead to one folder, through links and other spellings, too."""
+    with suppress(OSError):  # one of them is not there
+        return one.samefile(other)
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def refuse_missing(given: Mapping[str, Any]) -> None:
@@ -277,9 +294,7 @@ def show_result(
         page = report(scores, report_to or out / "report.html").path
     if as_json:
         made: dict[str, Any] = {} if page is None else {"report": str(page)}
-        made |= {} if repeated is None else {"repeated": repeated._asdict()}
-        rows = [asdict(row) for row in scores.rows]
-        print_json({"out": str(out), **made, "failures": scores.failures, "scores": rows})
+        print_json(as_document(scores, made | ({} if repeated is None else {"repeated": repeated._asdict()})))
     elif not quiet:
         print_scores(scores.rows)
         print(f"\nscores: {out / 'scores.json'} (also .parquet) · record: {out / 'run.json'}")
@@ -287,3 +302,9 @@ def show_result(
     if repeated is not None and not as_json and not (quiet and repeated.same):
         print(f"repeated: {repeated.text}", file=sys.stderr if quiet else sys.stdout)
     return 1 if scores.failures else 0
+
+
+def as_document(scores: Scores, made: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the result of a run as it is printed for machines; ``made``: what was made of it, by its name."""
+    rows = [asdict(row) for row in scores.rows]
+    return {"out": str(scores.out), **(made or {}), "failures": scores.failures, "scores": rows}

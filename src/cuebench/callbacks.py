@@ -24,6 +24,7 @@ from cuebench.arrays import Pixels
 from cuebench.errors import UserError
 from cuebench.files import write_json
 from cuebench.labels import Labels, LabelSpace, are_probabilities, label_space, logits_of
+from cuebench.labels.checks import refuse_shares
 from cuebench.observers.base import ObserverBase, complete
 from cuebench.observers.preprocess import Geometry, Preprocess
 from cuebench.observers.wrap import wrap
@@ -281,8 +282,10 @@ def _answers(question: Question, shown: Sequence[ShownBatch], batch_size: int) -
     if not filled:
         raise UserError(f"none of the stimuli of {question.stimuli.name} could be shown")
     columns = {name: np.concatenate([part[name] for part in filled]) for name in filled[0]}
-    if "logits" in columns and are_probabilities(columns["logits"]):
-        columns["logits"] = logits_of(columns["logits"])
+    if "logits" in columns:
+        if are_probabilities(columns["logits"]):
+            columns["logits"] = logits_of(columns["logits"])
+        refuse_shares(columns["logits"], question.observer.name)
     return Responses(
         observer=question.observer.name,
         kind=question.observer.kind,

@@ -215,19 +215,6 @@ def are_probabilities(values: Array) -> bool:
     return values.shape[-1] > 1 and bool((np.abs(sums - 1) < 0.01).all() and (values >= 0).all())
 
 
-def are_shares(values: Array) -> bool:
-    """Tell whether every row seems to hold shares of the classes, rounded or in percent.
-
-    >>> are_shares(np.array([[0.4, 0.3, 0.2], [0.9, 0.1, 0.1]])), are_shares(np.array([[60, 39.5]]))
-    (True, True)
-    """
-    sums = values.sum(axis=-1, dtype=np.float64)
-    if values.shape[-1] < 2 or not (values >= 0).all():
-        return False
-    fractions = (values <= 1).all() and (np.abs(sums - 1) <= 0.1).all()
-    return bool(fractions or (np.abs(sums - 100) <= 1).all())
-
-
 def logits_of(probabilities: Array) -> Array:
     """Return the logarithms of probabilities, which softmax turns back.
 

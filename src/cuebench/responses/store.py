@@ -42,7 +42,8 @@ import pyarrow.parquet as pq
 from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.files import arrow_array, open_parquet, parquet_bytes, read_rows, write_atomic, write_json
-from cuebench.labels import are_probabilities, are_shares, logits_of
+from cuebench.labels import are_probabilities, logits_of
+from cuebench.labels.checks import refuse_shares
 from cuebench.places import RemotePath
 from cuebench.responses.shard_form import check_columns
 from cuebench.responses.table import Reduce
@@ -196,12 +197,8 @@ class Shards:
         if logits is None or not len(logits) or self._are_logits:
             return columns, errors
         here = are_probabilities(logits)
-        if not here and are_shares(logits):
-            raise UserError(
-                f"the answers in {self.folder.name} look like probabilities in percent, or rounded ones: their sums "
-                "are not 1; as logits they would hardly differ",
-                "let the model answer with its logits, or with probabilities in all their digits",
-            )
+        if not here:
+            refuse_shares(logits, self.folder.name)
         self.probabilities = here if self.probabilities is None else self.probabilities
         if self.probabilities and not here:
             raise UserError(

@@ -28,6 +28,9 @@ LARGEST = 1 << 30
 """Most bytes of a file that is read into memory as a whole."""
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 """How JSON writes characters in two halves."""
+_QUOTED = re.compile(r'"[^"]*"')
+_HEADER = re.compile(r'(?:[^"\r\n]+|"[^"]*")*')
+"""The first line of a CSV: within quotes it may hold line ends."""
 DEEPEST = 100
 """Most objects and arrays of JSON and TOML that lie in each other."""
 MOST_ROWS = 1 << 27
@@ -282,9 +285,14 @@ def read_csv(path: Path, what: str = "", *, needed: Iterable[str] = (), hint: st
 
 
 def separator_of(text: str) -> str:
-    """Return what separates the columns of a CSV, by its first line: a comma, a semicolon or a tab."""
-    header = text.lstrip("\r\n").partition("\n")[0]
-    return next((mark for mark in ";\t" if mark in header and "," not in header), ",")
+    """Return what separates the columns of a CSV, by its header: a comma, a semicolon or a tab outside of quotes.
+
+    >>> separator_of('"image, cropped";answer'), separator_of('image,"a;b"')
+    (';', ',')
+    """
+    header = _HEADER.match(text.lstrip("\r\n"))
+    marks = _QUOTED.sub("", header.group() if header else "")
+    return next((mark for mark in ";\t" if mark in marks and "," not in marks), ",")
 
 
 def parse_csv(text: str, name: str, *, needed: Iterable[str] = (), hint: str = "", separator: str = ",") -> CsvTable:

@@ -405,12 +405,12 @@ def test_empty_file(tmp_path, content):
 
 
 def test_empty_folder_missing_path_and_other_files(tmp_path):
-    with pytest.raises(UserError, match=r"holds no \.csv or \.parquet"):
+    with pytest.raises(UserError, match=r"holds no \.csv, \.tsv or \.parquet"):
         observers(tmp_path)
     with pytest.raises(UserError, match="no such file or folder"):
         observers(tmp_path / "nothing")
     (tmp_path / "x.xlsx").write_text("?")
-    with pytest.raises(UserError, match=r"not a \.csv or \.parquet"):
+    with pytest.raises(UserError, match=r"not a \.csv, \.tsv or \.parquet"):
         observers(tmp_path / "x.xlsx")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from cuebench.labels import label_space
 from cuebench.observers.adapters.recorded import RecordedObserver, load
 from cuebench.observers.base import LoadOptions, Spec
 from cuebench.observers.raw_data import read_raw_data
+from cuebench.reading import separator_of
 
 CLASSES = ("bear", "cat", "dog")
 
@@ -145,3 +147,53 @@ def test_raw_data_in_capitals_are_raw_data(tmp_path):
 def test_label_files_in_capitals(name, tmp_path):
     text(tmp_path, '["bear", "cat", "dog"]' if "JSON" in name else "name\nbear\ncat\ndog\n", name)
     assert label_space(tmp_path / name).names == CLASSES
+
+
+# ------------------------------------------------------------------------------------- separators, decimal commas
+
+
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        ('"image";"decision";"remark, if any"', 'a;"cat";"1, 2"'),
+        ('image\tdecision\t"a, b; c"', "a\tcat\tx"),
+        ('image,decision,"a; b\tc"', "a,cat,x"),
+        ('image;decision;"two, \nlines"', "a;cat;x"),
+    ],
+)
+def test_separators_within_quotes_separate_nothing(header, row, tmp_path):
+    assert decisions(text(tmp_path, f"{header}\n{row}\n")) == ["cat"]
+
+
+def test_the_separator_of_a_hostile_header_is_found_quickly():
+    start = time.monotonic()
+    for header in ('"' * 1_000_001, '"a' * 1_000_000, "a;" * 1_000_000, '"' + "\n" * 1_000_000):
+        separator_of(header)
+    assert time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize("cell", ["0,39", ",39", "39,", "1,000,5", "-,5"])
+@pytest.mark.parametrize("separator", ["\t", ",", ";"])
+def test_decimal_commas_are_never_other_numbers(separator, cell, tmp_path):
+    file = text(tmp_path, f"subject;image;decision;rt\nann;a;cat;{cell}\n".replace(";", separator))
+    if (separator, cell) == (";", "0,39"):
+        (found,) = observers(file)
+        assert found.columns["rt"].tolist() == [0.39]
+    else:
+        with pytest.raises(UserError):
+            observers(file)
+
+
+@pytest.mark.parametrize("cell", ["0,39,0,61", ",39 ,61", "0,39, ,61", ",39, ,61", "1,,2"])
+def test_lists_with_decimal_commas_in_files_of_tabs_are_refused(cell, tmp_path):
+    with pytest.raises(UserError, match="line 2: logits is"):
+        observers(text(tmp_path, f"image\tlogits\na\t{cell}\n"))
+    if cell != "0,39,0,61":  # in a file of commas these are four numbers
+        with pytest.raises(UserError, match="line 2: logits is"):
+            observers(text(tmp_path, f'image,logits\na,"{cell}"\n'))
+
+
+def test_the_half_of_a_number_in_a_column_without_a_name_is_refused(tmp_path):
+    with pytest.raises(UserError, match="column 5 has values and no name"):
+        observers(text(tmp_path, "subject,image,decision,rt,\nann,a,cat,0,39\nann,b,dog,0,41\n"))
+    assert decisions(text(tmp_path, "subject,image,decision,\nann,a,cat,\nann,b,dog,\n")) == ["cat", "dog"]

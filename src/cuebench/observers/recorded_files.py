@@ -36,6 +36,7 @@ from cuebench.observers.recorded_columns import (
     TRUTH,
     WORDS,
     chosen_column,
+    counts_rows,
     listing,
     same_words,
     spelled,
@@ -340,6 +341,10 @@ def _table(file: Path, data: bytes) -> pa.Table:
     )
     known = KNOWN | OF_EXPORT if is_export(table.column_names) else KNOWN
     names = [spelled(name.strip(), known) for name in table.column_names]
+    for column in [i for i, name in enumerate(names) if i and not name]:
+        cells = [str(cell) for cell in table[column].to_pylist()]
+        if any(cells) and not counts_rows(cells):  # the right half of numbers such as 0,84, for example
+            raise UserError(f"{file}: column {column + 1} has values and no name", "name it, or remove it")
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise UserError(f"{file}: column {repeated[0]!r} occurs twice", "rename or remove one of them")

@@ -186,8 +186,8 @@ def _flattened(file: Path, table: pa.Table, column: str) -> tuple[Counts, Floats
 
     values = table[column]
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-        comma = (table.schema.metadata or {}).get(SEPARATOR) == b";"
-        rows = [_parsed_list(file, i, column, cell or "", comma) for i, cell in enumerate(values.to_pylist())]
+        separator = (table.schema.metadata or {}).get(SEPARATOR, b",").decode()
+        rows = [_parsed_list(file, i, column, cell or "", separator) for i, cell in enumerate(values.to_pylist())]
         return np.array([len(r) for r in rows]), np.array([v for r in rows for v in r], np.float64)
     try:
         lengths = pc.fill_null(pc.list_value_length(values), 0).to_numpy()
@@ -197,33 +197,40 @@ def _flattened(file: Path, table: pa.Table, column: str) -> tuple[Counts, Floats
         raise UserError(kind, "write a list of numbers in each row") from None
 
 
-def _parsed_list(file: Path, row: int, column: str, cell: str, comma: bool) -> list[float]:
-    """Return the numbers in a cell; ``comma``: the file is one in which 0,5 can be a number."""
-    text = cell.strip(" []()")
+def _parsed_list(file: Path, row: int, column: str, cell: str, separator: str) -> list[float]:
+    """Return the numbers in a cell; ``separator``: of the columns of the file."""
     try:
-        return [float(part) for part in _split(text, comma) if part]
+        return [float(part) for part in _split(cell.strip(), separator)]
     except ValueError:
+        decimal = separator == ";"
         raise UserError(
             f"{where(file, row)}: {column} is {cell[:40]!r}",
-            "write [1.5, -0.2, …]" + " or 1,5 -0,2 …: a comma is a decimal comma or stands between numbers" * comma,
+            "write [1.5, -0.2, …]" + " or 1,5 -0,2 …: a comma is a decimal comma or stands between numbers" * decimal,
         ) from None
 
 
-def _split(text: str, comma: bool) -> list[str]:
-    """Return the numbers of a list as texts; a comma is a decimal comma or stands between numbers, never both."""
+def _split(cell: str, separator: str) -> list[str]:
+    """Return the numbers of a list as texts; a comma is a decimal comma or stands between numbers, never both.
+
+    In files of semicolons it can be either. Nor is 0,5,0,1 sure to be four numbers in a file of tabs, unless programs
+    wrote it: in brackets.
+    """
+    text = cell.strip(" []()\r\n\t")
     marks = set(re.findall(r"\s*([,;])\s*|\s+", text))  # an empty one where there are only spaces
     if "," not in marks:
-        return re.split(r"[;\s]+", text)
+        return re.split(r"[;\s]+", text) if text else []
     if marks == {","}:
         parts = re.split(r"\s*,\s*", text)
+        parts = parts if parts[-1] else parts[:-1]
         spaced = len(re.findall(r",\s", text + " ")) == text.count(",")
-        if not comma or spaced or all("." in part for part in parts):
+        sure = separator == "," or (separator == "\t" and cell.startswith(("[", "(")))
+        if sure or spaced or all("." in part for part in parts):
             return parts
-    elif comma:
+    elif separator == ";":
         parts = re.split(r"[;\s]+", text)
         if all(_COMMA_NUMBER.fullmatch(part) for part in parts):
             return [part.replace(",", ".") for part in parts]
-    raise ValueError(text)
+    raise ValueError(cell)
 
 
 def _are_shares(values: Floats) -> bool:

@@ -204,3 +204,16 @@ def test_an_unusable_answer_is_refused_as_in_a_run(tmp_path: Path) -> None:
         net[2].bias.fill_(float("nan"))
     with pytest.raises(cb.UserError, match="NaN or infinite"):
         watch.measure(net)
+
+
+@pytest.mark.parametrize("scale", [100, 0.95])
+def test_rounded_probabilities_are_refused_as_in_a_run(tmp_path: Path, scale: float) -> None:
+    root = cue_conflict(tmp_path).data_root
+
+    class Shares(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return scale * x.flatten(1)[:, : len(CLASSES)].softmax(dim=-1)
+
+    watch = BiasOverTraining(preprocess=PLAIN, labels=CLASSES, protocols="cue_conflict", data_root=root)
+    with pytest.raises(cb.UserError, match="look like probabilities in percent, or rounded ones"):
+        watch.measure(Shares())

@@ -18,7 +18,8 @@ from cuebench.errors import UserError
 from cuebench.protocols.cue_conflict import PROTOCOL
 from cuebench.responses.events import Event
 from cuebench.responses.job import JobRecord
-from cuebench.runs.joining import check_observers
+from cuebench.runs.joining import check_observers, with_unreadable
+from cuebench.runs.record import RunRecord
 
 CLASSES = ("cat", "dog", "car", "clock")
 FILES = ("scores.parquet", "scores.json")
@@ -240,7 +241,134 @@ def test_a_model_that_changes_the_folder_moves_nothing(
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
+BOTH = ["cue_conflict", "imagenet_accuracy"]
+SMALL = {"triplets.experiments": "3", "triplets.draw": "50"}
+
+
+def breaking(name: str) -> cb.Observer:
+    def respond(pixels: np.ndarray) -> np.ndarray:
+        raise ValueError("no such layer")
+
+    return cb.wrap(respond, preprocess=cb.Preprocess(size=32), labels=CLASSES, name=name, fingerprint=name)
+
+
+def measured(record: RunRecord) -> set[tuple[str, str]]:
+    return {(job.observer, job.protocol) for job in record.jobs}
+
+
+def failed(record: RunRecord) -> list[tuple[str, str]]:
+    return [(failure.observer, failure.protocol) for failure in record.failures]
+
+
+def no_one(event: Event) -> None:
+    """Hear what would be a warning."""
+
+
+def test_people_whom_one_protocol_brings_keep_their_answers_to_the_others(measure: Any, tmp_path: Path) -> None:
+    """A command that does not name an observer replaces it where it was measured again only."""
+    people = tmp_path / "people"
+    people.mkdir()
+    header = "subj,session,trial,rt,object_response,category,condition,imagename\n"
+    (people / "ann.csv").write_text(f"{header}ann,1,1,1,cat,cat,0,cat1-dog2.png\n")
+    twin = replace(PROTOCOL, name="twin", people=None)
+    spec = f"recorded:{people}"
+    measure([model("a"), spec], twin)
+    bringing = replace(PROTOCOL, name="bringing", people=lambda root: spec)
+    scores = measure(model("a"), [bringing, twin])
+    name = next(job.observer for job in scores.record.jobs if job.spec == spec)
+    assert {(name, "twin"), (name, "bringing")} <= measured(scores.record)
+
+
+def test_what_cannot_be_applied_is_no_failure_once_the_observer_is_measured_elsewhere(measure: Any) -> None:
+    whole = measure([model("a"), "ideal:shape"], ["cue_conflict", "triplets"], out="whole", settings=SMALL).out
+    measure([model("a"), "ideal:shape"])
+    scores = measure([model("a"), "ideal:shape"], "triplets", settings=SMALL, on_event=no_one)
+    assert not scores.record.failures
+    assert [(s.observer, s.protocol) for s in scores.record.skipped] == [("a", "triplets")]
+    assert contents(scores.out) == contents(whole)
+
+
+def test_a_model_that_is_added_to_another_protocol_is_said_not_to_be_asked_again(measure: Any) -> None:
+    """Its environment may have changed in between: nobody would see it."""
+    measure([model("a"), model("b")])
+    events: list[Event] = []
+    scores = measure(model("a", winner=1), "imagenet_accuracy", on_event=events.append)
+    (told,) = [e.message for e in events if "holds answers of a, b too" in e.message]
+    assert told.endswith(
+        "; the answers of a to cue_conflict were not asked again: run it with -o a -p cue_conflict to check"
+    )
+    assert "the answers of b" not in told
+    assert told in scores.record.notices
+    events.clear()
+    measure(model("a", winner=1), on_event=events.append)  # as it is told to: the change is found
+    assert any(e.message.startswith("a answers differently now") for e in events)
+
+
+def test_what_could_not_be_read_counts_once(measure: Any, data_root: Path) -> None:
+    """An earlier cuebench wrote ids without their set."""
+    keys = {"0123456789ab/cat/1.png": "new"}
+    assert with_unreadable({"cat/1.png": "old", "z.png": "old"}, keys) == {**keys, "z.png": "old"}
+    path = sorted((data_root / "cue_conflict" / "stimuli").rglob("*.png"))[0]
+    path.write_bytes(path.read_bytes()[:40])
+    allowed = {"allow_unreadable": 0.1, "on_event": no_one}
+    record = measure([model("a"), model("b")], **allowed).record
+    (key,) = record.unreadable
+    record.unreadable = {key.partition("/")[2]: record.unreadable[key]}
+    record.write(measure(model("b"), **allowed).out)
+    assert set(measure(model("b"), **allowed).record.unreadable) == {key}
+
+
 # ------------------------------------------------------------------------------------------------------------ merge
+
+
+def test_runs_whose_observers_have_not_seen_everything_are_merged_whole(measure: Any, tmp_path: Path) -> None:
+    measure(model("a"), BOTH, out="whole")
+    whole = measure(model("b", 1), "imagenet_accuracy", out="whole").out
+    first = measure(model("a"), BOTH, out="first").out
+    measure(model("a"), "cue_conflict", out="second")
+    second = measure(model("b", 1), "imagenet_accuracy", out="second").out
+    for number, runs in enumerate(([first, second], [second, first])):
+        merged = cb.merge(runs, tmp_path / f"merged-{number}")
+        assert measured(merged.record) == {("a", "cue_conflict"), ("a", BOTH[1]), ("b", BOTH[1])}
+        assert contents(merged.out) == contents(whole)
+
+
+def test_a_failure_stays_in_a_merge_where_no_run_has_measured_it(measure: Any, tmp_path: Path) -> None:
+    first = measure([model("a"), breaking("c"), "recorded:nowhere"], BOTH, out="first", on_event=no_one).out
+    second = measure([breaking("a"), breaking("c"), model("b", 1)], BOTH, out="second", on_event=no_one).out
+    assert set(failed(cb.load(second).record)) == {(name, protocol) for name in "ac" for protocol in BOTH}
+    for number, runs in enumerate(([first, second], [second, first])):
+        merged = cb.merge(runs, tmp_path / f"merged-{number}")
+        assert measured(merged.record) == {(name, protocol) for name in "ab" for protocol in BOTH}
+        left = [(name, protocol) for name in ("c", "recorded:nowhere") for protocol in BOTH]
+        assert sorted(failed(merged.record)) == sorted(left)
+
+
+def test_failures_of_an_earlier_cuebench_are_the_same_on_both_sides_of_a_merge(measure: Any, tmp_path: Path) -> None:
+    """It did not say on which protocols something could not be loaded."""
+    first, second = (measure([model(n), "ideal:x"], BOTH, out=n, on_event=no_one) for n in "ab")
+    for scores in (first, second):
+        scores.record.failures = [replace(f, protocol="") for f in scores.record.failures[:1]]
+        scores.record.write(scores.out)
+    merged = cb.merge([first.out, second.out], tmp_path / "merged")
+    assert sorted(failed(merged.record)) == [("ideal:x", protocol) for protocol in BOTH]
+
+
+def test_a_merge_says_which_runs_were_scored_with_other_options(measure: Any, tmp_path: Path) -> None:
+    first, second = (measure(model(name), out=name).out for name in "ab")
+    other = measure(model("c"), out="c", resamples=200).out
+    cb.score(second, common=True)
+    cb.score(other, settings={"cue_conflict.view": "resized"})
+    whole = measure([model("a"), model("b"), model("c")], out="whole").out
+    with pytest.warns(RuntimeWarning, match="was scored with other options"):
+        merged = cb.merge([first, second, other], tmp_path / "merged")
+    assert contents(merged.out) == contents(whole)
+    told = [text for text in merged.record.notices if "was scored with other options" in text]
+    assert [text.partition(" was ")[0] for text in told] == [str(second), str(other)]
+    assert "common True, here False;" in told[0]
+    assert "resamples 200, here 100; cue_conflict.view 'resized', here 'native'" in told[1]
+    with pytest.warns(RuntimeWarning, match="resamples 100, here 200"):
+        assert cb.merge([other, first], tmp_path / "turned").record.options.resamples == 200
 
 
 def test_merged_runs_give_the_scores_of_one_run(measure: Any, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 import cuebench as cb
 from cuebench.errors import UserError
+from cuebench.protocols.cue_conflict import PROTOCOL
 from cuebench.responses.events import Event
 from cuebench.runs.share import parse_shard
 
@@ -122,6 +124,52 @@ def test_a_failure_of_one_part_is_a_row_until_it_is_repeated(model: Path, data_r
     run(model, data_root, shared, (1, 2))
     assert len(run(model, data_root, shared, (2, 2)).record.failures) == 0
     assert results(shared) == results(whole)
+
+
+def test_a_run_without_parts_takes_over_what_they_said(model: Path, data_root: Path, tmp_path: Path) -> None:
+    whole, shared = tmp_path / "whole", tmp_path / "shared"
+    run(model, data_root, whole)
+    model.write_text(MODEL.replace("FAILS = False", "FAILS = True"))
+    for i in (1, 2):
+        run(model, data_root, shared, (i, 2))
+    model.write_text(MODEL)
+    run(model, data_root, shared)
+    assert results(shared) == results(whole)
+    assert not (shared / "parts").exists()
+    assert len(run(model, data_root, shared, (1, 2))) == 0  # the second part has not said anything yet
+    assert not run(model, data_root, shared, (2, 2)).record.failures
+    assert results(shared) == results(whole)
+
+
+@pytest.mark.parametrize("shard", [None, (1, 2)])
+def test_what_parts_said_of_others_is_not_forgotten(
+    model: Path, data_root: Path, tmp_path: Path, shard: tuple[int, int] | None
+) -> None:
+    model.write_text(MODEL.replace("FAILS = False", "FAILS = True"))
+    run(model, data_root, tmp_path / "run", (1, 2))
+    cb.evaluate(
+        "ideal:shape", "cue_conflict", out=tmp_path / "run", data_root=data_root, shard_size=2, workers=0,
+        resamples=100, on_event=lambda e: None, shard=shard,
+    )  # fmt: skip
+    failures = cb.score(tmp_path / "run").record.failures
+    assert ("slow", "ValueError: no such layer") in {(f.observer, f.reason) for f in failures}
+
+
+def test_parts_are_added_to_a_run_that_holds_more(model: Path, data_root: Path, tmp_path: Path) -> None:
+    """Observers and protocols need not be a rectangle."""
+    twin = replace(PROTOCOL, name="twin")
+    options = {"data_root": data_root, "shard_size": 2, "workers": 0, "resamples": 100, "on_event": lambda e: None}
+    for out, parts in (("whole", [None]), ("shared", [(1, 2), (2, 2)])):
+        cb.evaluate("ideal:shape", ["cue_conflict", twin], out=tmp_path / out, **options)
+        for shard in parts:
+            scores = cb.evaluate(["ideal:texture", "ideal:random"], twin, out=tmp_path / out, shard=shard, **options)
+        for shard in parts:
+            scores = cb.evaluate("ideal:texture", "cue_conflict", out=tmp_path / out, shard=shard, **options)
+    assert {(job.observer, job.protocol) for job in scores.record.jobs} == {
+        *((name, protocol) for name in ("ideal:shape", "ideal:texture") for protocol in ("cue_conflict", "twin")),
+        ("ideal:random", "twin"),
+    }
+    assert results(tmp_path / "shared") == results(tmp_path / "whole")
 
 
 def test_too_many_unreadable_files_of_all_parts_together(model: Path, data_root: Path, tmp_path: Path) -> None:

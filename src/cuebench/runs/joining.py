@@ -113,8 +113,9 @@ def join(before: RunRecord, record: RunRecord, place: str, hint: str, *, merging
     """
     specs, names = record.arguments["observers"], record.arguments["protocols"]
     record.failures = _with_protocols(record)
-    found = record.jobs if merging else [*record.jobs, *record.failures, *record.skipped]
-    pairs = {(each.observer, each.protocol) for each in found}
+    pairs = {(job.observer, job.protocol) for job in record.jobs}
+    if not merging:
+        pairs |= {(failure.observer, failure.protocol) for failure in [*record.failures, *record.skipped]}
 
     def is_replaced(observer: str, spec: str, protocol: str) -> bool:
         return (observer, protocol) in pairs or (not merging and spec in specs and protocol in names)

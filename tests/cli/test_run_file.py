@@ -69,6 +69,30 @@ def test_a_run_repeats_itself_from_any_folder(
     assert "rows of scores differ from" in capsys.readouterr().out
 
 
+def test_a_run_that_was_extended_or_scored_again_repeats_itself(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(observer: str, protocol: str) -> None:
+        words = ["run", "-o", observer, "-p", protocol, "--data-root", place / "data", "--resamples", "100", "-q"]
+        small = ["--set", "triplets.experiments=3", "--set", "triplets.draw=50"] * (protocol == "triplets")
+        assert cli.invoke([str(word) for word in [*words, *small, "--out", tmp_path / "r"]]) == 0
+
+    run("ideal:shape", "cue_conflict")
+    run("ideal:mixture?shape=0.7", "triplets")
+    assert cli.invoke(["score", str(tmp_path / "r"), "--common", "--resamples", "150", "-q"]) == 0
+    capsys.readouterr()
+    assert cli.invoke(["run", "--again", str(tmp_path / "r")]) == 0
+    told = capsys.readouterr().out
+    assert "rows of scores are the same as in" in told
+    assert (
+        "not compared: ideal:mixture?shape=0.7 on cue_conflict, ideal:shape on triplets, which that run does not hold"
+        in told
+    )
+    assert cli.invoke(["score", str(tmp_path / "r"), "--set", "triplets.similarity=cosine", "-q"]) == 0
+    assert cli.invoke(["run", "--again", str(tmp_path / "r"), "--out", str(tmp_path / "s")]) == 1
+    assert "was scored again with other settings than it was made with: that may be why" in capsys.readouterr().out
+
+
 def test_observers_of_a_repeated_run_are_found_from_its_own_folder(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -82,6 +106,23 @@ def test_observers_of_a_repeated_run_are_found_from_its_own_folder(
     monkeypatch.chdir(place)
     assert cli.invoke(["run", "--again", str(tmp_path / "r"), "-q"]) == 0
     assert scores(tmp_path / "r") == scores(tmp_path / "r-again")
+
+
+@pytest.mark.parametrize("spelled", ["a", "./a/", "other/../a", "link"])
+def test_a_run_is_not_repeated_into_itself(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], spelled: str
+) -> None:
+    monkeypatch.chdir(place)
+    Path("other").mkdir(exist_ok=True)
+    if spelled == "link":
+        Path("link").symlink_to("a", target_is_directory=True)
+    before = (place / "a" / "run.json").read_bytes()
+    for run, out in (("a", spelled), (spelled, "a")):
+        assert cli.invoke(["run", "--again", run, "--out", out]) == 2
+        error = capsys.readouterr().err
+        assert "is the run that --again repeats" in error
+        assert "leave --out out" in error
+    assert (place / "a" / "run.json").read_bytes() == before
 
 
 def test_a_repetition_that_differs_says_so_whatever_is_printed(
@@ -192,7 +233,7 @@ def test_every_flag_is_a_key_and_comes_back_from_a_file(tmp_path: Path) -> None:
     }  # fmt: skip
     save(tmp_path / "all.toml", values, {"triplets.draw": "all"}, FLAGS)
     assert tomllib.loads((tmp_path / "all.toml").read_text("utf-8")) == {
-        "observers": ["ideal:shape", 'a"b\\ü'], "protocols": ["triplets"], "limit": 7, "common": True, "price": 1.5,
+        "observers": ["ideal:shape", 'a"b\\ü'], "protocols": ["triplets"], "limit": 7, "common": True,
         "report": True, "set": {"triplets.draw": "all"},
     }  # fmt: skip
     with pytest.raises(UserError, match="says something else"):

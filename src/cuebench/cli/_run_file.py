@@ -28,8 +28,9 @@ SETTINGS = "set"
 ALLOW = ALLOW_CODE.removeprefix("--").replace("-", "_")
 NOT_IN_FILES = frozenset({"again", "save_config", "json", SETTINGS})
 """Flags that say where settings come from or go to, and the form of what is printed; ``--set`` is a table."""
-NOT_SAVED = frozenset({"fresh", "plan", "quiet"})
-"""Flags that are about one call: a file with ``fresh`` would delete what was measured whenever it is used."""
+NOT_SAVED = frozenset({"fresh", "plan", "nodes", "price", "quiet"})
+"""Flags that are about one call: a file with ``fresh`` would delete what was measured whenever it is used, and what is
+asked of a plan would do nothing in a run."""
 LARGEST_FILE = 1 << 20
 FROM_RECORD = {"cues_on": "cues", "settings": SETTINGS}
 """Fields of ``RunOptions`` that have another key here."""
@@ -165,7 +166,9 @@ def of_record(run: Path, flags: Sequence[Flag]) -> Wanted:
     from cuebench.runs.record import RunOptions, RunRecord
 
     record = RunRecord.read(run)
-    arguments = record.arguments
+    # `cuebench score` may have chosen others since; not its seed, which is another one than that of the stimuli.
+    arguments = dict(record.arguments)
+    arguments |= {name: record.scored[name] for name in ("resamples", "common") if name in record.scored}
     if objects := [spec for spec in arguments["observers"] if spec.startswith(OBJECT)]:
         names = ", ".join(spec.removeprefix(OBJECT) for spec in objects)
         raise UserError(
@@ -272,24 +275,34 @@ class Repeated(NamedTuple):
 
 
 def compare_scores(first: Path, second: Path) -> Repeated:
-    """Compare the numbers of a run with those of its repetition."""
-    from cuebench.runs.scores import load
+    """Compare the numbers of a run with those of its repetition, for what the run holds.
 
-    def numbers(run: Path) -> dict[tuple[str, ...], tuple[Any, ...]]:
-        rows = load(run).rows
+    A run that several commands have filled need not hold all its observers on all its protocols; its repetition does.
+    """
+    from cuebench.runs.scores import Scores, load
+
+    def numbers(scores: Scores) -> dict[tuple[str, ...], tuple[Any, ...]]:
         return {(r.protocol, r.observer, r.condition, r.metric, r.ci_kind): (r.value, r.ci_low, r.ci_high, r.n)
-                for r in rows}  # fmt: skip
+                for r in scores.rows}  # fmt: skip
 
-    before, after = numbers(first), numbers(second)
+    loaded = load(first)
+    before, repeated = numbers(loaded), numbers(load(second))
+    held = {key[:2] for key in before}
+    after = {key: row for key, row in repeated.items() if key[:2] in held}
     every = {**before, **after}
     differing = [key for key in every if repr(before.get(key)) != repr(after.get(key))]
+    more = ", ".join(sorted({f"{key[1]} on {key[0]}" for key in repeated.keys() - after.keys()}))
+    beside = f"; not compared: {more}, which that run does not hold" if more else ""
     if not differing:
-        text = f"all {len(after):,} rows of scores are the same as in {first}"
+        text = f"all {len(after):,} rows of scores are the same as in {first}{beside}"
         return Repeated(str(first), True, len(every), 0, text)
     example = " ".join(filter(None, differing[0]))
     values = " → ".join("absent" if rows is None else f"{rows[0]:.6g}" for rows in
                         (before.get(differing[0]), after.get(differing[0])))  # fmt: skip
-    text = f"{len(differing):,} of {len(every):,} rows of scores differ from {first}: {example}: {values}"
+    text = f"{len(differing):,} of {len(every):,} rows of scores differ from {first}: {example}: {values}{beside}"
+    made, scored = loaded.record.options.scoring(), loaded.record.scored
+    if others := [name for name in ("seed", "settings") if scored.get(name, made[name]) != made[name]]:
+        text += f"; {first} was scored again with other {' and '.join(others)} than it was made with: that may be why"
     return Repeated(str(first), False, len(every), len(differing), text)
 
 

@@ -22,8 +22,8 @@ from cuebench.types import Stimulus, StimulusSet
 
 LAYOUT = "<shape>/<shape>i-<texture>j.png, for example airplane/airplane1-bicycle2.png"
 NO_SOURCES = "no shape_source, texture_source: pictures count as independent, and intervals over sources are too narrow"
-# A class starts with a letter; the digits before "-" or the end are the number of the source (mp3_player1 → 1).
-_NAME = re.compile(r"(?P<shape>[^\W\d_]\w*?)(?P<i>\d+)-(?P<texture>[^\W\d_]\w*?)(?P<j>\d+)")
+_SOURCE = re.compile(r"[^\W\d_]\w*\d")
+"""A class, which starts with a letter, and the number of the source: all digits at the end (mp3_player1 → 1)."""
 
 
 def parse(name: str) -> Stimulus | None:
@@ -32,12 +32,19 @@ def parse(name: str) -> Stimulus | None:
     >>> parse("airplane10-bicycle2").shape_source
     'airplane10'
     """
-    match = _NAME.fullmatch(name)
-    if match is None:
+    sources = name.split("-")
+    if len(sources) != 2 or not all(map(_SOURCE.fullmatch, sources)):
         return None
-    shape, texture = match["shape"], match["texture"]
-    i, j = match["i"], match["j"]
-    return Stimulus(name, shape=shape, texture=texture, shape_source=shape + i, texture_source=texture + j)
+    shape, texture = (_without_number(source) for source in sources)
+    return Stimulus(name, shape=shape, texture=texture, shape_source=sources[0], texture_source=sources[1])
+
+
+def _without_number(source: str) -> str:
+    """Return a text without the digits at its end, in any script; a regular expression would try each of them."""
+    end = len(source)
+    while source[end - 1].isdecimal():
+        end -= 1
+    return source[:end]
 
 
 def read(folder: Path, *, expected: int = 0) -> StimulusSet:

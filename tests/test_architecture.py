@@ -42,7 +42,6 @@ IMPORTS_BY_NAME = {
     "__init__.py": "public names and rooms, imported when they are used",
     "cli/__init__.py": "the verbs, one file each",
     "registry.py": "the parts, one file each",
-    "imports.py": "what the code of a user asks for",
     "types.py": "how a notebook shows stimuli",
     "processes.py": "the module that a worker process runs",
     "testing/__init__.py": "the checks, imported when they are used",

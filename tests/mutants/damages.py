@@ -55,8 +55,8 @@ DAMAGES: list[Damage] = [
     *_of(
         "labels/decisions.py",
         "tests/metrics/test_decisions.py",
-        ("maximum of the members instead of their mean", 'softmax(logits), "mean")', 'softmax(logits), "max")'),
-        ("mean of logits instead of probabilities", "aggregate(softmax(logits)", "aggregate(np.asarray(logits)"),
+        ("maximum of the members instead of their mean", 'np.exp(below), "mean")', 'np.exp(below), "max")'),
+        ("mean of logits instead of probabilities", "aggregate(np.exp(below)", "aggregate(np.asarray(below)"),
         ("ties decided by rounding", "tied.argmax(axis=1)", "scores.argmax(axis=1)"),
         (
             "decisions in the whole label space by the lowest logit",

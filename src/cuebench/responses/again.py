@@ -150,16 +150,22 @@ def _differences(name: str, stored: Array, again: Array) -> Array:
 
 def _without_outliers(name: str, values: Array, finite: Array) -> Array:
     """Return which numbers of each row are the measure of the others: no masked class, none that dwarfs the rest."""
-    near = finite
-    if name == "logits":
-        near = finite & (values > np.where(finite, values, -np.inf).max(axis=1, keepdims=True) - OUT_OF_REACH)
+    near = _ordinary(values, finite)
+    if name != "logits":
+        return near
+    highest = np.where(near, values, -np.inf).max(axis=1, keepdims=True)
+    return _ordinary(values, finite & (values <= highest) & (values > highest - OUT_OF_REACH))
+
+
+def _ordinary(values: Array, counted: Array) -> Array:
+    """Return which of the counted numbers of each row are not far from all the others."""
     with warnings.catch_warnings(), np.errstate(over="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # a row without any number, or all of them equal
-        kept = np.where(near, values, np.nan)
+        kept = np.where(counted, values, np.nan)
         away = np.abs(kept - np.nanmedian(kept, axis=1, keepdims=True))
         # Half of the features are 0 after a ReLU: what is exactly the median says nothing of the deviations.
-        ordinary = np.nanmedian(np.where(away > 0, away, np.nan), axis=1, keepdims=True)
-    return near & ((away <= ORDINARY * ordinary) | np.isnan(ordinary))
+        usual = np.nanmedian(np.where(away > 0, away, np.nan), axis=1, keepdims=True)
+    return counted & ((away <= ORDINARY * usual) | np.isnan(usual))
 
 
 def _spread(values: Array, counted: Array) -> Array:

@@ -16,6 +16,15 @@ UNPRINTABLE = re.compile(
 )
 
 
+def is_utf8(text: str) -> bool:
+    """Tell whether a text is Unicode: names of files that are not get halves of characters from the system."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def printable(text: str) -> str:
     """Return a text that can be shown anywhere: a name from a file cannot command a terminal or break an SVG.
 

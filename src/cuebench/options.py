@@ -50,6 +50,9 @@ class Option:
         Accepted numbers of items of a tuple; empty: any.
     infinite : bool
         Whether infinity is a number that is accepted.
+    scoring : bool
+        Of a protocol with ``configure``: whether it changes nothing but scores, so that stored answers can be scored
+        again with another value. Any other option decides what is shown or asked.
     """
 
     default: Any
@@ -61,6 +64,7 @@ class Option:
     item: type[str | int | float] = str
     lengths: tuple[int, ...] = ()
     infinite: bool = False
+    scoring: bool = False
 
     def accepted(self) -> str:
         """Say in words what is accepted."""

@@ -78,10 +78,12 @@ def user_path(text: str | os.PathLike[str]) -> Path:
     Raises
     ------
     UserError
-        For what is no path: a number, None, a list.
+        For what is no path: a number, None, a list, an empty text.
     """
     if not isinstance(text, str | os.PathLike):
         raise UserError(f"expected a path; got {text!r:.60} ({type(text).__name__})", "a text or a pathlib.Path")
+    if text == "":
+        raise UserError("a path is empty", "write . for the current folder")
     try:
         return Path(text).expanduser()
     except RuntimeError:

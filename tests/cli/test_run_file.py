@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
+import shutil
+import sys
 import tomllib
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from cuebench.cli import run as verb
 from cuebench.cli._flags import flags_of
 from cuebench.cli._run_file import NOT_IN_FILES, keys_of, read_file, save
 from cuebench.errors import UserError
+from cuebench.runs.record import RunRecord
 from small_data import write_cue_conflict
 
 FLAGS = flags_of(verb.command)
@@ -260,3 +264,81 @@ def test_a_folder_is_no_file_of_settings(tmp_path: Path, capsys: pytest.CaptureF
     assert cli.invoke([*run, "--save-config", str(tmp_path)]) == 2
     assert "is a folder" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+@pytest.fixture
+def finished(place: Path, tmp_path: Path) -> Path:
+    shutil.copytree(place / "a", tmp_path / "a")
+    return tmp_path / "a"
+
+
+def test_an_unfinished_run_is_refused_before_its_repetition_is_measured(finished: Path, capsys) -> None:
+    record = RunRecord.read(finished)
+    record.status, record.scored = "running", {}
+    record.write(finished)
+    assert cli.invoke(["run", "--again", str(finished)]) == 2
+    assert "was not finished" in capsys.readouterr().err
+    assert not finished.with_name("a-again").exists()
+
+
+def test_a_report_of_before_this_run_is_named(place: Path, finished: Path, capsys) -> None:
+    (finished / "report.html").write_text("of the first run")
+    words = ["run", str(place / "run.toml"), "--out", str(finished)]
+    assert cli.invoke(words) == 0
+    assert "was made before this run" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_report_is_not_written_over_what_is_no_page(place: Path, tmp_path: Path, capsys) -> None:
+    """``--report run.toml`` would take the file of settings for the page's."""
+    settings = (place / "run.toml").read_bytes()
+    words = ["run", "-o", "ideal:shape", "-p", "cue_conflict", "--data-root", str(place / "data")]
+    assert cli.invoke([*words, "--out", str(tmp_path / "r"), "--report", str(place / "run.toml")]) == 2
+    assert "does not end in .html" in capsys.readouterr().err
+    assert (place / "run.toml").read_bytes() == settings
+    assert not (tmp_path / "r").exists()
+
+
+def test_the_plan_of_a_file_that_asks_for_a_report(place: Path, tmp_path: Path, capsys) -> None:
+    file = tmp_path / "with_report.toml"
+    file.write_text((place / "run.toml").read_text("utf-8") + 'report = "page.html"\n', "utf-8")
+    assert cli.invoke(["run", str(file), "--plan"]) == 0
+    file.write_text((place / "run.toml").read_text("utf-8") + "cache_size = 3\n", "utf-8")
+    assert cli.invoke(["run", str(file), "--plan"]) == 2  # in the file, too, it does nothing without a cache
+    assert "cache_size in" in capsys.readouterr().err
+
+
+def test_the_plan_of_two_protocols_with_options(place: Path, tmp_path: Path, capsys) -> None:
+    words = ["run", "-o", "ideal:shape", "-p", "cue_conflict", "-p", "triplets", "--data-root", str(place / "data")]
+    more = ["--set", "cue_conflict.view=native", "--out", str(tmp_path / "r"), "--plan"]
+    assert cli.invoke([*words, *more]) == 0
+    assert "failed" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["--out", ""], ["--out="], ["--out", "r", "--data-root", ""], ["", "--out", "r"]])
+def test_an_empty_path_is_not_the_current_folder(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.invoke(["run", "-o", "ideal:shape", "-p", "triplets", *words]) == 2
+    assert "is empty" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="file names are Unicode there")
+def test_a_folder_whose_name_is_not_unicode_is_refused(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/n\xff"))
+    odd.mkdir()
+    monkeypatch.chdir(odd)
+    assert cli.invoke(["run", str(place / "run.toml"), "--out", str(tmp_path / "r"), "-q"]) == 2
+    assert "is not UTF-8" in capsys.readouterr().err
+
+
+def test_what_was_shown_is_not_changed_by_scoring(finished: Path, capsys) -> None:
+    before = scores(finished)
+    assert cli.invoke(["score", str(finished), "--set", "cue_conflict.view=resized"]) == 2
+    assert "--set cue_conflict.view=resized --out DIR" in " ".join(capsys.readouterr().err.split())
+    assert scores(finished) == before
+    assert cli.invoke(["score", str(finished), "--set", "cue_conflict.view=native"]) == 0  # as it was shown
+    assert scores(finished) == before

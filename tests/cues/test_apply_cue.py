@@ -281,6 +281,13 @@ def test_bad_places(photos, tmp_path):
         apply_cue("contrast", tmp_path / "empty", tmp_path / "out")
     with pytest.raises(UserError, match="source folder itself"):
         apply_cue("contrast", photos, photos)
+    before = (photos / "a.png").read_bytes()
+    for target in (photos, photos / "a.png"):  # a.png of the folder would be written over
+        with pytest.raises(UserError, match="is the source itself"):
+            apply_cue("contrast", photos / "a.png", target)
+    assert (photos / "a.png").read_bytes() == before
+    with pytest.raises(UserError, match="is the second image itself"):
+        apply_cue("blend", photos / "a.png", photos / "b.png", other=photos / "b.png")
     with pytest.raises(UserError, match="is a file"):
         apply_cue("contrast", photos, tmp_path / "x.png")
 

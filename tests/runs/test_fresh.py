@@ -98,3 +98,22 @@ def test_answers_that_were_set_aside_are_deleted(out: Path) -> None:
     answers.rename(answers.with_name(f"{answers.name}.stale-1"))
     forget(out)
     assert not (out / "responses").exists()
+
+
+def test_answers_of_other_runs_in_the_same_place_stay(data_root: Path, tmp_path: Path) -> None:
+    answers = tmp_path / "answers"
+
+    def run(observer: str, **options: object) -> cb.Scores:
+        out = tmp_path / observer.replace(":", "-")
+        return cb.evaluate(
+            observer, "cue_conflict", data_root=data_root, out=out, responses=answers, resamples=100, **options
+        )
+
+    first, second = run("ideal:shape"), run("ideal:texture")
+    (folder,) = {job.folder for job in first.record.jobs}
+    (answers / f"{folder}.stale-1").mkdir()
+    (answers / f"{folder}.stale-1" / "key.json").write_text("{}")
+    kept = {job.folder for job in second.record.jobs}
+    run("ideal:shape", fresh=True)
+    assert {path.name for path in answers.iterdir()} == {folder, *kept}
+    assert cb.score(second.out).rows == second.rows

@@ -98,6 +98,23 @@ def test_parts_do_not_overlap_and_the_last_one_scores(model: Path, data_root: Pa
     assert decoded[0] == decoded[1] == 32
 
 
+def test_parts_may_know_the_data_root_by_other_names(model: Path, data_root: Path, tmp_path: Path) -> None:
+    """On another machine it may be mounted elsewhere: the part that scores has not written the manifest last."""
+    elsewhere, whole, shared = tmp_path / "elsewhere", tmp_path / "whole", tmp_path / "shared"
+    elsewhere.symlink_to(data_root)
+    run(model, data_root, whole)
+    others: list[int] = []
+
+    def meanwhile(event: Event) -> None:
+        if event.kind == "batch" and not others:
+            others.append(len(run(model, elsewhere, shared, (2, 2))))
+
+    assert len(run(model, data_root, shared, (1, 2), on_event=meanwhile)) > 0
+    assert others == [0]
+    assert (shared / "scores.json").read_bytes() == (whole / "scores.json").read_bytes()
+    assert cb.score(shared).rows == cb.load(whole).rows
+
+
 def test_another_number_of_parts_finds_what_is_stored(model: Path, data_root: Path, tmp_path: Path) -> None:
     whole, shared = tmp_path / "whole", tmp_path / "shared"
     run(model, data_root, whole)

@@ -106,6 +106,20 @@ class TestLater:
         scores = run(tmp_path / "run", root, NETS)
         assert len({s.observer for s in scores}) == len(NETS)
 
+    def test_a_run_that_is_killed_between_waves_is_not_finished(self, tmp_path: Path, root: Path) -> None:
+        """Its status says so while the next networks are being loaded, which can take minutes."""
+        record, states = tmp_path / "run" / "run.json", []
+
+        def look(event: Event) -> None:
+            if record.is_file():
+                states.append(json.loads(record.read_text())["status"])
+
+        run(tmp_path / "run", root, NETS, on_event=look)
+        assert set(states[: states.index("collected")]) == {"running"}
+        assert json.loads(record.read_text())["status"] == "complete"
+        batches = [j["observer"] for j in json.loads(record.read_text())["jobs"]]
+        assert len(batches) == len(NETS)
+
 
 def test_own_code_is_loaded_before_anything_answers() -> None:
     own = ["python:model.py:make", *NETS, *(f"{n}1" for n in NETS)]

@@ -87,7 +87,12 @@ def main(arguments: list[str] | None = None) -> None:
     if not (os.environ.get("COLUMNS", "1").isdecimal() and int(os.environ.get("COLUMNS", "1"))):
         del os.environ["COLUMNS"]  # a width in which nothing can be printed
     take_less_memory()
-    sys.exit(invoke(sys.argv[1:] if arguments is None else arguments))
+    words = sys.argv[1:] if arguments is None else arguments
+    try:
+        status = invoke(words)
+    except KeyboardInterrupt:  # before the command began
+        status = _stopped(as_json="--json" in words)
+    sys.exit(status)
 
 
 def take_less_memory() -> None:
@@ -135,7 +140,7 @@ def invoke(arguments: list[str]) -> int:
 
 def _status_of(arguments: list[str]) -> int:
     from cuebench._version import __version__
-    from cuebench.errors import UserError
+    from cuebench.errors import UserError, is_utf8
     from cuebench.files import mistake_of
 
     if arguments[:1] == ["help"]:
@@ -147,7 +152,7 @@ def _status_of(arguments: list[str]) -> int:
         for word in arguments:
             if not is_utf8(word):
                 raise UserError(f"the argument {word!r} is not UTF-8", "rename the file or folder")
-        return _call(with_explained(_with_values(_with_current_names(_without_allowed(arguments)))))
+        return _call(_with_values(with_explained(_with_current_names(_without_allowed(arguments)))))
     except (UserError, OSError) as error:
         mistake = mistake_of(error) if isinstance(error, OSError) else error
         if mistake is None:
@@ -156,15 +161,6 @@ def _status_of(arguments: list[str]) -> int:
         return 2
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
-
-
-def is_utf8(text: str) -> bool:
-    """Tell whether a text is Unicode: names of files that are not get halves of characters from the system."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _without_allowed(arguments: Sequence[str]) -> list[str]:
@@ -194,10 +190,14 @@ def _with_current_names(arguments: Sequence[str]) -> list[str]:
 
 
 def _with_values(arguments: Sequence[str]) -> list[str]:
-    """Give flags whose value can be left out an empty one, which the parser of the command line does not know."""
+    """Give flags whose value can be left out an empty one, which the parser of the command line does not know.
+
+    Behind ``--`` there are no flags, only names of them: ``cuebench explain --report``.
+    """
+    flags = arguments.index("--") if "--" in arguments else len(arguments)
     following = [*arguments[1:], "-"]
-    alone = (word in VALUE_OPTIONAL and after.startswith("-") for word, after in zip(arguments, following))
-    return [f"{word}=" if is_alone else word for word, is_alone in zip(arguments, alone)]
+    alone = (word in VALUE_OPTIONAL and after.startswith("-") for word, after in zip(arguments[:flags], following))
+    return [*(f"{word}=" if is_alone else word for word, is_alone in zip(arguments, alone)), *arguments[flags:]]
 
 
 def with_explained(arguments: list[str]) -> list[str]:
@@ -232,7 +232,7 @@ def _call(arguments: list[str]) -> int:
     # Here, because typer is not imported above: `cuebench --version` answers at once.
     _root.__annotations__["version"] = Annotated[bool, typer.Option("--version", help="Print the version and exit.")]
     app.callback(invoke_without_command=True)(_root)
-    guard = functools.partial(_guarded, as_json=as_json)
+    guard = functools.partial(_guarded, words=arguments, as_json=as_json)
     for verb in words[:1] or _completed_verb() or verbs():
         module = module_of(verb)
         heading = next((heading for heading, members in GROUPS.items() if verb in members), "Other")
@@ -275,35 +275,42 @@ def _sub_commands(verb: str, module: ModuleType, words: Sequence[str], guard: Ca
     return group
 
 
-def _guarded(command: Callable[..., int | None], *, as_json: bool) -> Callable[..., None]:
+def _guarded(command: Callable[..., int | None], *, words: Sequence[str], as_json: bool) -> Callable[..., None]:
     """Let a command's return value be the exit status; refuse idle options, report errors and Ctrl-C shortly."""
     import typer
 
+    from cuebench.cli._flags import refuse_empty_paths
     from cuebench.cli._idle import checked
     from cuebench.cli._json import only_json
     from cuebench.errors import UserError
     from cuebench.processes import WorkerDied
 
-    command = checked(command)
+    plain, command = command, checked(command)
 
     @functools.wraps(command)
     def call(*arguments: Any, **options: Any) -> None:
         try:
             with only_json() if as_json else nullcontext():
+                refuse_empty_paths(plain, words)
                 status = command(*arguments, **options) or 0
         except (UserError, WorkerDied) as error:
             _print_error(error, as_json=as_json)
             status = 2
         except KeyboardInterrupt:
-            stopped = UserError("stopped", "what was finished is kept: run the same command to go on")
-            if as_json:
-                _print_error(stopped, as_json=True)
-            else:
-                print(f"\nStopped. W{stopped.hint[1:]}.", file=sys.stderr)
-            status = 130
+            status = _stopped(as_json=as_json)
         raise typer.Exit(status)
 
     return call
+
+
+def _stopped(*, as_json: bool) -> int:
+    """Say that Ctrl-C was pressed; return the exit status."""
+    hint = "what was finished is kept: run the same command to go on"
+    if as_json:
+        print(json.dumps({"error": "stopped", "hint": hint}), file=sys.stderr)
+    else:
+        print(f"\nStopped. W{hint[1:]}.", file=sys.stderr)
+    return 130
 
 
 def _root(version: bool = False) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Union
 
 import typer
+
+from cuebench.errors import UserError
 
 
 class Flag(NamedTuple):
@@ -24,6 +26,7 @@ class Flag(NamedTuple):
     default: Any
     help: str
     hidden: bool
+    is_path: bool = False
 
     @property
     def key(self) -> str:
@@ -45,8 +48,24 @@ def flags_of(command: Callable[..., Any]) -> list[Flag]:
         written = [] if is_argument else [n for n in (info.default, *(info.param_decls or ())) if isinstance(n, str)]
         names = () if is_argument else tuple(written) or (f"--{name.replace('_', '-')}",)
         default = None if parameter.default is inspect.Parameter.empty else parameter.default
-        flags.append(Flag(name, names, _plain(kind), default, info.help or "", info.hidden))
+        flags.append(Flag(name, names, _plain(kind), default, info.help or "", info.hidden, _is_path(kind)))
     return flags
+
+
+def refuse_empty_paths(command: Callable[..., Any], arguments: Sequence[str]) -> None:
+    """Raise for a path that is written as an empty text, as ``--out "$UNSET"`` is: it would be the current folder."""
+    flags, before = [flag for flag in flags_of(command) if flag.is_path], ""
+    names = {name for flag in flags for name in flag.names}
+    for word in arguments:
+        option = word[:-1] if word.startswith("--") and word.endswith("=") else before if not word else ""
+        is_argument = not word and not before.startswith("-") and not all(flag.names for flag in flags)
+        if option in names or is_argument:
+            raise UserError(f"{option if option in names else 'a path'} is empty", "write . for the current folder")
+        before = word
+
+
+def _is_path(kind: Any) -> bool:
+    return kind is Path or any(map(_is_path, typing.get_args(kind)))
 
 
 def _plain(kind: Any) -> Any:

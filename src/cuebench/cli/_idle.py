@@ -80,6 +80,7 @@ def refuse_idle(
     command: Callable[..., Any],
     given: Mapping[str, Any],
     in_file: Mapping[str, str] | None = None,
+    given_in_file: Mapping[str, Any] | None = None,
 ) -> None:
     """Refuse options that stand on the command line or in a file of settings although they do nothing there.
 
@@ -93,16 +94,23 @@ def refuse_idle(
         Its parameters, all of them.
     in_file : mapping of str to str, optional
         Parameters whose value is that of a file, as messages call them: ``cache_size in run.toml``.
+    given_in_file : mapping of str to value, optional
+        All parameters as the file alone gives them. A key of the file that counts there is no mistake where the
+        command line asks for something else, such as the plan.
     """
-    written = dict(in_file or {})
+    written, by_file = dict(in_file or {}), given_in_file or given
     for option in context.command.params:
         if option.name and is_written(context, option.name):
             off = option.secondary_opts if given[option.name] is False else ()
             written[option.name] = [*off, *option.opts][0]
+
+    def counts(name: str, rule: Counts) -> object:
+        return rule.where(given) or (name in (in_file or {}) and rule.where(by_file))
+
     idle: dict[str, dict[str, str]] = {}
     hints: dict[str, None] = {}
     for name, rule in rules_of(command):
-        if name in written and not rule.where(given) and not any(name in others for others in idle.values()):
+        if name in written and not counts(name, rule) and not any(name in others for others in idle.values()):
             idle.setdefault(rule.otherwise, {})[name] = written[name]
             hints[rule.hint] = None
     if idle:

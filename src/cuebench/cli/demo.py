@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cuebench.cli._json import print_json
-from cuebench.cli.run import ReportTo
+from cuebench.cli.run import REPORT, ReportTo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,8 +38,9 @@ def command(
     from cuebench.analyses.demo.findings import sentences, table
     from cuebench.cli._console import plain_console
     from cuebench.cli._display import Display
-    from cuebench.reports.html.report import report
+    from cuebench.reports.html.report import page_file, report
 
+    page_file(report_to or out / REPORT)
     console = plain_console()
     talk = not (quiet or as_json)
     shown = Display(quiet=quiet, as_json=as_json)
@@ -58,7 +59,7 @@ def command(
     if talk:
         console.print("· write the report")
     title = "Demo: drawn stimuli, observers of known bias, one real network"
-    page = report([demo.scores, demo.segmentation], report_to or out / "report.html", title=title).path
+    page = report([demo.scores, demo.segmentation], report_to or out / REPORT, title=title).path
     if as_json:
         paths = {"out": str(out), "data": str(demo.data), "stimuli": str(demo.sheet), "report": str(page)}
         print_json({**paths, "findings": lines, "failures": demo.failures, "scores": [asdict(row) for row in rows]})

@@ -34,6 +34,8 @@ PLACES = ("out", "data_root", "cache", "save_config", "report_to", "responses")
 FORMER = {"triplets": "draw", "features": "layers", "baselines": "baselines"}
 """Earlier flags → the option of the protocol triplets that each has become."""
 PROTOCOLS = names_of("protocols")
+REPORT = "report.html"
+"""Where ``--report`` without a name writes, in the run folder."""
 KEPT_IMAGES = "100"
 """Images whose masks are kept where nobody says how many."""
 Compile = Annotated[bool, typer.Option("--compile", help="Compile networks that take minutes."), idle_with("plan")]
@@ -57,7 +59,8 @@ ReportTo = Annotated[
 def command(
     context: typer.Context,
     file: Annotated[
-        Path | None, typer.Argument(metavar="FILE.toml", help="File with these flags as keys; flags go before it.")
+        Path | None,
+        typer.Argument(metavar="FILE.toml", help="File with these flags as keys; written flags count more."),
     ] = None,
     observer: Annotated[
         list[str] | None, typer.Option("--observer", "-o", help="SOURCE:NAME; repeat for more.", autocompletion=sources)
@@ -135,6 +138,7 @@ def measure(given: dict[str, Any], settings: dict[str, Any], flags: Sequence[Fla
     from cuebench.responses.events import Event
     from cuebench.runs.evaluate import evaluate
     from cuebench.runs.experiments import refuse_metric
+    from cuebench.runs.scores import load
     from cuebench.runs.share import parse_shard
 
     observer, protocol, again = given["observer"] or [], given["protocol"] or [], given["again"]
@@ -149,6 +153,12 @@ def measure(given: dict[str, Any], settings: dict[str, Any], flags: Sequence[Fla
     arguments["settings"] = settings | kept(given["keep"] or [], protocol)
     if given["plan"]:
         return show_plan(observer, protocol, nodes=given["nodes"], price=given["price"], **show, **arguments)
+    if given["report_to"]:
+        from cuebench.reports.html.report import page_file
+
+        page_file(given["report_to"])
+    if again:
+        load(again)  # is there anything to compare with? Before hours are spent on the repetition
     with Display(**show) as display:
         places: dict[str, Any] = {name: given[name] for name in ("engine", "responses")}
         scores = evaluate(
@@ -159,6 +169,9 @@ def measure(given: dict[str, Any], settings: dict[str, Any], flags: Sequence[Fla
             later = shlex.join(["cuebench", "report", str(scores.out), "--out", "report.html"])
             hint = f"the part that scores makes it, if it is given --report; or then: {later}"
             display(Event("notice", "no report: there are no scores yet", fields={"hint": hint}))
+        elif not waiting and given["report_to"] is None and (old := scores.out / REPORT).is_file():
+            anew = shlex.join(["cuebench", "report", str(scores.out), "--out", str(old)])
+            display(Event("notice", f"{old} was made before this run", fields={"hint": f"make it anew: {anew}"}))
     if waiting:  # for the other parts; what is missing has been said
         if given["as_json"]:
             print_json(as_document(scores))
@@ -199,7 +212,8 @@ def with_defaults(
     below = {name: value for name, value in wanted.values.items() if name not in written}
     in_file = {flag.parameter: f"{key} in {given['file']}" for key, flag in _run_file.keys_of(flags).items()
                if given["file"] and below.get(flag.parameter, False) is not False}  # fmt: skip
-    refuse_idle(context, command, {**given, **below}, in_file)
+    by_default = {flag.parameter: flag.default for flag in flags}
+    refuse_idle(context, command, {**given, **below}, in_file, {**given, **by_default, **wanted.values})
     return {**given, **below}, {**wanted.settings, **settings}
 
 
@@ -291,7 +305,7 @@ def show_result(
     if report_to is not None:
         from cuebench.reports.html.report import report
 
-        page = report(scores, report_to or out / "report.html").path
+        page = report(scores, report_to or out / REPORT).path
     if as_json:
         made: dict[str, Any] = {} if page is None else {"report": str(page)}
         print_json(as_document(scores, made | ({} if repeated is None else {"repeated": repeated._asdict()})))

@@ -54,9 +54,9 @@ from cuebench.responses.table import Responses
 from cuebench.runs.cost import ObserverCost, RunCost, advice, on_nodes
 from cuebench.runs.evaluate import listed_observers, protocol_names
 from cuebench.runs.expense import expense_of
-from cuebench.runs.joining import OTHER_FOLDER, check_conditions
+from cuebench.runs.joining import OTHER_FOLDER, check_conditions, settings_of
 from cuebench.runs.plan import Plan, plan_run
-from cuebench.runs.record import DamagedRecord, RunOptions, RunRecord, parse_settings
+from cuebench.runs.record import DamagedRecord, RunOptions, RunRecord
 from cuebench.runs.starting import start_decoders
 from cuebench.stimuli.hashing import hashing_in
 from cuebench.types import Failure, Stimulus, StimulusSet
@@ -312,7 +312,7 @@ class _Probe:
     def _score(self, job: Job, columns: Columns) -> None:
         """Time the scoring of so many answers as the observer will have given; these are a few, over and over."""
         protocol: Protocol = registered.get(job.protocol)
-        values = parse_settings([job.protocol], self.options.settings)[job.protocol]
+        values = settings_of(job.protocol, self.options.settings)
         options = ScoreOptions(self.options.seed, self.options.resamples, values)
         total, times = len(job.stimuli), []
         for size in (min(total, SCORED),) if total <= SCORED else (SCORED // 4, SCORED):

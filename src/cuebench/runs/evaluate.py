@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from cuebench.errors import UserError
+from cuebench.errors import UserError, is_utf8
 from cuebench.files import current_folder, hash_file, json_text, make_folder
 from cuebench.observers.base import Observer, is_observer, missing_attributes
 from cuebench.observers.load import with_distinct_names
@@ -187,6 +187,9 @@ def _run(
     here, folder = current_folder(), make_folder(out.absolute())
     given_root = data_root or os.environ.get("CUEBENCH_DATA")
     root = user_path(given_root).absolute() if given_root else None
+    for path in filter(None, (here, folder, root)):
+        if not is_utf8(str(path)):  # a record that names it could not be read again
+            raise UserError(f"the folder {str(path)!r} has a name that is not UTF-8", "rename it, or work elsewhere")
     notices: list[str] = []
 
     def notice(text: str) -> None:
@@ -232,7 +235,7 @@ def _answered(
         with loading_ahead(later, plan.load_options, plan.baselines, taken) as next_wave:
             while True:
                 progress = Progress(tell, done=progress.done, to_come=answers_each(plan) * waiting)
-                _collect(plan, record, folder, options, pieces, pool, progress)
+                _collect(plan, record, folder, options, pieces, pool, progress, last=not waiting)
                 _notice_damage(plan, notice)
                 for text in set_aside_besides(record, [job.record for job in plan.jobs]):
                     notice(text)
@@ -280,6 +283,7 @@ def _run_part(
             tell(Event("notice", f"{count} ({which}); the last one scores, or: cuebench score {folder}"))
             return Scores((), folder, with_parts(folder, record))
         _join(_earlier_run(folder, notice), record, folder, notice)
+        _write_plan(plan, record, folder)  # again: those of another process name its data root
         record = with_parts(folder, record)
         for stimuli in plan.manifests.values():  # each process has seen its part only
             own = unreadable_of(stimuli.fingerprint)
@@ -373,11 +377,16 @@ def _collect(
     pieces: Pieces,
     pool: DecodePool,
     progress: Progress,
+    *,
+    last: bool,
 ) -> None:
-    """Collect the answers; whatever happens, the record on disk says how far it came."""
+    """Collect the answers; whatever happens, the record on disk says how far it came.
+
+    With ``last`` it is collected then: no other wave of networks comes.
+    """
     try:
         _ask(plan, options, pieces, pool, progress)
-        record.status = "collected"
+        record.status = "collected" if last else record.status
     except BaseException:
         record.status = "stopped"
         raise

@@ -14,6 +14,7 @@ from cuebench.runs.record import PARTS, RunRecord
 
 _ANSWERS = re.compile(r".*--[0-9a-f]{16}(\.stale-[0-9]+)?")
 """Earlier versions left the name empty where it had no Latin letters; answers that were set aside are called stale."""
+_SET_ASIDE = re.compile(r"\.stale-[0-9]+$")
 _SHARD = re.compile(r"key\.json|[0-9a-f]{24}\.parquet|\..+\.tmp")
 _MANIFEST = re.compile(r"(.+)-[0-9a-f]{12}\.parquet")
 _PART = re.compile(r"[0-9]+-of-[0-9]+\.json")
@@ -51,9 +52,14 @@ def forget(folder: Path) -> None:
 
 def _written(folder: Path) -> Iterator[Path | RemotePath]:
     """Yield what a run wrote, files before their folders."""
-    names = {*protocols, *_recorded_protocols(folder)}
-    responses = _recorded_responses(folder)
+    record = _recorded(folder)
+    names = {*protocols, *(record.protocol_names() if record else ())}
+    responses = record.options.responses_in(folder) if record else folder / "responses"
+    shared = record is not None and record.options.responses  # with other runs: theirs stay
+    ours = {job.folder for job in record.jobs} if record else set()
     for answers in _matching(responses, _ANSWERS):
+        if shared and _SET_ASIDE.sub("", answers.name) not in ours:
+            continue
         if (answers / "key.json").is_file():
             yield from sorted(_matching(answers, _SHARD), key=lambda p: p.name == "key.json")
             yield answers
@@ -69,19 +75,11 @@ def _written(folder: Path) -> Iterator[Path | RemotePath]:
     yield from (folder / part for part in ("scores.parquet", "scores.json"))
 
 
-def _recorded_responses(folder: Path) -> Path | RemotePath:
+def _recorded(folder: Path) -> RunRecord | None:
     try:
-        options = RunRecord.read(folder).options
+        return RunRecord.read(folder)
     except UserError:  # none there, or damaged
-        return folder / "responses"
-    return options.responses_in(folder)
-
-
-def _recorded_protocols(folder: Path) -> list[str]:
-    try:
-        return RunRecord.read(folder).protocol_names()
-    except UserError:  # none there, or damaged
-        return []
+        return None
 
 
 def _matching(folder: Path | RemotePath, names: re.Pattern[str]) -> list[Any]:

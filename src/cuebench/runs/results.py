@@ -136,7 +136,8 @@ def _read(out: Path, name: str) -> pa.Table:
     record = RunRecord.read(out) if (out / "run.json").is_file() else RunRecord({}, status="complete")
     if record.status != "complete" and not record.scored:
         raise UserError(
-            f"{unfinished(out, record)}; it has no scores that belong to its answers",
+            f"{unfinished(out, record) or f'the scoring of {out} was stopped'}; it has no scores that belong to its "
+            "answers",
             f"run the same command again: it goes on where it stopped; or score what there is: cuebench score {out}",
         )
     path = out / name
@@ -186,8 +187,10 @@ def read_stimuli(out: Path, name: str, record: RunRecord | None = None) -> Stimu
     """
     record = record or RunRecord.read(out)
     path = out / "stimuli" / name
-    digest = hash_file(path).sha256 if path.is_file() else ""
-    stimuli = _read_once(digest, path) if digest else read_manifest(path)
+    if not path.is_file():
+        raise UserError(f"{path} is missing", "run the command that made it again: the answers are kept")
+    digest = hash_file(path).sha256
+    stimuli = _read_once(digest, path)
     expected = record.files.get(f"stimuli/{name}")
     hash_in_name = Path(name).stem.rpartition("-")[2]
     if (expected is not None and digest != expected) or stimuli.fingerprint[:12] != hash_in_name:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from cuebench.registry import BUILT_IN, OBJECT, SCHEME, named_by_data, protocols
 from cuebench.responses.events import Event, OnEvent, ignore
 from cuebench.responses.job import failure_of
 from cuebench.responses.store import Memory, Shards
-from cuebench.runs.joining import failures_in_order
+from cuebench.runs.joining import failures_in_order, settings_of
 from cuebench.runs.measuring import (
     Manifests,
     Unreadable,
@@ -73,6 +74,8 @@ def score(
         The same bytes on disk every time for the same answers and options.
     """
     folder = user_path(run)
+    if not isinstance(settings or {}, Mapping):
+        raise UserError(f"settings: expected a dictionary; got {type(settings).__name__}", '{"PROTOCOL.OPTION": value}')
     RunRecord.read(folder)  # no lock in a folder that is no run
     with listening(on_event) as tell, locked(folder):
         record = RunRecord.read(folder)
@@ -80,6 +83,7 @@ def score(
             record = with_parts(folder, record)
         find_protocols(record, protocols)
         options = record.options
+        _refuse_what_was_shown(record, settings or {})
         options = replace(
             options,
             seed=options.seed if seed is None else seed,
@@ -92,6 +96,26 @@ def score(
         rows = score_run(folder, record, options, workers=workers, on_event=tell)
         note_scored(folder, record)
     return Scores(tuple(rows), folder, record)
+
+
+def _refuse_what_was_shown(record: RunRecord, settings: Mapping[str, Any]) -> None:
+    """Raise for another value of an option that decides what observers are shown: the answers are given."""
+    problems = []
+    for name, chosen in parse_settings(record.protocol_names(), settings).items():
+        protocol: Protocol = protocols.get(name)
+        if protocol.configure is None:  # then nothing but its scoring is told of options
+            continue
+        made = settings_of(name, record.options.settings)
+        for key in (key for key in settings if key.partition(".")[0] == name):
+            option = key.partition(".")[2]
+            if not protocol.options[option].scoring and chosen[option] != made[option]:
+                problems.append(f"{key} was {made[option]!r}")
+    if problems:
+        flags = shlex.join(word for key, value in settings.items() for word in ("--set", f"{key}={value}"))
+        raise UserError(
+            f"what was shown cannot be changed by scoring: {'; '.join(problems)}",
+            f"measure it in another folder: cuebench run … {flags} --out DIR",
+        )
 
 
 def find_protocols(record: RunRecord, objects: Iterable[str | Protocol] = ()) -> None:

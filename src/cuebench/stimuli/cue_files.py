@@ -82,6 +82,9 @@ def plan(
     jobs = []
     for relative, path, result in _targets(source, target):
         moved = root / MASKS / result.relative_to(root) if moves else None
+        for what, given in (("mask", mask), ("second image", other)):
+            if given is not None and result.resolve() == Path(given).resolve():
+                raise UserError(f"{result} is the {what} itself", "give another file or folder to write to")
         jobs.append(
             Job(
                 cue=name,
@@ -109,6 +112,8 @@ def _targets(source: Path, target: Path) -> list[tuple[str, Path, Path]]:
         raise UserError(f"{source} does not exist", "give an image file or a folder of images")
     if source.is_file():
         single = target if target.suffix.lower() in SUFFIXES else target / f"{source.stem}.png"
+        if single.resolve() == source.resolve():
+            raise UserError(f"{single} is the source itself", "give another file or folder to write to")
         return [(source.name, source, single)]
     if target.is_file() or target.suffix.lower() in SUFFIXES:
         raise UserError(f"{target} is a file, {source} a folder", "give a folder to write to")

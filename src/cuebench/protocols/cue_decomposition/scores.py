@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 OPTIONS = {
-    "population": Option(BOTH, "population H of S_cd: run, heinert2025, both, or a file FILE.json"),
-    "leave_out": Option((), "models that are not members of H; they keep their own scores"),
+    "population": Option(BOTH, "population H of S_cd: run, heinert2025, both, or a file FILE.json", scoring=True),
+    "leave_out": Option((), "models that are not members of H; they keep their own scores", scoring=True),
 }
 HEADLINE = Headline(
     metric="shape_bias_cd",

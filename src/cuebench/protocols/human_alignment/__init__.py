@@ -121,6 +121,7 @@ PROTOCOL = Protocol(
             "conditions outside the means: those of the paper; or without false-colour/true and uniform-noise/0.0, 0.6 "
             "and 0.9, which raw files spell otherwise than the paper and a comparison of texts keeps",
             choices=(BY_VALUE, BY_SPELLING),
+            scoring=True,
         ),
         **CLASSES,
     },

@@ -39,9 +39,11 @@ OPTIONS: Mapping[str, Option] = {
         choices=(*EXPERIMENTS, *MATCHES),
     ),
     "background": Option("white", "background of the novel objects", choices=tuple(BACKGROUNDS)),
-    "draw": Option(28, "triplets of each anchor in experiments 1 and 2", low=1, words=("all",)),
-    "replications": Option(3, "how often they are drawn; the shares are averaged", low=1),
-    "similarity": Option(SIMILARITIES, "similarities of embeddings; cosine is always measured", choices=SIMILARITIES),
+    "draw": Option(28, "triplets of each anchor in experiments 1 and 2", low=1, words=("all",), scoring=True),
+    "replications": Option(3, "how often they are drawn; the shares are averaged", low=1, scoring=True),
+    "similarity": Option(
+        SIMILARITIES, "similarities of embeddings; cosine is always measured", choices=SIMILARITIES, scoring=True
+    ),
     "layers": Option((), "further layers to measure, each averaged over positions, or all"),
     "baselines": Option(0, "random initialisations of every network", low=0),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 from cuebench._version import __version__
 from cuebench.errors import UserError, printable
 from cuebench.files import write_atomic
+from cuebench.options import check_types
 from cuebench.reading import user_path
 from cuebench.reports.comparison import LARGER
 from cuebench.reports.html.banners import banners
@@ -31,6 +33,15 @@ MANY = 3
 """Columns of the overview from which on bars stand below their numbers."""
 IMAGES = 100
 """Pictures of the gallery, unless another number is asked for."""
+
+
+@dataclass(frozen=True)
+class _Arguments:
+    """Types of what `report` is given."""
+
+    title: str
+    images: int
+    figures: bool
 
 
 class ReportFile(NamedTuple):
@@ -77,8 +88,10 @@ def report(
     >>> cuebench.report("runs/first", "first.html")                # doctest: +SKIP
     >>> cuebench.report(cuebench.load("runs/first"), "first.html")  # doctest: +SKIP
     """
+    check_types({"title": title, "images": images, "figures": figures}, _Arguments, "report")
     if images < 0:
         raise UserError(f"images must be 0 (no gallery) or more; got {images}")
+    target = page_file(out)
     page_template = template("report.html.jinja")
     material = read_runs(runs)
     with drawing(material, wanted=figures) as begun:
@@ -89,10 +102,18 @@ def report(
     data = page_template.render(
         page, title=title or "Shape or texture?", charts=charts, scripts=scripts, policy=policy(scripts)
     ).encode("utf-8", "backslashreplace")
-    target = user_path(out)
     write_atomic(target, data)
     warnings = tuple(banner.text for banner in page["banners"])
     return ReportFile(target, len(data), len(gallery.pictures), charts.number, warnings)
+
+
+def page_file(out: str | Path) -> Path:
+    """Return the file that a page is written to; one of another ending, or a folder, is a mistake."""
+    target = user_path(out)
+    if target.suffix.lower() not in (".html", ".htm") or target.is_dir():
+        what = "is a folder" if target.is_dir() else "does not end in .html"
+        raise UserError(f"{target} {what}: a report is one file", "for example report.html")
+    return target
 
 
 def _page(material: Material, gallery: Gallery) -> dict[str, Any]:

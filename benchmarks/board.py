@@ -84,7 +84,7 @@ def _evaluate(folder: Path, decisions: Mapping[str, list[str]], rt: str = "") ->
     file = folder.with_suffix(".csv")
     with file.open("w", newline="") as lines:
         writer = csv.writer(lines)
-        writer.writerow(["subject", "stimulus", "decision", "rt"])
+        writer.writerow(["observer", "stimulus", "decision", "rt"])
         for name, given in decisions.items():
             writer.writerows([name, stimulus, decision, rt] for (_, _, stimulus), decision in zip(STIMULI, given))
     cuebench.evaluate([f"recorded:{file}"], ["cue_conflict"], out=folder, resamples=200, workers=0)

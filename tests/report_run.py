@@ -42,7 +42,7 @@ def write_answers(path: Path) -> Path:
     rng = np.random.default_rng(1)
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["subject", "stimulus", "decision", "rt"])
+        writer.writerow(["observer", "stimulus", "decision", "rt"])
         for subject, by_shape, rt in (("anna", 0.9, 0.8), ("bert", 0.8, 0.9), (HOSTILE, 0.2, "")):
             for shape, texture, i in [(s, t, i) for s in CLASSES for t in CLASSES for i in (1, 2)]:
                 answer = shape if rng.random() < by_shape else texture

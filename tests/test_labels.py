@@ -16,6 +16,7 @@ from cuebench.labels import (
     coverage_problems,
     label_map,
     label_space,
+    missing_members,
     softmax,
 )
 from cuebench.observers.preprocess import Preprocess
@@ -362,3 +363,82 @@ def test_a_file_that_is_missing_is_answered_with_its_form(tmp_path, read, form):
     with pytest.raises(UserError, match="does not exist") as error:
         read(tmp_path / "none.json")
     assert form in error.value.hint
+
+
+IMAGENET = label_space("imagenet1k")
+
+
+@pytest.mark.parametrize(
+    ("members", "found", "missing"),
+    [
+        (["tabby", "Egyptain cat"], [281], ("Egyptain cat",)),
+        (["134"], [134], ()),
+        (["134.0", 517], [134, 517], ()),
+        (["crane brid"], [], ("crane brid",)),
+        (["1000"], [], ("1000",)),
+        (["0134"], [], ("0134",)),
+        (["n99999999"], [], ("n99999999",)),
+    ],
+)
+def test_what_is_listed_counts_and_never_the_name_of_the_target(members, found, missing):
+    resolved = label_map({"crane": members}).resolve(IMAGENET)
+    assert resolved.members[0].tolist() == found
+    assert resolved.missing == ({"crane": missing} if missing else {})
+
+
+def test_numbers_are_names_where_a_class_is_called_by_one():
+    digits = label_space(["1", "2", "3"])
+    resolved = label_map({"even": ["2"], "none": ["0"]}).resolve(digits)
+    assert [m.tolist() for m in resolved.members] == [[1], []]
+    assert resolved.missing == {"none": ("0",)}
+
+
+@pytest.mark.parametrize("suffix", [".json", ".csv"])
+def test_positions_are_the_same_in_every_form_of_a_map(suffix, tmp_path):
+    (tmp_path / "m.csv").write_text("target,member\ncrane,134\nzebra,340\n")
+    (tmp_path / "m.json").write_text('{"crane": [134], "zebra": ["340"]}')
+    resolved = label_map(tmp_path / f"m{suffix}").resolve(IMAGENET)
+    assert [m.tolist() for m in resolved.members] == [[134], [340]]
+
+
+def test_listed_names_that_are_missing_go_before_the_name_of_the_target():
+    resolved = label_map({"cat": ["n02123045", "Egyptain cat"], "dog": ["n02099601"]}).resolve(
+        label_space(["cat", "dog", "frog"])
+    )
+    assert [m.tolist() for m in resolved.members] == [[], [1]]
+
+
+def test_missing_members_are_a_note():
+    assert missing_members("in16", IMAGENET) == missing_members("refined_bias", IMAGENET) == ()
+    assert missing_members("", IMAGENET) == missing_members("in16", None) == ()
+    hundred = LabelSpace("imagenet100", IMAGENET.names[200:300], IMAGENET.ids[200:300])
+    (note,) = missing_members("in16", hundred)
+    resolved = label_map("in16").resolve(hundred)
+    assert note.startswith(
+        f"{sum(map(len, resolved.missing.values()))} of 207 members of the label map 'in16' are no class"
+    )
+    assert "'airplane' lists 'n02690373'" in note
+    assert ";" not in note  # what separates notes
+
+
+@pytest.mark.parametrize("space", ["ade20k", "cityscapes", "voc21"])
+@pytest.mark.parametrize("targets", ["in16", "refined_bias"])
+def test_built_in_maps_have_no_note_in_built_in_spaces(targets, space):
+    assert missing_members(targets, label_space(space)) == ()
+
+
+def test_a_target_that_is_not_covered_says_what_was_listed():
+    resolved = label_map({"crane": ["crane brid"], "zebra": ["zebra"]}).resolve(IMAGENET)
+    (problem,) = coverage_problems(resolved, ["crane", "zebra"])
+    assert "'crane' is none of its classes by its listed members 'crane brid' (1 stimuli have it)" in problem
+
+
+@pytest.mark.parametrize("source", [{"0": ["n01440764", "tench"], "1": ["n01443537", "gold_fish"]}])
+def test_the_class_index_of_keras_is_a_label_space(source, tmp_path):
+    (tmp_path / "imagenet_class_index.json").write_text(json.dumps(source))
+    for space in (label_space(tmp_path / "imagenet_class_index.json"), label_space(source)):
+        assert (space.names, space.ids) == (("tench", "gold_fish"), ("n01440764", "n01443537"))
+    with pytest.raises(UserError, match="index '2' is not one of"):
+        label_space({"0": ["n01440764", "tench"], "2": ["n01443537", "gold_fish"]})  # type: ignore[dict-item]
+    with pytest.raises(UserError, match="neither a map"):
+        label_space({"0": ["tench", "a fish"]})  # type: ignore[dict-item]

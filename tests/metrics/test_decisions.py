@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cuebench.errors import UserError
-from cuebench.labels import FOLDER, LabelSpace, label_map, label_space
-from cuebench.labels.decisions import full_space, named, named_full, partial_space
+from cuebench.labels import FOLDER, LabelMap, LabelSpace, label_map, label_space
+from cuebench.labels.decisions import decided, full_space, named, named_full, partial_space
 
 SPACE = LabelSpace("five", ("tabby", "siamese", "husky", "beagle", "stone"))
 TARGETS = label_map({"cat": ["tabby", "siamese"], "dog": ["husky", "beagle"]}).resolve(SPACE)
@@ -74,6 +74,14 @@ def test_named_decisions():
     assert named(["dog", "na", "Cat", "", "cat"], ["cat", "dog"]).tolist() == [1, -1, 0, -1, 0]
     assert named(np.array([], dtype=np.str_), ["cat"]).tolist() == []
     assert named_full(["husky", "stone", "tabby", "na"], SPACE, TARGETS).tolist() == [1, -1, 0, -1]
+
+
+def test_decisions_are_read_in_the_label_space_of_the_observer():
+    space = LabelSpace("s", ("tabby", "husky", "oak"), ("n1", "n2", "n3"))
+    pets = LabelMap("pets", {"cat": ("n1",), "dog": ("n2",)})
+    assert decided(["n2", "tabby", "oak", "dog"], pets, space).tolist() == [1, 0, -1, -1]
+    assert decided(["dog", "cat", "tabby"], pets, None).tolist() == [1, 0, -1]
+    assert decided(["n3", "husky", "dog"], None, space).tolist() == [2, 1, -1]
 
 
 def test_bad_logits():

@@ -14,10 +14,10 @@ from PIL import Image
 import cuebench
 from cuebench import metrics
 from cuebench.errors import UserError
-from cuebench.labels import LabelSpace
+from cuebench.labels import LabelSpace, label_space
 from cuebench.observers.preprocess import Preprocess
 from cuebench.options import parse as parse_options
-from cuebench.protocols import corruption_robustness
+from cuebench.protocols import correctness, corruption_robustness
 from cuebench.protocols.base import ScoreOptions, score_rows
 from cuebench.protocols.corruption_robustness.corruptions import CORRECTED, LEVELS, TYPES, corruptions
 from cuebench.protocols.cue_decomposition import PROTOCOL
@@ -591,3 +591,12 @@ def test_people_who_answered_the_same_picture_are_averaged(made, data_root, tmp_
                      out=tmp_path / "r", workers=0, resamples=100)  # fmt: skip
     assert found.value("people", "quality_original", "original") == pytest.approx(1 / 3)
     assert found.value("one", "quality_original", "original") == 1
+
+
+@pytest.mark.parametrize(
+    ("targets", "words", "answers"),
+    [("in16", ["n02123045", "golden retriever", "oak"], [7, 10, -1]), ("", ["tench"], [0])],
+)
+def test_decisions_are_summarised_in_the_label_space_of_the_observer(targets, words, answers):
+    kept = correctness.reduce(StimulusSet("s", (), targets=targets), label_space("imagenet1k"))
+    assert kept({"decisions": np.array(words)}, ())[correctness.ANSWER].tolist() == answers

@@ -23,7 +23,7 @@ from cuebench.metrics import (
     observed_consistency,
 )
 from cuebench.metrics.human_agreement import agreement
-from cuebench.observers.adapters.recorded import load
+from cuebench.observers.adapters.recorded import UNTIMED, load
 from cuebench.observers.base import Batch, LoadOptions, Spec
 from cuebench.observers.model_vs_human import CATEGORIES, DATA_SETS, IMAGES, Trial, parse_name, trial_of
 from cuebench.protocols.base import ScoreOptions, score_rows
@@ -591,6 +591,7 @@ def test_files_that_do_not_cover_what_people_saw_are_named(folder):
     rewritten(folder / "contrast" / "contrast_some-net_session-1.csv", lambda rows: rows[:101])
     (net, *_) = observers_in(folder)
     assert net.notes == (
+        UNTIMED,
         "files that do not cover the trials that people saw: contrast_some-net_session-1.csv (100 of 320 trials)",
     )
     scores = scored([answered(o) for o in observers_in(folder)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,54 @@ def test_a_name_that_can_be_two_stimuli_of_the_table_is_refused(tmp_path: Path) 
     with pytest.raises(UserError, match="'x' can be 'a/x' or 'b/x'"):  # of the whole set, not of what is drawn
         shape_bias(tmp_path, ["x.png,cat", "y.png,dog"], data, limit=1)
     assert shape_bias(tmp_path, ["y.png,dog"], data).value("ann", "shape_bias") == 1
+
+
+@pytest.mark.parametrize("column", [2, 3])
+def test_classes_that_differ_by_case_are_refused_before_a_set_is_written(column: int, tmp_path: Path) -> None:
+    other = ROWS[1].split(",")
+    other[column] = {2: "Ball", 3: "Ball"}[column]
+    with pytest.raises(UserError, match="'Ball' and 'ball' differ only by case") as no:
+        write_stimuli(table(tmp_path, [ROWS[0], ",".join(other)]), tmp_path / "data")
+    assert "write each class in one way" in no.value.hint
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [["ID,Shape,TEXTURE", "x,cat,dog"], [",id,shape,texture", "0,x,cat,dog"], [",Id,shape,texture", "1,x,cat,dog"]],
+)
+def test_a_table_of_stimuli_as_programs_write_it(lines: list[str], tmp_path: Path) -> None:
+    file = conflict_table(tmp_path, []) / "cue_conflict" / "stimuli.csv"
+    file.write_text("\n".join(lines) + "\n")
+    (stimulus,) = read(tmp_path / "data").stimuli
+    assert (stimulus.id, stimulus.shape, stimulus.texture) == ("x", "cat", "dog")
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        (["id,Shape,shape,texture", "x,cat,dog,dog"], "'shape' occurs twice"),
+        ([",id,shape,texture", "7,x,cat,dog"], "unknown column ''"),
+    ],
+)
+def test_columns_of_a_table_of_stimuli_that_are_unclear(lines: list[str], problem: str, tmp_path: Path) -> None:
+    file = conflict_table(tmp_path, []) / "cue_conflict" / "stimuli.csv"
+    file.write_text("\n".join(lines) + "\n")
+    with pytest.raises(UserError, match=problem):
+        read(tmp_path / "data")
+
+
+def test_members_of_a_map_that_a_model_lacks_are_named_beside_its_numbers(tmp_path: Path) -> None:
+    data = conflict_table(tmp_path, ["a,cat,dog", "b,dog,cat"])
+    maps = {"cat": ["tabby", "Egyptain cat"], "dog": ["golden retriever"]}
+    (data / "cue_conflict" / "labels.json").write_text(json.dumps({"targets": maps}))
+    file = table(tmp_path, ["a,281", "b,207"], "image,prediction")
+    spec = f"recorded:{file}?labels=imagenet1k"
+    scores = cuebench.evaluate(spec, "cue_conflict", data_root=data, out=tmp_path / "run", resamples=100)
+    assert scores.value("answers", "shape_bias", condition="1000-way") == 1
+    notes = {row.note for row in scores if row.observer == "answers" and row.metric == "shape_bias"}
+    assert all("1 of 3 members of the label map are no class of 'imagenet1k'" in note for note in notes)
+    assert all("('cat' lists 'Egyptain cat')" in note for note in notes)
+    (data / "cue_conflict" / "labels.json").write_text(json.dumps({"targets": {**maps, "cat": ["Egyptain cat"]}}))
+    with pytest.raises(UserError, match="'cat' is none of its classes by its listed members 'Egyptain cat'"):
+        cuebench.evaluate(spec, "cue_conflict", data_root=data, out=tmp_path / "other", resamples=100)

@@ -222,7 +222,7 @@ def test_an_export_that_lost_a_column_is_refused(conflict, tmp_path, lost):
 
 def test_practice_is_no_trial_whatever_the_other_columns_are_called(tmp_path):
     rows = [("ann", "practice", "cat1-dog2", "cat"), ("ann", "trial", "cat2-dog2", "cat")]
-    with pytest.raises(UserError, match="export of a study, and has no column"):
+    with pytest.raises(UserError, match="line 2: the column kind says that this row does not count"):
         observers(write(tmp_path / "a.csv", rows, ("subject", "kind", "image", "decision")))
 
 

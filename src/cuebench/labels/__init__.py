@@ -9,6 +9,7 @@ guessed. Built-in data: ``labels/*.json``.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, KeysView, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ import numpy as np
 
 from cuebench.arrays import Array, Floats, Positions
 from cuebench.errors import UserError, all_problems, did_you_mean
-from cuebench.labels.space_forms import SPACE_FORM, names_and_ids, read_csv_space
+from cuebench.labels.space_forms import SPACE_FORM, WORDNET, names_and_ids, read_csv_space
 from cuebench.reading import decoded, is_regular, parse_csv, parse_json, read_bytes, user_path
 
 FOLDER = Path(__file__).parent
@@ -29,6 +30,8 @@ FILE = "labels.json"
 MAP_FORM = '{"targets": {"cat": ["tabby", "n02123394"], "car": ["sports car"]}}'
 """An example of a label map."""
 Aggregation = Literal["mean", "max"]
+_POSITION = re.compile(r"(0|[1-9][0-9]{0,8})(?:\.0)?")
+"""A position as text; pandas writes 281.0 where a column has gaps."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,27 @@ class LabelSpace:
             return label if 0 <= label < len(self) else None
         return self.index.get(label, self.index.get(_normal(label)))
 
+    def place(self, label: str | int) -> int | None:
+        """Return the position of an id, a name or a position, also as text; None where the space has no such class.
+
+        Where a class is called by a number, numbers as text are names.
+
+        >>> LabelSpace("pets", ("cat", "dog")).place("1"), LabelSpace("digits", ("1", "2")).place("1")
+        (1, 0)
+        """
+        found = self.find(label)
+        number = None if found is not None or isinstance(label, int) else _POSITION.fullmatch(label.strip())
+        return found if number is None or self._has_numbers else self.find(int(number[1]))
+
+    @cached_property
+    def _has_numbers(self) -> bool:
+        return any(map(str.isdecimal, (*self.names, *self.ids)))
+
+    @cached_property
+    def has_wordnet_ids(self) -> bool:
+        """Whether its classes are known by WordNet ids."""
+        return any(map(WORDNET.fullmatch, (*self.ids, *self.names)))
+
 
 SUBSET = "?classes="
 """``in16?classes=cat,dog``: the label map with these target classes only."""
@@ -89,7 +113,7 @@ class LabelMap:
     name : str
         Public name (``in16``) or the file it was read from.
     targets : mapping of str to tuple
-        Target class → members (ids, names, or indices into the observer's own space).
+        Target class → members (ids, names, or positions in the observer's own space).
     """
 
     name: str
@@ -109,7 +133,8 @@ class LabelMap:
     def resolve(self, space: LabelSpace) -> ResolvedMap:
         """Find every member in ``space``; a class that is named twice, by its id and by its name, counts once.
 
-        Where the space has no listed member of a target, a class with the name of the target is its member.
+        Where a target lists nothing but WordNet ids, and the space has none, a class with the name of the target is
+        its member: such ids say nothing about these classes. Whatever else is listed and not found is ``missing``.
 
         Raises
         ------
@@ -121,11 +146,12 @@ class LabelMap:
             return ResolvedMap(self.names, tuple(np.array([i]) for i in by_name.values()), {})
         members, missing, owners = [], {}, dict[int, list[str]]()
         for target, listed in self.targets.items():
-            positions = {i for m in listed if (i := space.find(m)) is not None}
-            if not positions and (position := by_name[target]) is not None:
+            found = {m: space.place(m) for m in listed if space.has_wordnet_ids or not WORDNET.fullmatch(str(m))}
+            positions = {i for i in found.values() if i is not None}
+            if not found and (position := by_name[target]) is not None:
                 positions = {position}
             members.append(np.array(sorted(positions), dtype=np.intp))
-            if unknown := tuple(m for m in listed if space.find(m) is None):
+            if unknown := tuple(m for m, i in found.items() if i is None):
                 missing[target] = unknown
             for i in positions:
                 owners.setdefault(i, []).append(target)
@@ -177,7 +203,35 @@ class ResolvedMap:
 def coverage_problems(resolved: ResolvedMap, labels: Iterable[str]) -> list[str]:
     """Return a line for each target that an observer cannot answer, with the number of its stimuli."""
     counts = Counter(labels)
-    return [f"{t!r} is none of its classes ({counts[t]} stimuli have it)" for t in resolved.uncovered]
+    problems = []
+    for target in resolved.uncovered:
+        members = [repr(member) for member in resolved.missing.get(target, ())]
+        listed = f" by its listed members {', '.join(members[:3])}{' …' * (len(members) > 3)}" if members else ""
+        problems.append(f"{target!r} is none of its classes{listed} ({counts[target]} stimuli have it)")
+    return problems
+
+
+def missing_members(targets: str, space: LabelSpace | None) -> tuple[str, ...]:
+    """Return a note of the members that a label map lists and a label space does not have; empty where it has all.
+
+    Parameters
+    ----------
+    targets : str
+        Name or file of the label map; empty: none.
+    space : LabelSpace or None
+        Of an observer.
+    """
+    missing = label_map(targets).resolve(space).missing if targets and space is not None else {}
+    if space is None or not missing:
+        return ()
+    number = sum(map(len, missing.values()))
+    listed = sum(map(len, label_map(targets).targets.values()))
+    shown = [f"{target!r} lists {member!r}" for target, members in missing.items() for member in members]
+    name = "the label map" if map_file(targets) else f"the label map {targets!r}"
+    return (
+        f"{number:,} of {listed:,} members of {name} are no class of {space.name!r} and do not count "
+        f"({', '.join(shown[:3])}{' …' * (number > 3)})",
+    )
 
 
 def shown_only(problems: Iterable[str]) -> list[str]:
@@ -232,7 +286,8 @@ Labels = str | Path | Sequence[str] | Mapping[str, int] | Mapping[int, str] | La
 def label_space(source: Labels) -> LabelSpace:
     """Return a label space from a built-in name, a JSON or CSV file, or names in the order of the outputs.
 
-    JSON: ``{"names": [...], "ids": [...]}``, a plain list, or a map from names to indices or from indices to names.
+    JSON: ``{"names": [...], "ids": [...]}``, a plain list, or a map from names to indices or from indices to names (or
+    to WordNet id and name, as in Keras's ``imagenet_class_index.json``).
     CSV: a column ``name``, optionally ``id`` and ``index``. In Python, a list or one of these maps (``class_to_idx``
     of torchvision, ``id2label`` of transformers).
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from cuebench.arrays import Array, Positions
 from cuebench.errors import UserError
-from cuebench.labels import LabelSpace, ResolvedMap
+from cuebench.labels import LabelMap, LabelSpace, ResolvedMap
 from cuebench.labels.checks import refuse_nan
 
 Codes = Positions
@@ -83,6 +83,23 @@ def named_full(decisions: Sequence[str] | Array, labels: LabelSpace, targets: Re
     top1 = _positions(decisions, labels)
     owner = targets.target_of(len(labels))
     return np.where(top1 == NONE, NONE, owner[top1])
+
+
+def decided(decisions: Sequence[str] | Array, targets: LabelMap | None, labels: LabelSpace | None) -> Codes:
+    """Return the positions of decisions among the target classes, or among the classes of the observer without a map.
+
+    Parameters
+    ----------
+    decisions : sequence of str
+        Names or ids in the observer's label space; names of target classes where it has none.
+    targets : LabelMap or None
+        The target classes.
+    labels : LabelSpace or None
+        Of the observer.
+    """
+    if targets is None:
+        return _positions(decisions, labels or LabelSpace("none", ()))
+    return named(decisions, targets.names) if labels is None else named_full(decisions, labels, targets.resolve(labels))
 
 
 def _positions(decisions: Sequence[str] | Array, space: LabelSpace) -> Codes:

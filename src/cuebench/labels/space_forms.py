@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 from cuebench.errors import UserError, all_problems
 from cuebench.reading import decoded, parse_csv
 
+WORDNET = re.compile("n[0-9]{8}")
+"""A WordNet id."""
 SPACE_FORM = '["tabby", "golden retriever"], {"names": [...], "ids": [...]}, {"tabby": 0, …} or {"0": "tabby", …}'
 """Examples of a label space."""
 SPACE_COLUMNS = ("name", "index", "id")
@@ -31,6 +34,9 @@ def names_and_ids(name: str, data: Any) -> tuple[tuple[str, ...], tuple[str, ...
                 f"known: {', '.join(SPACE_KEYS)}; names and ids are in the order of the outputs",
             )
         data, ids = data["names"], data.get("ids", [])
+    elif isinstance(data, Mapping) and data and all(map(_is_id_and_name, data.values())):
+        ids = _by_their_index(name, {index: pair[0] for index, pair in data.items()})
+        data = _by_their_index(name, {index: pair[1] for index, pair in data.items()})
     elif isinstance(data, Mapping) and data:
         data = _by_their_index(name, data)
     if not data or not isinstance(data, (list, tuple)) or not isinstance(ids, (list, tuple)):
@@ -52,6 +58,12 @@ def _by_their_index(name: str, data: Mapping[Any, Any]) -> list[str]:
             f"expected {SPACE_FORM}",
         )
     return [names[place] for place in _order(f"label space {name}", indices, "entry")]
+
+
+def _is_id_and_name(value: Any) -> bool:
+    """Tell whether an entry is one of Keras's imagenet_class_index.json: a WordNet id and a name."""
+    pair = isinstance(value, (list, tuple)) and len(value) == 2 and all(isinstance(part, str) for part in value)
+    return pair and WORDNET.fullmatch(value[0]) is not None
 
 
 def _is_whole(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ BLOCK = 64 << 20
 """Most bytes of a row of a CSV."""
 SEPARATOR = b"cuebench separator"
 """In the metadata of a table: what separates its columns, where that is not a comma."""
+_BEGINNING = 1 << 16
+"""Characters in which the first lines are looked for."""
 _LINE_END = re.compile(r"[\r\n]")
 _COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
 
@@ -29,6 +32,7 @@ def read_csv_bytes(file: Path, data: bytes, *, hint: str) -> pa.Table:
         raise UserError(f"{file} is empty", hint)
     content = decoded(data, str(file))
     separator = separator_of(content)
+    _check_row_names(file, content, separator)
     if b'"' in data or separator != ",":
         # Arrow reads on where a quote does not close; the strict reader is slower, and refuses.
         header, rows, _ = parse_csv(content, str(file), hint=hint, separator=separator)
@@ -51,6 +55,19 @@ def read_csv_bytes(file: Path, data: bytes, *, hint: str) -> pa.Table:
             f"{file} cannot be read: {reason}", "check that it is complete and separated by commas"
         ) from None
     return table.rename_columns(header)
+
+
+def _check_row_names(file: Path, content: str, separator: str) -> None:
+    """Raise where the rows begin with their numbers, and the header has no name for these, as R's write.table does."""
+    lines = _LINE_END.split(content[:_BEGINNING])
+    lines = [line for line in (lines if len(content) <= _BEGINNING else lines[:-1]) if line][:4]
+    header, *rows = list(csv.reader(lines, delimiter=separator)) or [[]]
+    counted = [row[0] for row in rows if len(row) == len(header) + 1]
+    if rows and counted == [str(number) for number in range(1, len(rows) + 1)]:
+        raise UserError(
+            f"{file}: its rows have one cell more than the header: their numbers, as R's write.table writes them",
+            "write.table(…, row.names=FALSE), or put a name for the first column before the header",
+        )
 
 
 def _with_point(cell: str) -> str:

@@ -24,6 +24,7 @@ from cuebench.observers.recorded_columns import (
     FORMATS,
     KNOWN,
     LISTS,
+    NUMBERED,
     OTHER_MATCH,
     PEOPLE,
     RAW,
@@ -31,15 +32,17 @@ from cuebench.observers.recorded_columns import (
     RAW_NEEDED,
     READING,
     STIMULUS,
-    SUBJECT,
     TRIPLET,
     TRUTH,
     WORDS,
+    check_one_answer,
     chosen_column,
     counts_rows,
     listing,
     same_words,
     spelled,
+    subject_column,
+    unused_columns,
 )
 from cuebench.observers.recorded_csv import read_csv_bytes
 from cuebench.observers.recorded_names import image_of_trial, same_stimulus, stimulus_key
@@ -53,7 +56,7 @@ from cuebench.observers.recorded_rows import (
     trials_of,
     where,
 )
-from cuebench.observers.recorded_scores import NUMBERED, scores_of
+from cuebench.observers.recorded_scores import scores_of
 from cuebench.observers.study_export import COLUMNS as OF_EXPORT
 from cuebench.observers.study_export import answers_of, as_recorded, check_all_count, is_export
 from cuebench.reading import file_kind_problem, is_regular, parse_parquet, read_bytes
@@ -83,9 +86,10 @@ class Recording:
 
     ``logits`` are those of the file, or the logarithms of its probabilities, which softmax turns back. ``classes`` are
     the label names where the file has one column for each class. ``truths``: the shape and texture of each stimulus,
-    where the file has such columns; an empty text says nothing. ``people``: the file names subjects and has no column
-    of response times, which would tell people from the models of the public raw data. ``data_sets`` names the data sets
-    of model-vs-human that raw data belong to, where that is known; ``names`` are then those of `Trial.name`.
+    where the file has such columns; an empty text says nothing. ``people``: the column of who answered is that of
+    people; the public raw data have one column for people and models. ``anonymous``: there is none, and ``unused`` are
+    the columns that may be it. ``data_sets`` names the data sets of model-vs-human that raw data belong to, where that
+    is known; ``names`` are then those of `Trial.name`. ``kinds``: subject → person or model, where raw data say it.
     ``in_words``: the decisions may be what a model wrote. ``notes``: subject → what was left out of its trials, and
     under the empty name those of the pooled people.
     """
@@ -100,6 +104,9 @@ class Recording:
     classes: tuple[str, ...]
     digest: str
     people: bool = False
+    anonymous: bool = False
+    unused: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
     in_words: bool = False
     sessions: Strings | None = None
     choices: Strings | None = None
@@ -193,9 +200,10 @@ def read_recording(
     scores = None if is_raw else scores_of(file, table, labels, values, whole)
     if not decision and scores is None:
         raise UserError(f"{file}: no logits, probabilities or decision; found {listing(table)}", FORMATS)
+    if decision and scores is None and labels is not None and not is_raw:
+        check_one_answer(file, table, decision, labels)
     trials = trials_of(file, table) if is_raw else []
-    names = named_column(file, table, stimulus).tolist()
-    names = [image_of_trial(name) for name in names] if is_raw else names
+    names = [image_of_trial(name) if is_raw else name for name in named_column(file, table, stimulus).tolist()]
     subjects = named_column(file, table, subject) if subject else np.full(table.num_rows, file.stem)
     return Recording(
         file=file,
@@ -207,7 +215,10 @@ def read_recording(
         logits=scores.logits if scores else None,
         classes=scores.classes if scores else (),
         digest=digest,
-        people="rt" not in columns and subject in PEOPLE,
+        people=not is_raw and subject in PEOPLE,
+        kinds=_kinds(table, subjects) if is_raw else {},
+        anonymous=not subject,
+        unused=() if subject or scores else unused_columns(table, labels),
         in_words=decision == WORDS,
         sessions=checked_texts(file, "session", cells_of(table, "session")) if "session" in columns else None,
         data_sets=tuple(dict.fromkeys(trial.data_set for trial in trials)),
@@ -216,13 +227,20 @@ def read_recording(
     )
 
 
+def _kinds(table: pa.Table, subjects: Strings) -> dict[str, str]:
+    """Return subject → person or model by the column ``kind`` of `raw_data`; nothing where it says something else."""
+    pairs = set(zip(subjects.tolist(), texts_of(table, "kind")))
+    kinds = dict(pairs)
+    return kinds if len(kinds) == len(pairs) and {*kinds.values()} <= {"person", "model"} else {}
+
+
 def _own_columns(file: Path, table: pa.Table) -> tuple[str, str, str]:
     """Return the columns of stimulus, subject and answer in a file of the user's."""
     # Beside what a model wrote, pred_label is somebody else's reading of it, as in published answers of chat models.
     answers = [name for name in DECISION if name != READING or WORDS not in table.column_names]
     return (
         stimulus_column(file, table),
-        chosen_column(file, table, "the subject", SUBJECT, same_words),
+        subject_column(file, table),
         chosen_column(file, table, "the answer", answers, same_words, empty_says=True),
     )
 
@@ -263,7 +281,7 @@ def _choices(file: Path, table: pa.Table, digest: str) -> Recording:
         raise all_problems(
             f"choices of {file}", problems, "write shape, texture, the name of a match, or leave it empty"
         )
-    subject = chosen_column(file, table, "the subject", SUBJECT, same_words)
+    subject = subject_column(file, table)
     return Recording(
         file=file,
         format="triplet choices",
@@ -274,7 +292,9 @@ def _choices(file: Path, table: pa.Table, digest: str) -> Recording:
         logits=None,
         classes=(),
         digest=digest,
-        people="rt" not in columns and subject in PEOPLE,
+        people=subject in PEOPLE,
+        anonymous=not subject,
+        unused=() if subject else unused_columns(table, None),
         choices=np.array(chosen),
     )
 

@@ -12,14 +12,13 @@ import numpy as np
 from cuebench.arrays import Counts, Floats
 from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelSpace, are_probabilities, logits_of, softmax
-from cuebench.observers.recorded_columns import KNOWN, LISTS, RESERVED, counts_rows
+from cuebench.observers.recorded_columns import KNOWN, LISTS, NUMBERED, RESERVED, counts_rows
 from cuebench.observers.recorded_csv import SEPARATOR
 from cuebench.observers.recorded_rows import cells_of, numbers_of, where
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-NUMBERED = re.compile(r"^(logit|prob)(?:s|ability|abilities)?_(\d+)$")
 _COMMA_NUMBER = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?")
 
 

@@ -34,6 +34,7 @@ TRIAL = "trial"
 _NO_TRIALS = {"familiarisation", "practice", "attention"}
 TRIPLET, WORDS = "same_kind", "words"
 """Tasks whose answer is no class: one of two images, or texture words."""
+_TASKS = {"shape", "texture", "category", TRIPLET, WORDS}
 Chosen = Literal["shape", "texture", ""]
 _TRUE, _FALSE = {"true", "1", "1.0", "yes", "y", "t"}, {"false", "0", "0.0", "no", "n", "f"}
 _NO_REASON = "no reason given"
@@ -98,18 +99,26 @@ def check_all_count(file: Path, table: pa.Table) -> None:
     Whatever is no export is read whole: practice, attention checks and excluded rows would be answers like all others.
     """
     names = {name.strip().lower(): name for name in table.column_names}
-    there = MARKS & names.keys()
-    kinds = {text.lower() for text in texts_of(table, names["kind"])} if "kind" in names else set()
-    if _ONLY_HERE & names.keys() or (len(there) > 3 and there & {"kind", "excluded"}) or kinds & _NO_TRIALS:
-        lost = sorted(MARKS - there)
+    kinds, tasks = (
+        [text.lower() for text in texts_of(table, names[name])] if name in names else [] for name in ("kind", "task")
+    )
+    own = sorted(names[name] for name in _ONLY_HERE & names.keys())
+    if len(MARKS & names.keys()) == len(MARKS) - 1 and not own:  # one is lost, and the others hold what an export says
+        own += [names["kind"]] if kinds and {*kinds} <= {TRIAL, *_NO_TRIALS} else []
+        own += [names["task"]] if tasks and {*tasks} <= _TASKS else []
+    if own:
         raise UserError(
-            f"{file} seems to be the export of a study, and has no column {', '.join(lost)}: which rows count, and for "
-            "what, cannot be told",
-            "write it anew: cuebench study export STUDY --out FILE; in a table of another program add these columns",
+            f"{file} seems to be the export of a study, and has no column {', '.join(sorted(MARKS - names.keys()))}: "
+            "which rows count, and for what, cannot be told",
+            "write it anew: cuebench study export STUDY --out FILE; in a table of another program rename or remove "
+            f"what only an export has: {', '.join(own)}",
         )
-    for name in [names[name] for name in EXCLUDED if name in names]:
-        rows = [row for row, reason in enumerate(_reasons_of(texts_of(table, name))) if reason]
+    left_out = {name: _reasons_of(texts_of(table, names[name])) for name in EXCLUDED if name in names}
+    left_out["kind"] = [kind if kind in _NO_TRIALS else "" for kind in kinds]
+    for column, reasons in left_out.items():
+        rows = [row for row, reason in enumerate(reasons) if reason]
         if rows:
+            name = names[column]
             raise UserError(
                 f"{where(file, rows[0])}: the column {name} says that this row does not count ({len(rows):,} of "
                 f"{table.num_rows:,} rows), and all rows of such a file are counted",
@@ -175,8 +184,8 @@ def answers_of(file: Path, table: pa.Table) -> list[StudyAnswer]:
 
 
 def _reasons_of(cells: Sequence[str]) -> list[str]:
-    """Return why each row is excluded; empty texts for rows that are not, also where the cell says false, no or 0."""
-    plain = {**dict.fromkeys(_FALSE, ""), **dict.fromkeys(_TRUE, _NO_REASON)}
+    """Return why each row is excluded; empty texts for rows that are not: also where the cell says false, no, 0, -."""
+    plain = {**dict.fromkeys((*_FALSE, "-"), ""), **dict.fromkeys(_TRUE, _NO_REASON)}
     return [plain.get(cell.lower(), cell) for cell in cells]
 
 

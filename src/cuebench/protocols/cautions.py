@@ -15,7 +15,9 @@ SHARE = 0.5
 """A smaller decided fraction than this is named."""
 HARDLY = 0.1
 """Where both sensitivities are smaller, hardly anything is recognised."""
-_NAMED = re.compile(r"answers are no class|undecided \(|does the model see the pictures|by definition")
+_NAMED = re.compile(
+    r"answers are no class|members of the label map|undecided \(|does the model see the pictures|by definition"
+)
 
 
 def cautions(rows: Sequence[Score], metric: str) -> list[str]:

@@ -17,7 +17,7 @@ import numpy as np
 from cuebench.arrays import Array, Bools, Positions
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace, coverage_problems, label_map
-from cuebench.labels.decisions import named, partial_space
+from cuebench.labels.decisions import decided, partial_space
 from cuebench.metrics.accuracy import terms as accuracy_terms
 from cuebench.metrics.cue_decomposition import quality
 from cuebench.metrics.mean_iou import mean_iou_of_areas
@@ -101,10 +101,11 @@ def reduce(stimuli: StimulusSet, labels: LabelSpace | None) -> Reduce:
 
     def answered(columns: Mapping[str, Array], shown: Sequence[Stimulus]) -> dict[str, Array]:
         if "logits" not in columns:
-            names = targets.names if targets else labels.names if labels else ()
-            # People who answered with names to a set without a label map: the names themselves are kept.
             decisions = columns["decisions"]
-            return {ANSWER: named(decisions, names).astype(np.int32) if names else decisions.astype(np.str_)}
+            if targets is None and labels is None:
+                # People who answered with names to a set without a label map: the names themselves are kept.
+                return {ANSWER: decisions.astype(np.str_)}
+            return {ANSWER: decided(decisions, targets, labels).astype(np.int32)}
         if targets is None or labels is None:
             return {ANSWER: columns["logits"].argmax(axis=1).astype(np.int32)}
         return {ANSWER: partial_space(columns["logits"], targets.resolve(labels)).astype(np.int32)}

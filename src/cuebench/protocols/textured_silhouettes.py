@@ -14,7 +14,7 @@ import numpy as np
 
 from cuebench.arrays import Array
 from cuebench.labels import label_map
-from cuebench.labels.decisions import Codes, named
+from cuebench.labels.decisions import Codes, decided, named
 from cuebench.metrics.cue_conflict import (
     Outcomes,
     decided_fraction,
@@ -65,7 +65,7 @@ def _codes(responses: Responses) -> tuple[Codes, Codes, Codes]:
     if cue_conflict.AMONG_TARGETS in columns:
         answers = columns[cue_conflict.AMONG_TARGETS].astype(np.intp)
     else:
-        answers = named(columns["decisions"], names)
+        answers = decided(columns["decisions"], label_map(responses.stimuli.targets), responses.labels)
     return answers, named(responses.truth("shape"), names), named(responses.truth("texture"), names)
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from cuebench.arrays import Array
 from cuebench.errors import UserError
-from cuebench.labels import LabelSpace
+from cuebench.labels import LabelSpace, missing_members
 from cuebench.observers.chat.answers import reading_notes
 from cuebench.places import RemotePath
 from cuebench.processes import ProcessPool, WorkerDied
@@ -175,7 +175,12 @@ def read_responses(work: Work, shards: Shards, memory: Memory, condense: Reduce 
         labels=labels,
         view=job.view,
         excluded=excluded,
-        notes=(*job.notes, *in_words, *[PROBABILITIES] * bool(shards.probabilities)),
+        notes=(
+            *job.notes,
+            *in_words,
+            *[PROBABILITIES] * bool(shards.probabilities),
+            *missing_members(manifest.targets, labels),
+        ),
         baseline_of=job.baseline_of,
     )
     return only_selected(responses, work.selection)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from cuebench.errors import UserError, all_problems
 from cuebench.files import write_atomic, write_json
+from cuebench.labels import spelled_differently
 from cuebench.observers.recorded_columns import TRUTH
 from cuebench.observers.recorded_files import read_table, stimulus_column
 from cuebench.observers.recorded_names import stimulus_key
@@ -59,6 +60,11 @@ def write_stimuli(answers: Path, out: Path) -> Written:
         raise all_problems(
             f"stimuli of {answers}", problems, "shape and texture of a stimulus are the same in all rows"
         )
+    classes = sorted({value for row in rows.values() for value in row[:2]})
+    if alike := spelled_differently(classes):
+        raise all_problems(
+            f"classes of {answers}", alike, "write each class in one way, in shape, texture and decision"
+        )
     home = out.expanduser() / "cue_conflict"
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(
@@ -68,7 +74,6 @@ def write_stimuli(answers: Path, out: Path) -> Written:
     if (place.is_file() and place.read_bytes() != content) or (home / "stimuli").is_dir():
         raise UserError(f"{home} holds another set already", "choose another --out")
     write_atomic(place, content)
-    classes = sorted({value for row in rows.values() for value in row[:2]})
     if not (home / "labels.json").is_file():
         write_json(home / "labels.json", {"about": ABOUT, "targets": known_targets(classes)})
     return Written(place, home / "labels.json", len(rows), tuple(classes))

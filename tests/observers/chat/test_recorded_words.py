@@ -117,3 +117,37 @@ def test_spelling_mistakes_stay_undecided(tmp_path: Path) -> None:
     file.write_text("image,response\ncat1-dog1,left\ndog1-cat1,right\n")
     with pytest.raises(UserError, match="no response is a class"):
         load(f"recorded:{file}", LoadOptions(targets=("cat", "dog")))
+
+
+def test_keys_that_people_pressed_are_no_letters(tmp_path: Path) -> None:
+    """A response time, or a column of participants, says that people answered: `c` may be the key for cats."""
+    file, targets = tmp_path / "keys.csv", ("ball", "cat", "dog")
+    for header, end in [("image,response,rt", ",0.7"), ("image,response,participant", ",p1")]:
+        file.write_text(f"{header}\ncat1-dog1,c{end}\ndog1-cat1,b{end}\n")
+        with pytest.raises(UserError, match="no response is a class"):
+            load(f"recorded:{file}", LoadOptions(targets=targets))
+        said = load(f"recorded:{file}?options=ball,cat,dog", LoadOptions(targets=targets))
+        assert list(said[0].columns["decisions"]) == ["dog", "cat"]
+    file.write_text("image,response\ncat1-dog1,c\ndog1-cat1,b\n")
+    (model,) = load(f"recorded:{file}", LoadOptions(targets=targets))
+    assert list(model.columns["decisions"]) == ["dog", "cat"]
+
+
+def test_bare_numbers_are_no_options(tmp_path: Path) -> None:
+    """They may be indices of classes counted from 0; numbered options are counted from 1."""
+    file, targets = tmp_path / "numbers.csv", tuple(f"thing {i}" for i in range(30))
+    for numbers in (("0", "4"), ("3", "4"), ("3.0", "4.0")):
+        file.write_text("image,response\n" + "".join(f"{i},{n}\n" for i, n in enumerate(numbers)))
+        with pytest.raises(UserError, match="no response is a class"):
+            load(f"recorded:{file}", LoadOptions(targets=targets))
+    (said,) = load(f"recorded:{file}?prompt=vqa", LoadOptions(targets=targets))
+    assert list(said.columns["decisions"]) == ["undecided"] * 2
+    file.write_text("image,response\na,The answer is 4.\nb,5\n")
+    (words,) = load(f"recorded:{file}", LoadOptions(targets=targets))
+    assert list(words.columns["decisions"]) == ["thing 3", "thing 4"]
+
+
+def test_lists_that_ran_on_are_counted_apart(shared: Path) -> None:
+    observers = of_targets(f"recorded:{shared / 'vlm' / 'vqa'}")
+    lists = {o.name.split("_", 2)[2]: int((o.columns["read_by"] == "first of a list").sum()) for o in observers}
+    assert lists == {"llava_1_5_7b": 0, "openai_vision": 0, "instructblip_flan_t5_xl": 21, "gemini_pro_vision": 0}

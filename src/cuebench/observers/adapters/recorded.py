@@ -5,8 +5,9 @@ imagename``; predictions: a column ``stimulus`` (or ``image``, ``imagename``, ``
 list column ``logits``, one column for each class, or ``decision``; and choices between the matches of triplets:
 ``anchor``, ``shape_match``, ``texture_match`` (or ``size_match``, ``colour_match``), ``choice``, optional
 ``condition``. The last two may have ``observer`` (or ``subject``), ``rt`` and ``session``. Each subject is an observer.
-A subject with a finite response time is a person, and so is one in a column ``subject`` or ``subj`` of a file without
-the column ``rt``; several people are also pooled as the observer ``people``, which has several rows for a stimulus.
+A subject in a column such as ``participant`` is a person, and so is one with a finite response time: in raw data, where
+``subj`` names people and models, nothing else tells them apart. Several people are also pooled as the observer
+``people``, which has several rows for a stimulus.
 
 The folder ``raw-data`` of model-vs-human holds one folder of such files for each of its data sets; every person and
 every model in it is an observer, with its trials of all data sets (``observers.model_vs_human``). ``subject-01`` of one
@@ -38,9 +39,17 @@ from cuebench.observers.adapters._options import LABELS, option_values, with_opt
 from cuebench.observers.base import Adapter, Answers, Batch, LoadOptions, Observer, ObserverBase, Spec
 from cuebench.observers.chat.recorded import Wording, holds_words
 from cuebench.observers.model_vs_human import PERSON, uncovered
+from cuebench.observers.recorded_checks import (
+    anonymous_note,
+    check_known_responses,
+    check_one_format,
+    check_repeats,
+    check_subjects,
+    in_named_space,
+)
 from cuebench.observers.recorded_columns import same_words
 from cuebench.observers.recorded_files import NO_ANSWER, Recording, files_of, read_recording
-from cuebench.observers.recorded_names import StimulusIndex, is_trial, stimulus_key
+from cuebench.observers.recorded_names import StimulusIndex
 from cuebench.observers.recorded_scores import check_all_classes
 from cuebench.options import Option
 from cuebench.reading import user_path
@@ -49,9 +58,11 @@ from cuebench.types import REMOVED, Capability, ObserverKind, Stimulus
 POOLED = "people"
 UNNAMED = "unnamed classes"
 """Of logits whose number says nothing yet: one protocol of the run will."""
+UNTIMED = "no response times: taken for a model (?kind=person says otherwise)"
+"""Note of a subject of raw data, in which people and models share a column."""
 OPTIONS = {
     **LABELS,
-    "kind": Option("", "who answered; default: people where there are response times", choices=("person", "model")),
+    "kind": Option("", "who answered; default: by the columns, and by response times", choices=("person", "model")),
     "values": Option(
         "",
         "what the numbers are; default: by names and numbers",
@@ -183,9 +194,8 @@ class RecordedObserver(ObserverBase):
         if logits is None or decisions is None or self.labels is None or self.labels.name.endswith(UNNAMED):
             return self
         words, place = np.unique(decisions.astype(np.str_), return_inverse=True)
-        found = [self.labels.find(word) for word in words.tolist()]
-        index = [int(word) if word.isdecimal() and len(word) < 10 else -1 for word in words.tolist()]
-        positions = np.array([i if i is not None else n for i, n in zip(found, index)], np.intp)[place]
+        found = [self.labels.place(word) for word in words.tolist()]
+        positions = np.array([-1 if i is None else i for i in found], np.intp)[place]
         inside = (positions >= 0) & (positions < logits.shape[1])
         chosen = np.take_along_axis(logits, np.where(inside, positions, 0)[:, None], axis=1)[:, 0]
         other = np.flatnonzero(~inside | (chosen < logits.max(axis=1)))
@@ -226,11 +236,24 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     # The targets are those of all protocols of the run; the file may be about one of them.
     files, whole = files_of(user_path(spec.body)), named is not None
     recordings = _read_all(files, classes, values["values"], whole, values["task"])
-    _check_one_format(spec, recordings)
-    _check_repeats(recordings)
-    in_words = named is None and holds_words(recordings, options.targets, values["prompt"], values["options"])
-    if named is None and not in_words:
-        _check_known_responses(spec, recordings, options.targets)
+    check_one_format(spec.body, recordings)
+    check_subjects(recordings)
+    check_repeats(recordings)
+    in_words = named is None and holds_words(
+        recordings, options.targets, values["prompt"], values["options"], kind=values["kind"]
+    )
+    if in_words:
+        recordings = [replace(recording, unused=()) for recording in recordings]  # of a model
+    elif named is not None:
+        named, recordings = in_named_space(recordings, named)
+        whose = f"the label space {named.name!r}"
+        check_known_responses(recordings, named, whose, "write their names or ids, or their positions from 0")
+    elif options.targets:
+        hint = f"for names, or positions from 0, in another label space write {with_option(spec, 'labels=NAME')}"
+        if any(recording.in_words for recording in recordings):
+            hint += f"; for what a model wrote, {with_option(spec, 'prompt=vqa')} (or prompt=caption)"
+        check_known_responses(recordings, LabelSpace("targets", options.targets), "the stimuli", hint)
+    classes = named or classes
     labels = _labels_of(recordings, named, options.targets)
     subjects = sorted({str(s) for r in recordings for s in r.subjects})
     if values["name"] and len(subjects) > 1:
@@ -310,8 +333,13 @@ def _observer(
     parts = [(r, np.flatnonzero(r.subjects == subject)) for r in recordings if subject in r.subjects]
     names = tuple(str(n) for r, rows in parts for n in r.names[rows])
     rt = np.concatenate([r.rt[rows] for r, rows in parts])
-    named_person = bool(PERSON.fullmatch(subject)) and all(r.format == "raw data" for r, _ in parts)
-    seems_person = named_person or bool(np.isfinite(rt).any()) or all(r.people for r, _ in parts)
+    raw = all(r.format == "raw data" for r, _ in parts)
+    seems_person = (raw and bool(PERSON.fullmatch(subject))) or bool(np.isfinite(rt).any())
+    seems_person = seems_person or all(r.people for r, _ in parts)
+    said = {r.kinds.get(subject, "") for r, _ in parts}
+    if len(said) == 1 and "" not in said:
+        seems_person = said == {"person"}
+    notes = () if seems_person or values["kind"] or not raw or said == {"model"} else (UNTIMED,)
     is_person = values["kind"] == "person" or (not values["kind"] and seems_person)
     columns: dict[str, Array] = {"rt": rt} if is_person else {}
     if is_person and all(r.sessions is not None for r, _ in parts):
@@ -336,7 +364,12 @@ def _observer(
         file=parts[0][0].file,
         naming="user" if values["labels"] else "columns" if parts[0][0].classes else "order",
         truths={c: np.concatenate([r.truths.get(c, empty.repeat(len(r)))[rows] for r, rows in parts]) for c in cues},
-        notes=(*_unknown_answers(columns, classes), *(note for r, _ in parts for note in r.notes.get(subject, ()))),
+        notes=(
+            *_unknown_answers(columns, classes),
+            *notes,
+            *anonymous_note([r for r, _ in parts]),
+            *(note for r, _ in parts for note in r.notes.get(subject, ())),
+        ),
     )
 
 
@@ -425,50 +458,6 @@ def _raise_unnamed(file: Path, size: int) -> NoReturn:
     )
 
 
-def _check_one_format(spec: Spec, recordings: Sequence[Recording]) -> None:
-    forms = {(r.format, r.logits is not None): r.file for r in recordings}
-    if len(forms) > 1:
-        listed = [f"{file.name}: {form}{' with logits' if logits else ''}" for (form, logits), file in forms.items()]
-        raise all_problems(f"{spec.body} mixes formats", listed, "put each format in its own folder and name both")
-
-
-def _check_repeats(recordings: Sequence[Recording]) -> None:
-    seen: dict[tuple[str, str], tuple[Recording, int]] = {}
-    repeats, shortened = [], False
-    for recording in recordings:
-        keys = zip(recording.subjects.tolist(), map(stimulus_key, recording.names.tolist()))
-        for row, key in enumerate(keys):
-            first, first_row = seen.setdefault(key, (recording, row))
-            if first is not recording or first_row != row:
-                repeats.append(
-                    f"{key[0]} answered {key[1]!r} at {first.where(first_row)} and again at {recording.where(row)}"
-                )
-                shortened = shortened or is_trial(str(recording.names[row]))
-    if repeats:
-        hint = "keep one row for each subject and stimulus"
-        form = "0001_experiment_subject_condition_class_10_IMAGE"
-        hint += f"; a name like {form} is that of a trial, and IMAGE its stimulus" * shortened
-        raise all_problems("repeated trials", repeats, hint)
-
-
-def _check_known_responses(spec: Spec, recordings: Sequence[Recording], targets: tuple[str, ...]) -> None:
-    """Stop where *no* response of a file is a class of the stimuli: it then belongs to another experiment.
-
-    Single unknown responses stay: an answer outside the classes is an undecided trial, and is counted as one.
-    """
-    space = LabelSpace("targets", targets)
-    for recording in recordings:
-        if not targets or recording.decisions is None or recording.logits is not None:
-            continue
-        answers = sorted({str(d) for d in recording.decisions} - {NO_ANSWER})
-        if answers and all(space.find(a) is None for a in answers):
-            raise UserError(
-                f"{recording.file}: no response is a class of the stimuli; found {', '.join(answers[:6])}",
-                f"the classes are {', '.join(targets)}; for decisions in another label space write "
-                f"{with_option(spec, 'labels=NAME')}",
-            )
-
-
 ADAPTER = Adapter(
     load=load,
     form="recorded:PATH[?labels=SPACE][&kind=person|model][&only=people|models|pooled][&values=logits|probabilities]"
@@ -481,5 +470,7 @@ ADAPTER = Adapter(
         "recorded:answers.parquet?task=shape",
     ),
     options={**OPTIONS, **_LATER},
-    version=3,  # 2: sessions are kept; 3: decimal commas in lists, folders in pools, whole names
+    # 2: sessions are kept; 3: decimal commas in lists, folders in pools, whole names;
+    # 4: people without times, positions as decisions
+    version=4,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,6 +15,8 @@ from cuebench.labels.decisions import UNDECIDED
 from cuebench.observers.chat.answers import VERSION, Reading, names_of, read_answer, read_caption
 from cuebench.observers.chat.prompts import CAPTION, ordered
 from cuebench.observers.recorded_files import NO_ANSWER, Recording
+
+_NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?")
 
 
 class Read(NamedTuple):
@@ -75,18 +78,27 @@ class _Reader:
 
 
 def holds_words(
-    recordings: Sequence[Recording], classes: Sequence[str], prompt: str = "", options: Sequence[str] = ()
+    recordings: Sequence[Recording],
+    classes: Sequence[str],
+    prompt: str = "",
+    options: Sequence[str] = (),
+    *,
+    kind: str = "",
 ) -> bool:
     """Tell whether responses are words to be read, not classes: some are no class, and can be read.
 
-    A file of classes with a few spelling mistakes stays one: these are undecided, and a note names them.
+    A file of classes with a few spelling mistakes stays one: these are undecided, and a note names them. What people
+    pressed is no letter of an option, and a bare number no option: it may as well be the index of a class. Whoever
+    says ``?prompt=`` or ``?options=`` says that they are; ``kind`` is what ``?kind=`` says of who answered.
     """
     if not classes or not all(r.in_words and r.logits is None and r.decisions is not None for r in recordings):
         return False
     if prompt or options:
         return True
+    if kind != "model" and any(kind or r.people or np.isfinite(r.rt).any() for r in recordings):
+        return False
     space = LabelSpace("targets", tuple(classes))
     texts = {str(t) for r in recordings if r.decisions is not None for t in np.unique(r.decisions)} - {NO_ANSWER}
-    unknown = [text for text in texts if space.find(text) is None]
+    unknown = [text for text in texts if space.find(text) is None and not _NUMBER.fullmatch(text.strip())]
     reader = _Reader(classes, prompt, options)
     return any(reader(text).decision != UNDECIDED for text in unknown)

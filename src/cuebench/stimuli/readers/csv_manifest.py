@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from cuebench.errors import UserError, all_problems, is_printable
+from cuebench.observers.recorded_columns import counts_rows
 from cuebench.reading import CsvTable, path_problem, read_csv
 from cuebench.stimuli.manifest import COLUMNS
 from cuebench.stimuli.readers.base import Reader
@@ -64,9 +66,9 @@ def read(file: Path, *, expected: int = 0) -> StimulusSet:
 
 
 def _rows(file: Path) -> CsvTable:
-    table = read_csv(file, "stimulus CSV", hint=f"expected: {LAYOUT}")
+    table = _renamed(read_csv(file, "stimulus CSV", hint=f"expected: {LAYOUT}"))
     columns = table.columns
-    problems = []
+    problems = [f"column {column!r} occurs twice" for column, number in Counter(columns).items() if number > 1]
     for column in [c for c in columns if c not in COLUMNS]:
         near = difflib.get_close_matches(column, COLUMNS, n=1, cutoff=0.5)
         problems.append(f"unknown column {column!r}" + (f". Did you mean {near[0]!r}?" if near else ""))
@@ -74,6 +76,15 @@ def _rows(file: Path) -> CsvTable:
     if problems:
         raise all_problems(f"columns of {file.absolute()}", problems, f"known columns: {', '.join(COLUMNS)}")
     return table
+
+
+def _renamed(table: CsvTable) -> CsvTable:
+    """Return known columns in lower case, and none without a name that counts the rows, as pandas writes it."""
+    unnamed = [row[""] for row in table.rows] if "" in table.columns else []
+    left_out = {""} if counts_rows(unnamed) else set()
+    names = {c: c.lower() if c.lower() in COLUMNS else c for c in table.columns if c not in left_out}
+    rows = [{names[column]: cell for column, cell in row.items() if column in names} for row in table.rows]
+    return CsvTable(list(names.values()), rows, table.lines)
 
 
 def _stimulus(row: dict[str, str], root: Path) -> tuple[Stimulus | None, list[str]]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,6 +31,14 @@ CALLS: dict[str, Callable[[], object]] = {
     "merge": lambda: cb.merge([3, 4], "merged"),  # type: ignore[list-item]
     "board": lambda: cb.board(3, "site"),  # type: ignore[arg-type]
     "allow_code": lambda: cb.allow_code(3),  # type: ignore[arg-type]
+    "allow_code of no file": lambda: cb.allow_code("nix.py"),
+    "allow_code of a folder": lambda: cb.allow_code("."),
+    "report images text": lambda: cb.report("run", "report.html", images="5"),  # type: ignore[arg-type]
+    "report images part": lambda: cb.report("run", "report.html", images=1.5),  # type: ignore[arg-type]
+    "report title": lambda: cb.report("run", "report.html", title=3),  # type: ignore[arg-type]
+    "board workers": lambda: cb.board("run", "site", workers="2"),  # type: ignore[arg-type]
+    "board workers below 0": lambda: cb.board("run", "site", workers=-1),
+    "Preprocess crop": lambda: cb.Preprocess(size=64, crop="foo"),  # type: ignore[arg-type]
     "texture_of": lambda: cb.texture_of("a.png", 3, "run"),  # type: ignore[arg-type]
     "nodes": lambda: cb.estimate_cost(**RUN, nodes="x"),  # type: ignore[arg-type]
     "price": lambda: cb.estimate_cost(**RUN, price="x"),  # type: ignore[arg-type]
@@ -45,9 +55,82 @@ def test_arguments_of_evaluate(name: str, value: Any, tmp_path: Path, monkeypatc
 @pytest.mark.parametrize("name", CALLS)
 def test_arguments_of_other_functions(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError):
+    with pytest.raises(UserError) as caught:
         CALLS[name]()
+    word = {"report images": "images", "board workers": "workers", "Preprocess crop": "crop", "allow_code of": "file"}
+    assert next((w for start, w in word.items() if name.startswith(start)), "") in caught.value.message
 
 
 def test_a_name_that_is_no_text_is_an_unknown_name() -> None:
     assert "unknown observer 3" in did_you_mean("observer", 3, ["net"]).message  # type: ignore[arg-type]
+
+
+def answers(images: Any) -> Any:
+    return images.mean((2, 3))
+
+
+WRAP: dict[str, tuple[Any, ...]] = {
+    "name": (3, "", " ", "a\udcff"),
+    "fingerprint": (3,),
+    "window": ("2", 1.5),
+    "preprocess": (str, {"size": 224}, "imagenet", 224),
+}
+
+
+@pytest.mark.parametrize(("argument", "value"), [(n, v) for n, values in WRAP.items() for v in values])
+def test_arguments_of_wrap(argument: str, value: Any) -> None:
+    with pytest.raises(UserError, match=argument):
+        cb.wrap(answers, **{"preprocess": cb.Preprocess(8), "labels": ["a", "b", "c"], argument: value})
+
+
+CALLBACK = {"every": ("2", 1.5, 0), "limit": (-1, "3"), "seed": (-1,), "batch_size": (0,), "preprocess": (str, None),
+            "log": ("x",)}  # fmt: skip
+
+
+@pytest.mark.parametrize(("argument", "value"), [(n, v) for n, values in CALLBACK.items() for v in values])
+def test_arguments_of_the_callback(argument: str, value: Any) -> None:
+    from cuebench.callbacks import BiasOverTraining
+
+    with pytest.raises(UserError, match=argument):
+        BiasOverTraining(**{"preprocess": cb.Preprocess(8), argument: value})
+
+
+class Resize:
+    size, interpolation = 256, SimpleNamespace(value="bicubic")
+
+
+class CenterCrop:
+    size = (224, 224)
+
+
+class ToTensor:
+    pass
+
+
+class Normalize:
+    mean, std = (0.5, 0.5, 0.5), [0.25, 0.25, 0.25]
+
+
+def steps(*transforms: object) -> Any:
+    return SimpleNamespace(transforms=list(transforms))
+
+
+PRESET = SimpleNamespace(crop_size=[224], resize_size=[232], mean=[0.5] * 3, std=[0.25] * 3)
+TRANSLATED = [
+    (steps(Resize(), CenterCrop(), ToTensor(), Normalize()),
+     cb.Preprocess(size=224, resize=256, interpolation="bicubic", mean=(0.5,) * 3, std=(0.25,) * 3)),
+    (PRESET, cb.Preprocess(size=224, resize=232, mean=(0.5,) * 3, std=(0.25,) * 3)),
+    (steps(CenterCrop(), Resize(), object()), None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("transform", "ours"), TRANSLATED)
+def test_a_transform_of_torchvision_is_translated(transform: Any, ours: cb.Preprocess | None) -> None:
+    with pytest.raises(UserError, match="no Preprocess") as caught:
+        cb.wrap(answers, preprocess=transform, labels=["a", "b", "c"])
+    start = "pass preprocess="
+    if ours is None:
+        assert "CenterCrop is size" in caught.value.hint
+    else:
+        written = eval(caught.value.hint.removeprefix(start), {"cuebench": cb})
+        assert (written.hw, written.fingerprint) == (ours.hw, replace(ours, size=written.size).fingerprint)

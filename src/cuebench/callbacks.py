@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,9 +26,11 @@ from cuebench.errors import UserError
 from cuebench.files import write_json
 from cuebench.labels import Labels, LabelSpace, are_probabilities, label_space, logits_of
 from cuebench.labels.checks import refuse_shares
+from cuebench.observers.arguments import check_preprocess
 from cuebench.observers.base import ObserverBase, complete
 from cuebench.observers.preprocess import Geometry, Preprocess
 from cuebench.observers.wrap import wrap
+from cuebench.options import SEED, Option, check_types, parse
 from cuebench.protocols.base import Protocol, ScoreOptions, score_rows
 from cuebench.protocols.headline import headline_column, measured, one_row_each
 from cuebench.registry import protocols as registered
@@ -43,6 +46,29 @@ CONDITIONS = ("experiment3/size=0.6/aligned", "experiment3/size=0.6/unaligned")
 """Of experiment 3 in the default small set of triplets: 8 shapes × 8 textures each, 128 pictures."""
 FINE = ("class=", "texture=", "similarity=", "layer=")
 """Parts of conditions that are too fine to be watched over epochs."""
+
+
+NUMBERS = {
+    "every": Option(1, "epochs", low=1),
+    "limit": Option(0, "0: all", low=0),
+    "seed": SEED,
+    "resamples": Option(500, low=1),
+    "batch_size": Option(64, low=1),
+}
+
+
+@dataclass(frozen=True)
+class _Arguments:
+    """Types of what the callback is given."""
+
+    every: int
+    limit: int
+    seed: int
+    resamples: int
+    batch_size: int
+    features: str | None
+    task: str
+    prefix: str
 
 
 class ShownBatch(NamedTuple):
@@ -112,8 +138,12 @@ class BiasOverTraining:
         resamples: int = 500,
         batch_size: int = 64,
     ) -> None:
-        if every < 1:
-            raise UserError(f"every={every}", "measure every 1 epoch or more")
+        numbers = {"every": every, "limit": limit, "seed": seed, "resamples": resamples, "batch_size": batch_size}
+        check_types({**numbers, "features": features, "task": task, "prefix": prefix}, _Arguments, "BiasOverTraining")
+        parse(NUMBERS, numbers, "BiasOverTraining")
+        check_preprocess(preprocess)
+        if not all(function is None or callable(function) for function in (network, log)):
+            raise UserError(f"network={network!r:.60}, log={log!r:.60}", "each is a function, or left out")
         several = [protocols] if isinstance(protocols, (str, Protocol)) else protocols
         names = list(dict.fromkeys(registered.resolve(protocol) for protocol in several))
         self.every, self.log, self.network, self.prefix = every, log, network, prefix

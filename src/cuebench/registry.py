@@ -294,8 +294,8 @@ def allow_code(file: str | Path) -> None:
     file : path
         The file. The flag ``--allow-code FILE.py`` of every command does the same.
     """
-    if not isinstance(file, str | os.PathLike):
-        raise UserError(f"expected the path of a Python file; got {file!r:.60}")
+    if not isinstance(file, str | os.PathLike) or not Path(file).expanduser().is_file():
+        raise UserError(f"there is no Python file {str(file)!r:.200}", "name the file that you trust by its path")
     os.environ[ALLOW_CODE] = os.pathsep.join(sorted({*allowed_code(), _real(file)}))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -74,6 +75,24 @@ def test_mean_of_the_models_taus(planted):
     assert (found.value, found.n) == (pytest.approx(np.mean(own)), 3)
     assert min(own) - 1e-12 <= found.low <= found.value <= found.high <= max(own) + 1e-12
     assert mean_taus(agreements, ["a", "b"]) == []
+
+
+def test_a_seed_that_cannot_be(planted):
+    with pytest.raises(UserError, match="seed=-1"):
+        class_agreement(planted, seed=-1)
+
+
+def test_names_that_no_run_holds_are_refused(tmp_path):
+    row = Score("pure_shape", 1, "a", "silhouettes/1000-way/class=cat", "top1", 1.0)
+    faithful = Score("refined_bias", 3, "a", "faithful/class=cat", "shape_top1", 1.0)
+    write_scores(tmp_path, [row, replace(row, condition="silhouettes/16-way/class=cat"), faithful], {})
+    assert read_panel([tmp_path], space="1000-way").of("a", "silhouettes") == {"cat": 1.0}
+    with pytest.raises(UserError, match=r"unknown label space of these runs: '17-way'\. Did you mean '16-way'"):
+        read_panel([tmp_path], space="17-way")
+    with pytest.raises(UserError, match=r"unknown view of these runs: 'native'.*\n.*known: faithful"):
+        read_panel([tmp_path], view="native")
+    for name in ("classes", "difficulty"):
+        assert invoke(["validity", name, str(tmp_path), "--space", "foo"]) == 2
 
 
 def test_nothing_to_correlate():
@@ -192,7 +211,8 @@ def test_a_run_is_read_by_who_answered(run, capsys):
     assert invoke(["validity", "classes", str(run), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert {r["people"]["value"] for r in rows if r["source"] == "texture answers"} == {0.5}
-    assert invoke(["validity", "classes", str(run), "--space", "3-way"]) == 0  # people decide among 16 classes
+    assert invoke(["validity", "classes", str(run), "--space", "1000-way"]) == 0  # people decide among 16
+    assert invoke(["validity", "classes", str(run), "--space", "3-way"]) == 2  # nobody was asked among three
     assert invoke(["validity", "agreement", str(run)]) == 2
     assert "cuebench run -p cue_conflict -p pure_shape" in capsys.readouterr().err
     assert invoke(["validity", "difficulty", str(run)]) == 0

@@ -214,3 +214,9 @@ def test_a_wrong_option_of_a_spec_is_told() -> None:
 def test_words_that_people_try_are_explained(capsys: pytest.CaptureFixture[str], tried: str, found: str) -> None:
     assert cli.invoke(["explain", tried]) == 0
     assert found in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("flag", ["--report", "--limit"])
+def test_flags_are_explained_also_those_whose_value_can_be_left_out(flag, capsys):
+    assert cli.invoke(["explain", flag]) == 0
+    assert f"{flag}" in capsys.readouterr().out

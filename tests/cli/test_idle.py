@@ -148,7 +148,7 @@ def test_a_file_of_settings_counts_as_given(
         ("cache_size = 3", "", "cache_size in run.toml would do nothing without --cache"),
         ("price = 2.0\nnodes = '1,4'", "", "nodes in run.toml, price in run.toml would do nothing without --plan"),
         ("plan = true\nreport = true\ncompile = true", "", "compile in run.toml, report in run.toml would do nothing"),
-        ("engine = 'ray'", "--plan", "engine in run.toml would do nothing with --plan"),
+        ("plan = true\nengine = 'ray'", "", "engine in run.toml would do nothing with --plan"),
         ("cache_size = 3", "--plan --shard 1/2", "cache_size in run.toml would do nothing without --cache; --shard"),
     ],
 )  # fmt: skip

@@ -40,6 +40,8 @@ WORDS = {"cache-size": "size of the cache",
     ["study", "rehearse", "none", "--participants=-1"],
     ["study", "rehearse", "none", "--seed=-1"],
     ["study", "new", "study", "--design", "cue_conflict", "--participants=-1"],
+    ["study", "new", "study", "--design", "cue_conflict", "--seed=-1"],
+    ["board", "build", "runs/none", "--out", "site", "--workers=-1"],
 ], ids=" ".join)  # fmt: skip
 def test_numbers_that_cannot_be_are_refused_before_anything_is_done(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from cuebench import cli
 from cuebench.errors import did_you_mean
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="a shell of POSIX")
@@ -85,3 +86,24 @@ def test_a_deleted_current_folder_matters_to_relative_paths_only(run: str, tmp_p
 
 def test_a_name_is_known_once() -> None:
     assert did_you_mean("protocol", "x", ["cue_conflict", "cue_conflict"]).hint == "known: cue_conflict"
+
+
+def test_no_bar_and_no_empty_line_where_nobody_sees_one(run: str, tmp_path: Path) -> None:
+    made = shell("CB make novel_objects --out objects --count 4", tmp_path)
+    assert (made.returncode, made.stderr) == (0, "")
+    measured = shell(f"{run} --out a", tmp_path)
+    assert (measured.returncode, measured.stderr) == (0, "")
+
+
+def test_ctrl_c_before_a_command_has_begun_is_status_130(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(arguments: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_call", interrupted)
+    for words in (["list", "cues"], ["list", "cues", "--json"]):
+        with pytest.raises(SystemExit) as end:
+            cli.main(words)
+        assert end.value.code == 130
+    assert capsys.readouterr().err.startswith("\nStopped. What was finished is kept")

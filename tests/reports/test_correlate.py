@@ -83,3 +83,33 @@ def test_what_cannot_be_corrected(run, capsys):
         headline_structure([run], kinds=("ideal",))
     assert cli.invoke(["correlate", str(run), "--corrected", "--same", "a"]) == 2
     assert "names one observer" in capsys.readouterr().err
+
+
+def test_names_that_no_run_holds_are_refused(run, capsys):
+    with pytest.raises(UserError, match=r"unknown kind of observer 'modle'.*\n.*known: ideal"):
+        correlate_columns([run], kinds=("ideal", "modle"))
+    words = ["correlate", str(run), "--corrected", "--kind", "ideal", "--same"]
+    assert cli.invoke([*words, "nosuch=a"]) == 2
+    assert "unknown observer of --same: 'nosuch'" in capsys.readouterr().err
+    with pytest.raises(UserError, match="unknown kind of observer"):
+        headline_structure([run], kinds=("peple",))
+
+
+def test_observers_that_were_named_one_are_counted(data_root):
+    runs = [data_root / name for name in ("a", "b")]
+    for out, protocol, first in zip(runs, ("cue_conflict", "triplets"), (0, 1)):
+        settings = {"triplets.experiments": "3"} if protocol == "triplets" else {}
+        observers = MIXTURES[first : first + 2]
+        evaluate(observers, protocol, data_root=data_root, out=out, workers=0, resamples=100, settings=settings)
+    with pytest.raises(UserError, match=r"left out, not measured by all: .*\n.*with --same which names"):
+        headline_structure(runs, kinds=("ideal",))
+    with pytest.raises(UserError, match="with --same which other names"):
+        headline_structure(runs, kinds=("ideal",), same={MIXTURES[0]: "one"})
+    with pytest.raises(UserError, match="2 observers have all") as caught:
+        headline_structure(runs, kinds=("ideal",), same={MIXTURES[0]: "one", MIXTURES[2]: "one"})
+    assert "--same" not in caught.value.hint
+
+
+def test_a_figure_that_cannot_be_written_is_refused_at_once(tmp_path, capsys):
+    assert cli.invoke(["correlate", "runs/none", "--corrected", "--out", str(tmp_path / "x.xyz")]) == 2
+    assert "cannot write a figure as 'x.xyz'" in capsys.readouterr().err

@@ -12,6 +12,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -19,8 +20,10 @@ import cuebench
 from cuebench import cli
 from cuebench.errors import UserError
 from cuebench.files import parquet_bytes
+from cuebench.labels import LabelSpace, label_map
 from cuebench.reports import theme
 from cuebench.reports.html import page as page_module
+from cuebench.reports.html.answers import _ranks
 from cuebench.reports.html.findings import findings
 from cuebench.reports.html.gallery import Gallery, Picture, choose, make_gallery, thumbnail
 from cuebench.reports.html.material import Material, Run, read_runs
@@ -395,3 +398,11 @@ def test_protocols_that_are_not_here_are_still_reported(scores: Scores, monkeypa
     monkeypatch.delitem(registry.protocols.added, PROTOCOL.name)
     made = cuebench.report(scores.out, scores.out / "u.html", figures=False, images=0)
     assert "not installed here" in made.path.read_text("utf-8")
+
+
+def test_a_class_that_the_observer_cannot_answer_has_no_rank() -> None:
+    labels = LabelSpace("three", ("cat", "dog", "car"))
+    resolved = label_map({"cat": ["cat"], "ship": ["ship"], "dog": ["dog"]}).resolve(labels)
+    shown = [Stimulus(name, label=name) for name in ("cat", "ship", "dog", "tree")]
+    logits = np.tile(np.array([3.0, 2.0, 1.0], np.float32), (4, 1))
+    assert _ranks(logits, shown, resolved) == [1, 0, 2, 0]

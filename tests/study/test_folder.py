@@ -216,3 +216,19 @@ def test_too_few_images_are_said_for_all_blocks(tmp_path):
     root = write_cue_conflict(tmp_path / "data")
     with pytest.raises(UserError, match=r"shape 'car' has 6 images; 48 are needed"):
         new_study(tmp_path / "study", NewStudy(design="cue_conflict", data_root=root))
+
+
+@pytest.mark.parametrize(("address", "problem"), [
+    ("foo", "'foo' is no address of the web"),
+    ("https://x.org/{foo}?cc={code}", "nothing replaces {foo}"),
+])  # fmt: skip
+def test_where_people_return_to_is_checked_before_anything_is_made(made, copy, tmp_path, address, problem):
+    with pytest.raises(UserError) as caught:
+        make_study(tmp_path / "new", return_url=address)
+    assert problem in caught.value.message
+    assert not (tmp_path / "new" / "study").exists()
+    text = (copy / "study.toml").read_text().replace('return_url = ""', f'return_url = "{address}"')
+    (copy / "study.toml").write_text(text)
+    with pytest.raises(UserError) as caught:
+        read_settings(copy / "study.toml")
+    assert problem in caught.value.message

@@ -84,6 +84,17 @@ def test_few_images_cannot_be_made_up_for_by_people_and_the_plan_says_so():
     assert plan(Assumptions(0.8, 0.5, 1.0, trials=20, images=enough), 0.05, studies=5).people is not None
 
 
+def test_advice_goes_beyond_what_can_be_simulated_and_says_so():
+    found = plan(Assumptions(0.8), 0.002, studies=2)
+    (note,) = [note for note in found.notes if "different images" in note]
+    assert int(note.split()[3].replace(",", "")) > 10_000
+    assert "choose a wider interval: 10,000 is the most here" in note
+    assert "choose a wider interval" in plan(Assumptions(0.8), 0.00001, studies=2).notes[-1]
+    many = plan(Assumptions(0.8, 0.3, 0.1, trials=6_000), 0.2, studies=2)
+    assert many.people is not None
+    assert not any("twice as many trials" in note for note in many.notes)
+
+
 def test_spreads_of_people_and_images_are_found_again_in_a_pilot():
     rng, assumed = np.random.default_rng(4), Assumptions(0.75, 0.8, 1.1, trials=60)
     found = []

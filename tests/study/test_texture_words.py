@@ -12,11 +12,12 @@ from PIL import Image
 
 from cuebench.analyses.texture_judgements import identified, judge, read_judgements
 from cuebench.cli import invoke
+from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
 from cuebench.observers.preprocess import Preprocess
 from cuebench.runs.evaluate import evaluate
 from cuebench.study import vendor, visitor
-from cuebench.study.folder import Study, open_study
+from cuebench.study.folder import NewStudy, Study, new_study, open_study
 from cuebench.study.simulate import population
 from study_data import export, small_design, take_part
 
@@ -135,3 +136,11 @@ def test_a_hurried_rehearsal_in_two_browsers_recovers_what_was_planted(study: St
     text = out.read_text("utf-8")
     assert text.count("hurried") == 27
     assert not (study.folder / "study.sqlite").exists(), "the study's own database is not touched"
+
+
+def test_without_a_data_root_that_of_the_run_is_named(study: Study, tmp_path: Path) -> None:
+    root = study.folder.parent
+    new = NewStudy(design=str(root / "design"), run=root / "run")
+    with pytest.raises(UserError, match="no folder was named") as caught:
+        new_study(tmp_path / "new", new)
+    assert caught.value.hint == f"name the data root of that run: --data-root {root}"

@@ -14,6 +14,7 @@ import numpy as np
 
 from cuebench.analyses.class_wise import OUTCOMES, PURE, Panel
 from cuebench.errors import UserError
+from cuebench.options import SEED, parse
 from cuebench.statistics.correlations import Correlation, correlate
 from cuebench.statistics.intervals import weights
 
@@ -52,6 +53,7 @@ def class_agreement(panel: Panel, *, seed: int = 0, resamples: int = 10_000) -> 
     seed, resamples : int
         Of the intervals, which resample classes.
     """
+    seed = parse({"seed": SEED}, {"seed": seed}, "an agreement")["seed"]
     observers = [o for o in panel.kinds if panel.kinds[o] != "ideal"]
     tables = {o: {s: panel.of(o, s) for s in (*OUTCOMES, *PURE)} for o in observers}
     models = [o for o in panel.models if any(tables[o][s] for s in OUTCOMES) and any(tables[o][s] for s in PURE)]

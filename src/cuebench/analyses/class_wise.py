@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cuebench.errors import UserError
+from cuebench.errors import UserError, did_you_mean
 from cuebench.protocols.headline import measured, number_of_classes, one_row_each
 from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_scores, read_table_rows
@@ -91,6 +91,11 @@ def read_panel(runs: Sequence[str | Path], *, space: str = FEW, view: str = FAIT
         also where those are others) or ``1000-way``. People have decided among the former, whatever is asked for.
     view : str
         View of REFINED-BIAS for models: ``faithful`` or ``native``. People see the images as they are.
+
+    Raises
+    ------
+    UserError
+        For a label space or a view that no run holds, and where there is nothing class-wise.
     """
     scores: list[Score] = []
     kinds: dict[str, str] = {}
@@ -105,12 +110,30 @@ def read_panel(runs: Sequence[str | Path], *, space: str = FEW, view: str = FAIT
         if any(s.protocol == "cue_conflict" for s in rows):
             run_cells += _of_conflicts(folder, of_run, space)
         cells |= {(c.observer, c.source, c.label): c for c in run_cells}
+    spaces, views = _held(scores, kinds)
+    for what, asked, usual, held in (("label space", space, FEW, spaces), ("view", view, FAITHFUL, views)):
+        if asked not in (usual, *held) and (spaces or views):
+            raise did_you_mean(f"{what} of these runs:", asked, (usual, *held))
     if not cells:
         raise UserError(
             f"no class-wise accuracies in {', '.join(map(str, runs))} (label space {space}, view {view})",
             "run cue_conflict, pure_shape or refined_bias: cuebench run -p cue_conflict -p pure_shape …",
         )
     return Panel(scores, kinds, tuple(cells.values()), space, view)
+
+
+def _held(scores: Iterable[Score], kinds: Mapping[str, str]) -> tuple[set[str], set[str]]:
+    """Return the label spaces and the views of REFINED-BIAS that some model, or anybody, has class-wise numbers in."""
+    spaces, views = set(), set()
+    for s in scores:
+        start, is_class, _ = s.condition.partition("/class=")
+        if s.protocol == "cue_conflict":
+            spaces.add(start.partition("/")[0])
+        elif s.protocol == "pure_shape" and is_class:
+            spaces.add(start.partition("/")[2])
+        elif s.protocol == "refined_bias" and is_class and not _is_human(kinds[s.observer]):
+            views.add(start)
+    return spaces, views
 
 
 def kinds_of(run: Path) -> dict[str, str]:

@@ -50,6 +50,11 @@ def explain_image(
         Receives the events of the run, for a progress display.
     """
     picture = open_image(image)
+    if data_root is not None and not Path(data_root).expanduser().is_dir():
+        raise UserError(
+            f"there is no folder {data_root}",
+            "leave the data root out to draw textures, or name a folder that has them",
+        )
     model = single_model(observer)
     folder = Path(run).expanduser()
     if (folder / "run.json").is_file():

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from cuebench.cli._console import plain_console
 from cuebench.cli._json import escaped
 from cuebench.errors import printable
 from cuebench.responses.events import Event
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 class Display:
@@ -18,14 +22,17 @@ class Display:
     def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
         self._quiet, self._json = quiet, as_json
         self._bar: Any = None
+        self._console: Console | None = None
         self._task: Any = None
         self._scoring = False
 
     def __enter__(self) -> Self:
         if not (self._quiet or self._json):
-            self._bar = _bar()
-            self._bar.start()
-            self._task = self._bar.add_task("loading", total=None)
+            self._console = plain_console(stderr=True)
+            if self._console.is_interactive:  # nobody sees a bar in a file
+                self._bar = _bar(self._console)
+                self._bar.start()
+                self._task = self._bar.add_task("loading", total=None)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
@@ -36,20 +43,20 @@ class Display:
         """Show one event."""
         if self._json:
             print(escaped(json.dumps(event.as_json(), ensure_ascii=False)), file=sys.stderr, flush=True)
-        elif self._bar is not None:
-            self._show(event)
+        elif self._console is not None:
+            self._show(event, self._console)
         elif event.kind in {"failed", "excluded"}:
             print(printable(f"{event.kind}: {event.message}"), file=sys.stderr)
 
-    def _show(self, event: Event) -> None:
+    def _show(self, event: Event, console: Console) -> None:
         if event.kind in {"failed", "excluded", "notice"}:
             from rich.text import Text
 
             colour = {"failed": "red", "excluded": "yellow", "notice": "cyan"}[event.kind]
-            self._bar.console.print(Text.assemble((event.kind, colour), f": {event.message}"))
+            console.print(Text.assemble((event.kind, colour), f": {event.message}"))
             if hint := event.fields.get("hint"):
-                self._bar.console.print(Text.assemble(("  → ", "bold cyan"), str(hint)))
-        elif event.total:
+                console.print(Text.assemble(("  → ", "bold cyan"), str(hint)))
+        elif event.total and self._bar is not None:
             name = event.message if event.kind in {"batch", "scored"} else event.kind
             if event.kind == "scored" and not self._scoring:  # its own bar: the pace of answers says nothing of it
                 self._bar.remove_task(self._task)
@@ -57,7 +64,7 @@ class Display:
             self._bar.update(self._task, completed=event.done, total=event.total, description=name[:36])
 
 
-def _bar() -> Any:
+def _bar(console: Console) -> Any:
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -67,8 +74,6 @@ def _bar() -> Any:
         TimeRemainingColumn,
     )
 
-    from cuebench.cli._console import plain_console
-
     return Progress(
         TextColumn("{task.description:36s}", markup=False),
         BarColumn(),
@@ -76,6 +81,6 @@ def _bar() -> Any:
         TimeElapsedColumn(),
         TextColumn("ETA"),
         TimeRemainingColumn(),
-        console=plain_console(stderr=True),
+        console=console,
         transient=True,
     )

@@ -9,14 +9,15 @@ from contextlib import contextmanager
 @contextmanager
 def progress_bar(title: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
     """Yield a callback that moves a bar on standard error; None where nothing is to be shown."""
-    if quiet:
+    from cuebench.cli._console import plain_console
+
+    console = plain_console(stderr=True)
+    if quiet or not console.is_interactive:  # nobody sees a bar in a file
         yield None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from cuebench.cli._console import plain_console
-
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TextColumn("ETA"))
-    with Progress(*columns, TimeRemainingColumn(), console=plain_console(stderr=True), transient=True) as bar:
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
         task = bar.add_task(title, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -47,8 +47,10 @@ def command(
     classes), p comes from exchanging two observers within whole sources, corrected by Holm for all pairs of a protocol.
     Observers that share a letter cannot be told apart.
     """
-    from cuebench.reports.comparison import compare_runs, write_pairs
+    from cuebench.reports.comparison import compare_runs, pairs_file, write_pairs
 
+    if out is not None:
+        pairs_file(out)
     comparison = compare_runs(run, families, protocol, observer or (), seed=seed)
     if out is not None:
         write_pairs(comparison, out)

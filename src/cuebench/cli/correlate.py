@@ -95,12 +95,15 @@ def _corrected(
     from cuebench.registry import figures
     from cuebench.registry import protocols as registered
     from cuebench.reports.correlate import headline_structure
+    from cuebench.reports.picture import picture_file
 
     wrong = [text for text in same if "=" not in text]
     if wrong:
         raise UserError(f"--same {wrong[0]} names one observer", "write --same OTHER_NAME=NAME")
     names = {text.split("=", 1)[0]: text.split("=", 1)[1] for text in same}
     wanted = [registered.resolve(name) for name in protocols]
+    if out is not None:
+        picture_file(out)
     structure = headline_structure(runs, wanted, kinds=kinds, same=names, seed=seed)
     if out is not None:
         figures.get("one_thing")({"": structure}).save(out)

@@ -111,10 +111,10 @@ def place(
     placement = place_run(run)
     if as_json:
         print_json(placement.as_dict())
-        return 0
-    _show(placement.rows(), as_json=False)
-    for reason in placement.refused:
-        print(f"not compared: {reason}")
+    else:
+        _show(placement.rows(), as_json=False)
+        for reason in placement.refused:
+            print(f"not compared: {reason}")
     return 0 if placement.positions else 1
 
 
@@ -132,7 +132,10 @@ def agree(
         return
     from cuebench.published.agree import agree as correlate_protocols
     from cuebench.registry import figures
+    from cuebench.reports.picture import picture_file
 
+    if out is not None:
+        picture_file(out)
     agreements = correlate_protocols(runs or [])
     if out is not None:
         figures.get("published_agreement")(agreements).save(out)
@@ -203,6 +206,8 @@ def _without(paper: str, name: str) -> str:
 def _show(rows: Sequence[dict[str, Any]], *, as_json: bool) -> None:
     if as_json:
         print_json(list(rows))
+        return
+    if not rows:  # an empty table is an empty line
         return
     from rich.table import Table as RichTable
 

@@ -38,6 +38,10 @@ REPORT = "report.html"
 """Where ``--report`` without a name writes, in the run folder."""
 KEPT_IMAGES = "100"
 """Images whose masks are kept where nobody says how many."""
+Settings = Annotated[
+    Path | None,
+    typer.Argument(metavar="FILE.toml", help="File with these flags as keys; flags that are written replace them."),
+]
 Compile = Annotated[bool, typer.Option("--compile", help="Compile networks that take minutes."), idle_with("plan")]
 Price = Annotated[float | None, typer.Option(help="With --plan: price of a machine for an hour."), needs("plan")]
 Engine = Annotated[str, typer.Option(help="local, ray (starts a cluster here), or ray://HOST:PORT."), idle_with("plan")]
@@ -58,10 +62,7 @@ ReportTo = Annotated[
 @checks_itself
 def command(
     context: typer.Context,
-    file: Annotated[
-        Path | None,
-        typer.Argument(metavar="FILE.toml", help="File with these flags as keys; written flags count more."),
-    ] = None,
+    file: Settings = None,
     observer: Annotated[
         list[str] | None, typer.Option("--observer", "-o", help="SOURCE:NAME; repeat for more.", autocompletion=sources)
     ] = None,

@@ -35,7 +35,10 @@ def command(
     from cuebench.analyses.explain_image import explain_image
     from cuebench.analyses.texture_of import open_image
     from cuebench.cli._display import Display
+    from cuebench.reports.picture import picture_file
 
+    if draw is not None:
+        picture_file(draw)
     with Display(quiet=quiet, as_json=as_json) as display:
         result = explain_image(image, observer, run=run, data_root=data_root, label=label, top=top, on_event=display)
     if draw is not None:

@@ -19,6 +19,10 @@ Runs = Annotated[list[Path], typer.Argument(help="Run folders; observers of the 
 Space = Annotated[str, typer.Option(help="Label space of cue conflict, silhouettes and edges: 16-way or 1000-way.")]
 View = Annotated[str, typer.Option(help="View of REFINED-BIAS: faithful or native.")]
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+NAMES = frozenset(
+    {"", "class", "observer", "cue conflict", "pure cue", "benchmark", "over", "metric", "protocol", "cue"}
+)
+"""Columns of words: they may be folded, numbers not."""
 
 
 def classes(runs: Runs, space: Space = "16-way", view: View = "faithful", as_json: Json = False) -> None:
@@ -135,15 +139,14 @@ def distortion(runs: Runs, as_json: Json = False) -> None:
 
 
 def _print(columns: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str]) -> None:
-    from rich.table import Table
-
     from cuebench.cli._console import plain_console
+    from cuebench.cli._fit import Column, print_columns
 
     console = plain_console()
-    table = Table(*columns, box=None, pad_edge=False)
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
+    cells = zip(*rows) if rows else ((),) * len(columns)
+    print_columns(
+        console, [Column(name, of, needed=True, number=name not in NAMES) for name, of in zip(columns, cells)]
+    )
     for note in notes:
         console.print(note, style="dim")
 

@@ -15,7 +15,7 @@ from cuebench.arrays import Array
 from cuebench.controls import images as drawn
 from cuebench.controls.images import INSTANCES, Labelled, Parts
 from cuebench.errors import did_you_mean
-from cuebench.files import write_atomic, write_json
+from cuebench.files import make_folder, write_atomic, write_json
 from cuebench.labels import LabelSpace
 from cuebench.observers.control_files import CONTROLS, Control, code_hash, read_record, weights_file
 from cuebench.observers.load import require
@@ -84,6 +84,7 @@ def train_control(name: str, folder: Path, *, seed: int = 0, progress: Progress 
     record_file = path.with_suffix(".json")
     if path.is_file() and record_file.is_file():
         return Trained(name, path, read_record(path))
+    make_folder(folder)  # before the training, which takes a minute
     from safetensors.torch import save
 
     control = CONTROLS[name]

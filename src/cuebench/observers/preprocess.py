@@ -178,6 +178,8 @@ class Preprocess:
         if self.resize is not None:
             object.__setattr__(self, "resize", _pixels("resize", self.resize))
         object.__setattr__(self, "scale", _number("scale", self.scale))
+        if not isinstance(self.crop, (bool, np.bool_)):
+            raise UserError(f"Preprocess crop is {self.crop!r}", "True: cut the centre of size; False: do not")
         object.__setattr__(self, "crop", bool(self.crop))
         object.__setattr__(self, "mean", _triple("mean", self.mean))
         object.__setattr__(self, "std", _triple("std", self.std))

@@ -11,6 +11,7 @@ import numpy as np
 from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.labels import Labels, LabelSpace, label_space
+from cuebench.observers.arguments import check_wrap
 from cuebench.observers.base import REQUIRED, Answers, Batch, Observer, ObserverBase, is_observer
 from cuebench.observers.masks import FUNCTION_PRECISION, MaskObserver
 from cuebench.observers.preprocess import Preprocess
@@ -161,6 +162,8 @@ def wrap(
             f"cannot make an observer of {type(model).__name__}",
             "pass an nn.Module, a function N×3×H×W → N×classes, or an object with " + ", ".join(REQUIRED),
         )
+    check_wrap(preprocess, {"name": name, "fingerprint": fingerprint, "features": features, "precision": precision,
+                            "task": task, "window": window, "stride": stride})  # fmt: skip
     preprocess = preprocess or own_preprocess(model)
     space = None if labels is None else label_space(labels)
     public_name: str = name or getattr(model, "__name__", None) or type(model).__name__
@@ -179,7 +182,8 @@ def wrap(
             assert space is not None
             return torch_masks(model, name=public_name, preprocess=preprocess, labels=space, device=device,
                                precision=precision, settings=settings, window=window, stride=stride)  # fmt: skip
-        notes = ("the module was in training mode and was put into evaluation mode",) if model.training else ()
+        trains = getattr(model, "training", False)  # a frozen TorchScript module has none
+        notes = ("the module was in training mode and was put into evaluation mode",) if trains else ()
         return TorchObserver(model, name=public_name, preprocess=preprocess, labels=space, device=device,
                              precision=precision, features=features, settings=settings, notes=notes)  # fmt: skip
     assert space is not None

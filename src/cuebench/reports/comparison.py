@@ -209,9 +209,7 @@ def write_pairs(comparison: Comparison, path: str | Path) -> Path:
     UserError
         For another ending, and where there is no pair.
     """
-    target = Path(path).expanduser()
-    if target.suffix not in (".csv", ".md", ".tex"):
-        raise UserError(f"the format of {target} is not known", "end it in .csv, .md or .tex")
+    target = pairs_file(path)
     rows = comparison.pair_rows()
     if not rows:
         reasons = [note for paired in comparison.paired.values() for note in paired.notes]
@@ -230,6 +228,14 @@ def write_pairs(comparison: Comparison, path: str | Path) -> Path:
     title = f"{protocols.pop()}: pairs of observers" if len(protocols) == 1 else ""
     lines = make(title, columns, [[row[column] for column in columns] for row in cells], _RIGHT)
     write_atomic(target, ("\n".join(lines) + "\n").encode())
+    return target
+
+
+def pairs_file(path: str | Path) -> Path:
+    """Return the file that pairs are written to; one of another ending is a mistake."""
+    target = Path(path).expanduser()
+    if target.suffix not in (".csv", ".md", ".tex"):
+        raise UserError(f"the format of {target} is not known", "end it in .csv, .md or .tex")
     return target
 
 

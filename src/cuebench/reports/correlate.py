@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from cuebench.runs.results import read_scores
 from cuebench.statistics.correlations import Correlation, Method, correlate
 from cuebench.statistics.paired import by_image
 from cuebench.statistics.reliability import Influence, Structure, error_covariance, structure
+from cuebench.types import ObserverKind
 
 FEWEST = 4
 """Observers that two columns must share: three have six orders only."""
@@ -51,13 +52,22 @@ def score_columns(runs: Sequence[str | Path], kinds: Sequence[str] = ("model",))
         Kinds of observers to keep: ``model``, ``person``, ``people``, ``ideal``; empty: all.
     """
     columns: dict[str, dict[str, float]] = {}
-    for run in runs:
-        folder = Path(run).expanduser()
-        kept = {job.observer for job in RunRecord.read(folder).jobs if not kinds or job.kind in kinds}
+    folders = [Path(run).expanduser() for run in runs]
+    kept_in = _observers(folders, kinds)
+    for folder in folders:
         for row in read_scores(folder):
-            if row.observer in kept and np.isfinite(row.value):
+            if row.observer in kept_in[folder] and np.isfinite(row.value):
                 columns.setdefault(f"{row.protocol}:{row.metric}@{row.condition}", {})[row.observer] = row.value
     return columns
+
+
+def _observers(folders: Sequence[Path], kinds: Sequence[str]) -> dict[Path, set[str]]:
+    """Return run folder → its observers of these kinds; a word that is no kind is a mistake."""
+    jobs = {folder: RunRecord.read(folder).jobs for folder in folders}
+    if unknown := [kind for kind in kinds if kind not in get_args(ObserverKind)]:
+        held = {job.kind for of_run in jobs.values() for job in of_run}
+        raise did_you_mean("kind of observer", unknown[0], held or get_args(ObserverKind))
+    return {f: {job.observer for job in of_run if not kinds or job.kind in kinds} for f, of_run in jobs.items()}
 
 
 def correlate_columns(
@@ -235,18 +245,7 @@ def headline_errors(
     """
     folders = list(dict.fromkeys(str(Path(run).expanduser()) for run in runs))
     answers = answers_of(folders)
-    columns: dict[str, Column] = {}
-    origin: dict[tuple[str, str], tuple[str, str]] = {}
-    for folder in folders:
-        kept = {job.observer for job in RunRecord.read(Path(folder)).jobs if not kinds or job.kind in kinds}
-        rows = [s for s in read_scores(Path(folder)) if s.observer in kept and RANDOM not in s.observer]
-        for name in dict.fromkeys(s.protocol for s in rows if s.protocol in registered):
-            wanted = name in protocols if protocols else headline_of(name).direction == "shape"
-            column = headline_column(rows, name) if wanted else None
-            if column is not None:
-                shown = {(same or {}).get(o, o): row for o, row in column.rows.items()}
-                _add(columns, column._replace(rows=shown), folder)
-                origin |= {(name, (same or {}).get(o, o)): (folder, o) for o in column.rows}
+    columns, origin = _headline_columns(folders, protocols, kinds, same or {})
     if len(columns) < 2:
         raise UserError(
             "there are no two headlines to compare", "name runs of several protocols, or the protocols with --protocol"
@@ -255,10 +254,11 @@ def headline_errors(
     others = sorted({o for c in columns.values() for o in c.rows} - set(observers))
     notes = [f"left out, not measured by all: {', '.join(others)}"] if others else []
     if len(observers) < FEWEST:
+        advice = "measure more, or choose protocols with --protocol"
+        advice += f", or say with --same which {'other ' if same else ''}names are one observer" if others else ""
         raise UserError(
-            f"{len(observers)} observers have all of {', '.join(columns)}",
-            f"at least {FEWEST} are needed: measure more, choose protocols with --protocol, or say with --same which "
-            "names are one observer",
+            "; ".join([f"{len(observers)} observers have all of {', '.join(columns)}", *notes]),
+            f"at least {FEWEST} are needed: {advice}",
         )
     influences: dict[str, Influence] = {}
     errors: dict[tuple[str, str], Floats] = {}
@@ -275,6 +275,29 @@ def headline_errors(
         errors[a, b] = error_covariance(influences[a], influences[b])
     values = {name: np.array([c.rows[o].value for o in observers]) for name, c in columns.items()}
     return Measured(tuple(observers), values, errors, tuple(notes))
+
+
+def _headline_columns(
+    folders: Sequence[str], protocols: Sequence[str], kinds: Sequence[str], same: Mapping[str, str]
+) -> tuple[dict[str, Column], dict[tuple[str, str], tuple[str, str]]]:
+    """Return the headlines of several runs under the names of `same`, and where each number is from: run, own name."""
+    columns: dict[str, Column] = {}
+    origin: dict[tuple[str, str], tuple[str, str]] = {}
+    kept_in = _observers([Path(folder) for folder in folders], kinds)
+    for folder in folders:
+        kept = kept_in[Path(folder)]
+        rows = [s for s in read_scores(Path(folder)) if s.observer in kept and RANDOM not in s.observer]
+        for name in dict.fromkeys(s.protocol for s in rows if s.protocol in registered):
+            wanted = name in protocols if protocols else headline_of(name).direction == "shape"
+            column = headline_column(rows, name) if wanted else None
+            if column is not None:
+                shown = {same.get(o, o): row for o, row in column.rows.items()}
+                _add(columns, column._replace(rows=shown), folder)
+                origin |= {(name, same.get(o, o)): (folder, o) for o in column.rows}
+    measured = {observer for _, observer in origin.values()}
+    if unknown := [name for name in same if name not in measured]:
+        raise did_you_mean("observer of --same:", unknown[0], measured)
+    return columns, origin
 
 
 def _add(columns: dict[str, Column], column: Column, folder: str) -> None:

@@ -194,10 +194,8 @@ class Picture:
         Saved
             The file of the picture and the file of its data.
         """
-        target = Path(path).expanduser()
+        target = picture_file(path)
         ending = target.suffix.lower()
-        if ending not in ENDINGS:
-            raise UserError(f"cannot write a figure as {target.name!r}", f"end its name in {', '.join(ENDINGS)}")
         if ending == ".csv":
             write_atomic(target, self._encoded(self.csv()))
             return Saved(target, target)
@@ -225,6 +223,14 @@ class Picture:
             "text/plain": f"{self.title}\n{self.subtitle}".strip(),
         }
         return bundle, {"image/png": {"width": round(WIDTHS["page"] * 96 / 72)}}  # points as pixels
+
+
+def picture_file(path: str | Path) -> Path:
+    """Return the file that a picture is written to; one whose ending says no format is a mistake."""
+    target = Path(path).expanduser()
+    if target.suffix.lower() not in ENDINGS:
+        raise UserError(f"cannot write a figure as {target.name!r}", f"end its name in {', '.join(ENDINGS)}")
+    return target
 
 
 def _slope(tried: list[tuple[float, float]]) -> float:

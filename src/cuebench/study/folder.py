@@ -139,7 +139,10 @@ class Study:
 # ------------------------------------------------------------------------------------------------------- new
 
 
-NUMBERS = {"seed": Option(0, low=-(2**62), high=2**62), "participants": Option(0, "0: any number", low=0, high=10**9)}
+NUMBERS = {
+    "seed": Option(0, "the same seed gives the same study", low=0, high=2**62),
+    "participants": Option(0, "0: any number", low=0, high=10**9),
+}
 
 
 @dataclass(frozen=True)
@@ -183,6 +186,8 @@ def new_study(folder: Path, new: NewStudy, progress: Callable[[int, int], None] 
 
 def _fill(folder: Path, new: NewStudy, progress: Callable[[int, int], None] | None) -> None:
     parse(NUMBERS, {name: getattr(new, name) for name in NUMBERS}, "a study")
+    if problem := _return_problem(new.return_url):
+        raise UserError(problem, "for example https://app.prolific.com/submissions/complete?cc={code}")
     design = read_design(new.design)
     unknown = [f"no texts in {code!r}" for code in new.languages if code not in design.languages]
     if unknown:
@@ -335,11 +340,18 @@ def read_settings(path: Path) -> Settings:
         host for host in settings.frame_ancestors if not re.fullmatch(r"(https?://)?[A-Za-z0-9.*:-]+|'self'", host)
     ]
     problems = [f"{name} is below 0" for name in below if name != "seed"] + [f"frame_ancestors: {h!r}" for h in hosts]
-    if settings.return_url and not settings.return_url.startswith(("https://", "http://")):
-        problems.append(f"return_url {settings.return_url!r} is no address of the web")
+    problems += filter(None, [_return_problem(settings.return_url)])
     if problems:
         raise all_problems(f"settings {path}", problems)
     return settings
+
+
+def _return_problem(address: str) -> str:
+    """Say what is wrong with the address that people return to; empty where nothing is, or there is none."""
+    if address and not re.match(r"https?://[^/?#\s]", address):
+        return f"return_url {address!r} is no address of the web"
+    unknown = [part for part in re.findall(r"\{[^{}]*\}", address) if part != "{code}"]
+    return f"return_url {address!r}: nothing replaces {unknown[0]}; only {{code}} is replaced" if unknown else ""
 
 
 def _read_images(folder: Path) -> list[StudyImage]:

@@ -32,6 +32,8 @@ MOST_SPREAD, WIDEST = 5.0, 20.0
 """Largest spread that is estimated from a pilot; largest that can be assumed: all answers of a person are alike."""
 MOST_SHOWN, MOST_STUDIES = 10_000, 100_000
 """Images and trials of a person, and simulated studies: what can be simulated."""
+MOST_NAMED = 1_000_000
+"""Most images that advice names."""
 _NODES = 41
 
 
@@ -168,7 +170,7 @@ def components(assumed: Assumptions) -> Components:
     return Components(people, images, assumed.share * (1 - assumed.share))
 
 
-def expected_width(assumed: Assumptions, people: float, over: str = "both") -> float:
+def expected_width(assumed: Assumptions, people: float, over: str = "both", *, images: int = 0) -> float:
     """Return the width in closed form: 2·t·√(V_people/P + V_images/I + rest/(P·trials)), read on the logit scale.
 
     Parameters
@@ -179,21 +181,22 @@ def expected_width(assumed: Assumptions, people: float, over: str = "both") -> f
         How many; infinity is allowed.
     over : str
         ``people``: without V_images/I, which is the same for the same images; ``both``.
+    images : int
+        In the whole study, instead of those of the assumptions: any number, also more than can be simulated.
     """
     from scipy.special import expit, logit
 
     part = components(assumed)
+    shown = images or assumed.shown
     # Images that differ between people add to what differs between people.
-    same = assumed.shown == assumed.trials
+    same = shown == assumed.trials
     alone = max(part.whole - part.people - (part.images if same or over == "both" else 0), 0)
     by_people = part.people / people + alone / (people * assumed.trials)
     variance, df = by_people, people - 1
     if over == "both":
-        variance += part.images / assumed.shown
+        variance += part.images / shown
         by_images = variance - part.people / people
-        df = (
-            variance**2 / (by_people**2 / (people - 1) + by_images**2 / (assumed.shown - 1)) if assumed.shown > 1 else 1
-        )
+        df = variance**2 / (by_people**2 / (people - 1) + by_images**2 / (shown - 1)) if shown > 1 else 1
     reach = t_quantile(min(df, 1e6), 0.95) * math.sqrt(variance) / part.whole
     centre = float(logit(assumed.share))
     return float(expit(centre + reach) - expit(centre - reach))
@@ -315,6 +318,8 @@ def _advice(assumed: Assumptions, people: int, width: float, over: str) -> list[
     if over == "both":
         floor = expected_width(assumed, math.inf, over)
         notes.append(f"with any number of people it stays {floor:.3f} wide: that is due to {assumed.shown:,} images")
+    if 2 * max(assumed.trials, assumed.images) > MOST_SHOWN:
+        return notes
     more = replace(assumed, trials=2 * assumed.trials, images=2 * assumed.images)
     fewer, usual = (_people_for(assumptions, width, over) for assumptions in (more, assumed))
     return [*notes, f"twice as many trials and images: {fewer / usual:.0%} of the people (closed form)"]
@@ -325,11 +330,12 @@ def _what_helps(assumed: Assumptions, width: float, floor: float, over: str) -> 
         return [f"more than {MOST:,} people would be needed: choose a wider interval, or more trials"]
     notes = [f"with any number of people it stays {floor:.3f} wide: that is due to {assumed.shown:,} images"]
     images = assumed.shown
-    while images < 1_000_000:
+    while images < MOST_NAMED:
         images = math.ceil(images * 1.05) + 1
-        if expected_width(replace(assumed, images=images), math.inf, over) <= 0.8 * width:
-            return [*notes, f"show at least {images:,} different images, not the same to everybody"]
-    return notes
+        if expected_width(assumed, math.inf, over, images=images) <= 0.8 * width:
+            wider = f", or choose a wider interval: {MOST_SHOWN:,} is the most here" if images > MOST_SHOWN else ""
+            return [*notes, f"show at least {images:,} different images, not the same to everybody{wider}"]
+    return [*notes, f"more than {MOST_NAMED:,} different images would be needed: choose a wider interval"]
 
 
 # ------------------------------------------------------------------------------------------------------------ pilot

@@ -108,9 +108,21 @@ def _identified(design: Design, data_root: str | Path | None, run: str | Path) -
     stimuli = _read(design, data_root)
     words = {row.image: row.texture for row in identified(run)[1]}
     named = tuple(replace(s, texture=words[s.id]) for s in stimuli if s.id in words)
+    if not named and data_root is None:
+        raise UserError(
+            f"the photographs of {run} are needed, and no folder was named",
+            f"name the data root of that run: --data-root {_data_root_of(run)}",
+        )
     if not named:
         raise UserError(f"the photographs of {run} are not below {data_root}", "name the data root of that run")
     return replace(stimuli, stimuli=named)
+
+
+def _data_root_of(run: str | Path) -> str:
+    """Return the data root that a run was made with, as its record has it."""
+    from cuebench.runs.record import RunRecord
+
+    return str(RunRecord.read(Path(run).expanduser()).arguments.get("data_root") or "DIR")
 
 
 def _wanted(design: Design, stimulus: Stimulus, *, by_run: bool) -> bool:

@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from cuebench.options import WORKERS, check_types, parse
 from cuebench.processes import ProcessPool
 from cuebench.reading import user_path, user_paths
 from cuebench.reports.board.check import Checked, Model, check_entry
@@ -21,6 +22,14 @@ from cuebench.reports.board.standings import Compared, TopOfTrack, Track, compar
 Progress = Callable[[int, int], None]
 FEW = 8
 """Entries below which starting processes takes longer than it saves."""
+
+
+@dataclass(frozen=True)
+class _Arguments:
+    """Types of what `board` is given."""
+
+    title: str
+    workers: int | None
 
 
 class Board(NamedTuple):
@@ -89,6 +98,9 @@ def board(
     --------
     >>> cuebench.board(["runs/first", "submitted.zip"], "site")  # doctest: +SKIP
     """
+    check_types({"title": title, "workers": workers}, _Arguments, "board")
+    if workers is not None:
+        parse({"workers": WORKERS}, {"workers": workers}, "a board")
     paths = find_entries(user_paths(entries))
     folder = SiteFolder(user_path(out))
     results, known = _check_all(paths, folder, workers, progress or (lambda done, total: None))

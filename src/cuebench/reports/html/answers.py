@@ -148,10 +148,11 @@ def _from_logits(logits: Array, shown: Sequence[Stimulus], space: Space, brief: 
 
 
 def _ranks(logits: Array, shown: Sequence[Stimulus], resolved: ResolvedMap) -> list[int]:
-    """Return the rank of the class of the stimulus where it has one only; else 0."""
+    """Return the rank of the class of the stimulus where it has one only, which the observer can answer; else 0."""
     position = {name: i for i, name in enumerate(resolved.names)}
     truth = np.array([position.get(t, NONE) if len(c := _classes(s)) == 1 and (t := c[0]) else NONE for s in shown])
-    known = truth != NONE
+    answered = np.array([len(members) > 0 for members in resolved.members])
+    known = (truth != NONE) & answered[truth]
     ranks = np.zeros(len(shown), int)
     if known.any():
         ranks[known] = best_ranks(logits[known], truth[known], resolved.members)

@@ -193,6 +193,31 @@ def test_files_of_the_same_name_elsewhere_are_not_read_where_the_folder_is_gone(
     assert scores(tmp_path / "r") == scores(tmp_path / "r-again")
 
 
+def test_observers_of_two_folders_are_found_again(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each is repeated from where it was named, and a saved command means the same from elsewhere."""
+    monkeypatch.delenv("CUEBENCH_ALLOW_CODE", raising=False)
+    more = ["-p", "cue_conflict", "--resamples", "100", "-q", "--data-root", str(place / "data"), "--out", "../r"]
+    for number, name in enumerate(("one", "two")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "m.py").write_text(
+            "import numpy as np\nimport cuebench as cb\ndef made():\n"
+            f"    return cb.wrap(lambda x: np.eye(4, dtype=np.float32)[[{number}] * len(x)], name='{name}', "
+            f"preprocess=cb.Preprocess(size=32), labels=('cat', 'dog', 'car', 'clock'), fingerprint='{name}')\n"
+        )
+        monkeypatch.chdir(tmp_path / name)
+        assert cli.invoke(["run", "-o", "python:m.py:made", *more, "--save-config", f"../{name}.toml"]) == 0
+    monkeypatch.chdir(place)
+    allowed = [word for name in ("one", "two") for word in ("--allow-code", str(tmp_path / name / "m.py"))]
+    assert cli.invoke(["run", "--again", str(tmp_path / "r"), *allowed, "-q"]) == 0, capsys.readouterr().err
+    assert scores(tmp_path / "r") == scores(tmp_path / "r-again")
+    saved = tomllib.loads((tmp_path / "one.toml").read_text("utf-8"))["observers"]
+    assert saved == [f"python:{tmp_path.resolve() / 'one' / 'm.py'}:made?name=python:m.py:made"]
+    assert cli.invoke(["run", str(tmp_path / "one.toml"), "--out", str(tmp_path / "s"), "-q"]) == 0
+    assert {row["observer"] for row in json.loads(scores(tmp_path / "s"))} == {"one"}
+
+
 def test_every_problem_of_a_file_is_reported_at_once(tmp_path: Path) -> None:
     file = tmp_path / "bad.toml"
     file.write_text(

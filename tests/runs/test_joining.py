@@ -15,10 +15,15 @@ from PIL import Image
 
 import cuebench as cb
 from cuebench.errors import UserError
+from cuebench.observers.load import with_distinct_names
+from cuebench.observers.spec_files import meant
 from cuebench.protocols.cue_conflict import PROTOCOL
+from cuebench.registry import protocols
 from cuebench.responses.events import Event
 from cuebench.responses.job import JobRecord
-from cuebench.runs.joining import check_observers, with_unreadable
+from cuebench.runs.joining import _check_code, check_observers, with_unreadable
+from cuebench.runs.loading import Loaded, _name_clashes
+from cuebench.runs.people import is_brought
 from cuebench.runs.record import RunRecord
 
 CLASSES = ("cat", "dog", "car", "clock")
@@ -318,6 +323,232 @@ def test_what_could_not_be_read_counts_once(measure: Any, data_root: Path) -> No
     assert set(measure(model("b"), **allowed).record.unreadable) == {key}
 
 
+# ------------------------------------------------------------------------------------- the same name, another model
+
+
+MODULE = """import numpy as np
+import cuebench as cb
+
+def made(winner):
+    return cb.wrap(lambda x: np.eye(4, dtype=np.float32)[[winner] * len(x)], preprocess=cb.Preprocess(size=32),
+                   labels=("cat", "dog", "car", "clock"), name=NAME, fingerprint=f"{winner}")
+
+def a(): return made(0)
+def b(): return made(1)
+"""
+
+
+def write_module(folder: Path, name: str = "net") -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / "m.py").write_text(MODULE.replace("NAME", repr(name)))
+
+
+def test_another_model_of_the_same_name_replaces_nothing(
+    measure: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_module(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    measure(["python:m.py:a", "ideal:shape"])
+    match = r"(?s)two observers are called 'net'.*-o 'python:m.py:b\?name=NAME'"
+    with pytest.raises(UserError, match=match):
+        measure("python:m.py:b")
+    assert measure(f"python:{tmp_path / 'm.py'}:a").observers == ["net", "ideal:shape"]  # the same, named absolutely
+    assert measure("python:m.py:a").record.arguments["observers"] == ["python:m.py:a", "ideal:shape"]
+    (tmp_path / "m.py").write_text(MODULE.replace("NAME", "'net'").replace("made(0)", "made(2)"))
+    assert measure("python:m.py:a").observers == ["net", "ideal:shape"]  # updated in place: asked anew, as ever
+
+
+def test_the_hint_for_two_observers_of_one_name_replaces_the_name(tmp_path: Path) -> None:
+    entries = [Loaded(model("net"), f"python:m.py:{name}?name=net&seed=1", "") for name in "ab"]
+    ((_, clash),) = _name_clashes(entries, {})
+    assert clash.hint == "name one of them: python:m.py:b?seed=1&name=NAME"
+
+
+def test_files_of_one_name_keep_the_names_that_the_folder_knows() -> None:
+    one, two = ("checkpoint:e1/m.pt?arch=x:y", "checkpoint:e2/m.pt?arch=x:y")
+    alone = [meant(one, "/w")]
+    assert with_distinct_names([two], alone, "/w") == [f"{two}&name=checkpoint:e2/m"]
+    assert with_distinct_names([one, two], alone, "/w") == [one, f"{two}&name=checkpoint:e2/m"]
+    assert with_distinct_names(["checkpoint:m.pt?arch=x:y"], alone, "/w/e1") == ["checkpoint:m.pt?arch=x:y"]
+    assert with_distinct_names(["checkpoint:m.pt?arch=x:y"], alone, "/w/e2")[0].endswith("&name=checkpoint:e2/m")
+    both = [meant(str(spec), "/w") for spec in with_distinct_names([one, two], (), "/w")]
+    assert with_distinct_names([two], both, "/w") == [f"{two}&name=checkpoint:e2/m"]
+    mine = [meant(f"{one}&name=mine", "/w")]
+    assert with_distinct_names([one], mine, "/w") == [one]  # a name that somebody chose is not guessed
+
+
+def test_specs_of_another_folder_stay_what_they_are(
+    measure: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("here", "there"):
+        write_module(tmp_path / name, name)
+    monkeypatch.chdir(tmp_path / "here")
+    measure("python:m.py:a")
+    monkeypatch.chdir(tmp_path / "there")
+    scores = measure("python:m.py:a")
+    here = f"python:{tmp_path.resolve() / 'here' / 'm.py'}:a?name=python:m.py:a"
+    assert scores.record.arguments["observers"] == [here, "python:m.py:a"]
+    assert {job.observer: job.spec for job in scores.record.jobs} == {"here": here, "there": "python:m.py:a"}
+    monkeypatch.chdir(tmp_path / "here")
+    scores = measure("python:m.py:a")
+    assert [job.observer for job in scores.record.jobs] == ["here", "there"]
+    assert scores.record.arguments["observers"][0] == "python:m.py:a"
+
+
+def test_the_folder_of_a_command_may_have_been_moved(
+    measure: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_module(tmp_path / "one")
+    monkeypatch.chdir(tmp_path / "one")
+    measure("python:m.py:a")
+    (tmp_path / "one").rename(tmp_path / "two")
+    monkeypatch.chdir(tmp_path / "two")
+    assert measure("python:m.py:a").record.arguments["observers"] == ["python:m.py:a"]
+
+
+# ------------------------------------------------------------------------- pictures and summaries made by other code
+
+
+CUE = '''"""Dim."""
+from cuebench.cues.base import CueInfo, on_images
+
+CUE = CueInfo(kind="corruption", reference="x", levels={"steps": (2, 4)})
+
+@CUE
+def dim(image, *, steps=4):
+    """Dim.
+
+    Parameters
+    ----------
+    image : array
+        x.
+    steps : int
+        x.
+
+    Returns
+    -------
+    array
+        x.
+    """
+    return on_images(lambda p: p * FACTOR, image)
+
+FACTOR = 1.0
+'''
+
+
+def dimmed(file: Path) -> Any:
+    cb.allow_code(file)
+
+    def read(root: Path) -> Any:
+        stimuli = PROTOCOL.read(root)
+        return replace(stimuli, stimuli=tuple(replace(s, recipe=f"python:{file}:dim?steps=4") for s in stimuli))
+
+    return replace(PROTOCOL, name="dimmed", title="Dimmed", read=read)
+
+
+def test_pictures_that_other_code_makes_are_not_put_side_by_side(measure: Any, tmp_path: Path) -> None:
+    file = tmp_path / "dim.py"
+    file.write_text(CUE)
+    protocol = dimmed(file)
+    first = measure([model("a"), "ideal:shape"], protocol, out="first").out
+    measure([model("a"), "ideal:shape"], protocol)
+    assert measure(model("b"), protocol).observers == ["a", "ideal:shape", "b"]
+    file.write_text(CUE.replace("FACTOR = 1.0", "FACTOR = 0.25"))
+    match = r"(?s)a, b on 'dimmed': the pictures are made by other code now \(dim\).*asked anew: -o a -o b;"
+    with pytest.raises(UserError, match=match):
+        measure(model("c"), protocol)
+    assert measure("ideal:texture", protocol).observers[-1] == "ideal:texture"  # it looks at no pictures
+    scores = measure([model("a"), model("b"), model("c")], protocol)  # as the hint says
+    versions = {str(job.key["preprocess"]) for job in scores.record.jobs if job.key["preprocess"]}
+    assert len(versions) == 1
+    second = measure(model("b"), protocol, out="second").out
+    with pytest.raises(UserError, match=r"(?s)a on 'dimmed'.*leave one of the runs out"):
+        cb.merge([first, second], tmp_path / "merged", protocols=[protocol])
+
+
+def test_summaries_of_other_code_are_not_put_side_by_side() -> None:
+    def job(name: str, needs: tuple[str, ...], recipes: dict[str, str]) -> JobRecord:
+        key = {"needs": needs, "preprocess": {"size": 32, "recipes": recipes}}
+        return JobRecord("p", "", name, "model", f"s:{name}", ("logits",), "p-0.parquet", name, None, key)
+
+    old = job("a", ("logits", "summary of p/1 classes old"), {"dim": "1 on cuda"})
+    same = job("b", ("logits", "summary of p/1 other old"), {"dim": "1"})
+    _check_code([old], [same], "here", "", merging=False)
+    with pytest.raises(UserError, match="a on 'p': the summary that is kept of answers is made by other code now"):
+        _check_code([old], [job("b", ("logits", "summary of p/1 classes new"), {"dim": "1"})], "here", "", merging=True)
+
+
+# ------------------------------------------------------------------------------------------------------------ people
+
+
+HEADER = "subj,session,trial,rt,object_response,category,condition,imagename\n"
+
+
+def write_people(folder: Path, *names: str) -> str:
+    folder.mkdir()
+    for name in names:
+        (folder / f"{name}.csv").write_text(f"{HEADER}{name},1,1,1,cat,cat,0,cat1-dog2.png\n")
+    return f"recorded:{folder}"
+
+
+@pytest.mark.parametrize("first", ["named", "brought"])
+def test_people_who_are_brought_along_give_way_to_those_that_are_named(
+    measure: Any, tmp_path: Path, first: str
+) -> None:
+    """Both groups have a pooled observer of the same name."""
+    mine, theirs = write_people(tmp_path / "mine", "ann", "bob"), write_people(tmp_path / "theirs", "cleo", "dora")
+    bringing = replace(PROTOCOL, name="bringing", people=lambda root: theirs)
+    commands = [mine, model("a")] if first == "named" else [model("a"), mine]
+    for command in commands:
+        out = measure(command, bringing).out
+    whole = measure(commands, bringing, out="whole").out
+    assert contents(out) == contents(whole)
+    assert not [job for job in cb.load(out).record.jobs if job.brought]
+    assert contents(measure(model("a"), bringing).out) == contents(whole)
+
+
+def test_people_who_are_brought_along_are_marked_and_give_way_in_a_merge(measure: Any, tmp_path: Path) -> None:
+    mine, theirs = write_people(tmp_path / "mine", "ann", "bob"), write_people(tmp_path / "theirs", "cleo", "dora")
+    bringing = replace(PROTOCOL, name="bringing", people=lambda root: theirs)
+    brought = measure(model("a"), bringing, out="brought")
+    assert {job.observer for job in brought.record.jobs if job.brought} == {"cleo", "dora", "people"}
+    named = measure(mine, bringing, out="named").out
+    whole = measure([model("a"), mine], bringing, out="whole").out
+    assert contents(cb.merge([brought.out, named], tmp_path / "merged").out) == contents(whole)
+    turned = cb.merge([named, brought.out], tmp_path / "turned")
+    assert set(turned.observers) == {"a", "ann", "bob", "people"}
+    for job in brought.record.jobs:  # as an earlier cuebench wrote it
+        job.brought = False
+    assert {job.observer for job in brought.record.jobs if is_brought(job, brought.record)} == {
+        "cleo",
+        "dora",
+        "people",
+    }
+
+
+# ----------------------------------------------------------------------------------------------------------- scoring
+
+
+def test_a_run_says_which_scores_it_makes_otherwise_than_they_were_made_again(measure: Any) -> None:
+    out = measure("ideal:shape", "triplets", settings=SMALL).out
+    cb.score(out, common=True, seed=5, settings={"triplets.similarity": "cosine"})
+    events: list[Event] = []
+    scores = measure("ideal:shape", on_event=events.append)
+    (told,) = [e.message for e in events if "had been scored again" in e.message]
+    assert "seed 5, here 0; common True, here False; triplets.similarity ('cosine',)" in told
+    assert told.endswith(f"cuebench score {out} --seed 5 --common --set triplets.similarity=cosine")
+    assert told in scores.record.notices
+    events.clear()
+    measure("ideal:texture", on_event=events.append)
+    assert not [e for e in events if "had been scored again" in e.message]
+
+
+def test_other_conditions_are_refused_with_those_that_fit(measure: Any) -> None:
+    measure("ideal:shape", "triplets", settings=SMALL)
+    with pytest.raises(UserError, match=r"(?s)\nrun it with --seed 0, --set triplets\.draw=50, no --set triplets\.bas"):
+        measure("ideal:texture", "triplets", seed=1, settings={**SMALL, "triplets.draw": 60, "triplets.baselines": 1})
+
+
 # ------------------------------------------------------------------------------------------------------------ merge
 
 
@@ -358,7 +589,7 @@ def test_a_merge_says_which_runs_were_scored_with_other_options(measure: Any, tm
     first, second = (measure(model(name), out=name).out for name in "ab")
     other = measure(model("c"), out="c", resamples=200).out
     cb.score(second, common=True)
-    cb.score(other, settings={"cue_conflict.view": "resized"})
+    cb.score(other, seed=7)
     whole = measure([model("a"), model("b"), model("c")], out="whole").out
     with pytest.warns(RuntimeWarning, match="was scored with other options"):
         merged = cb.merge([first, second, other], tmp_path / "merged")
@@ -366,7 +597,7 @@ def test_a_merge_says_which_runs_were_scored_with_other_options(measure: Any, tm
     told = [text for text in merged.record.notices if "was scored with other options" in text]
     assert [text.partition(" was ")[0] for text in told] == [str(second), str(other)]
     assert "common True, here False;" in told[0]
-    assert "resamples 200, here 100; cue_conflict.view 'resized', here 'native'" in told[1]
+    assert "seed 7, here 0; resamples 200, here 100" in told[1]
     with pytest.warns(RuntimeWarning, match="resamples 100, here 200"):
         assert cb.merge([other, first], tmp_path / "turned").record.options.resamples == 200
 
@@ -414,3 +645,28 @@ def test_what_cannot_be_merged_is_named(measure: Any, tmp_path: Path, data_root:
             cb.merge([first, other], tmp_path / f"merged-{number}")
     with pytest.raises(UserError, match="holds another run"):
         cb.merge([first, cases["other stimuli"]], cases["seed was 0, now 1"])
+
+
+def test_runs_of_a_protocol_that_is_in_a_file_are_merged(measure: Any, tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    file.write_text(
+        "from dataclasses import replace\nfrom cuebench.protocols.cue_conflict import PROTOCOL as base\n"
+        "PROTOCOL = replace(base, name='in_a_file')\n"
+    )
+    first, second = (measure(model(name), f"python:{file}:PROTOCOL", out=name).out for name in "ab")
+    protocols.added.clear()  # as in another process
+    cb.allow_code(file)
+    assert cb.merge([first, second], tmp_path / "merged").observers == ["a", "b"]
+
+
+def test_runs_of_two_machines_name_the_same_observer_once(
+    measure: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = []
+    for number, name in enumerate(("here", "there", "nowhere")):
+        write_module(tmp_path / name)
+        monkeypatch.chdir(tmp_path / name)
+        runs.append(measure(["python:m.py:a", model(name)], BOTH[number % 2], out=f"run-{name}").out)
+    merged = cb.merge(runs, tmp_path / "merged")
+    assert measured(merged.record) >= {("net", protocol) for protocol in BOTH}
+    assert [spec for spec in merged.record.arguments["observers"] if "m.py" in spec] == ["python:m.py:a"]

@@ -195,11 +195,18 @@ def _check_code(run: Path, specs: Sequence[str]) -> None:
 
     here = Path.cwd()  # that of the run
     for spec in [spec for spec in specs if SCHEME in spec]:
-        file = spec.partition(SCHEME)[2].partition("?")[0].rpartition(":")[0]
+        file = _code_in(spec)
         if str((here / file).resolve()) not in allowed_code():
             hint = f"read it; if you trust it, add {ALLOW_CODE} {here / file}" if file.endswith(".py") else (
                 "if you trust it, name the observers again with -o")  # fmt: skip
             raise UserError(f"{run / 'run.json'} names code of its own: {spec}", hint)
+
+
+def _code_in(spec: str) -> str:
+    """Return the Python file that a spec names; of a module, its name."""
+    from cuebench.registry import SCHEME
+
+    return spec.partition(SCHEME)[2].partition("?")[0].partition("&")[0].rpartition(":")[0]
 
 
 def from_here(given: Any) -> Any:
@@ -233,7 +240,8 @@ def folder_of(run: Path, observers: Sequence[str] | None) -> Path:
         return Path(folder)
     specs = [] if observers else list(arguments.get("observers", ()))
     texts = [*specs, *(value for value in arguments.get("settings", {}).values() if isinstance(value, str))]
-    if unsure := [text for text in texts if SCHEME in text or any(map(_is_here, _names_in(text)))]:
+    code = [text for text in texts if SCHEME in text and not Path(_code_in(text)).is_absolute()]
+    if unsure := [text for text in texts if text in code or any(map(_is_here, _names_in(text)))]:
         raise UserError(
             f"{run} was made in {folder or 'a folder that is not recorded'}, which is not there any more: "
             f"{', '.join(unsure)} would be looked for in {Path.cwd()}",
@@ -312,6 +320,8 @@ def compare_scores(first: Path, second: Path) -> Repeated:
 def save(path: Path, values: Mapping[str, Any], settings: Mapping[str, Any], flags: Sequence[Flag]) -> None:
     """Write what was asked for to a file that ``cuebench run FILE`` reads; defaults are left out.
 
+    Observers and protocols are named so that they are found from other folders, too.
+
     Parameters
     ----------
     path : Path
@@ -326,6 +336,8 @@ def save(path: Path, values: Mapping[str, Any], settings: Mapping[str, Any], fla
     lines = ["# cuebench run FILE; flags on the command line go before what is written here"]
     for key, flag in keys_of(flags).items():
         value = values[flag.parameter]
+        if flag.parameter in PLURAL and value:
+            value = [_from_anywhere(flag.parameter, name) for name in value]
         if key not in NOT_SAVED and value is not None and value != flag.default and value != []:
             alone = value == "" and flag.names[0] in VALUE_OPTIONAL
             lines.append(f"{key} = {_toml(True if alone else value)}")
@@ -337,6 +349,17 @@ def save(path: Path, values: Mapping[str, Any], settings: Mapping[str, Any], fla
     if path.exists() and path.read_bytes() != text.encode():
         raise UserError(f"{path} exists and says something else", "choose another name for --save-config, or delete it")
     write_atomic(path, text.encode())
+
+
+def _from_anywhere(kind: str, name: str) -> str:
+    """Return an observer or a protocol as it is meant in the current folder, for other folders."""
+    from cuebench.observers.spec_files import meant
+    from cuebench.registry import SCHEME
+
+    if kind == "observer":
+        return meant(name, Path.cwd())
+    file, colon, part = name.removeprefix(SCHEME).rpartition(":")
+    return f"{SCHEME}{from_here(Path(file))}{colon}{part}" if name.startswith(SCHEME) and file else name
 
 
 def _toml(value: Any) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
-from pathlib import PurePath
-from urllib.parse import quote
+from collections.abc import Mapping, Sequence, Set
+from pathlib import Path, PurePath
 
 from cuebench.errors import MissingExtra, UserError
 from cuebench.observers.base import Adapter, LoadOptions, Observer, ObserverBase, Spec, complete
+from cuebench.observers.spec_files import meant, with_name, without_name
 from cuebench.registry import adapters
 
 
@@ -38,30 +38,65 @@ def load(spec: str, options: LoadOptions | None = None) -> list[ObserverBase]:
     return observers
 
 
-def with_distinct_names(specs: Sequence[str | Observer]) -> list[str | Observer]:
+def with_distinct_names(
+    specs: Sequence[str | Observer], held: Sequence[str] = (), folder: str | Path = "."
+) -> list[str | Observer]:
     """Return the specs; files of one name in several folders, such as two ``best.pth``, are named by folder, too.
+
+    Parameters
+    ----------
+    specs : sequence of str or Observer
+        As the user wrote them.
+    held : sequence of str
+        Specs of the run folder as they are meant from everywhere (`spec_files.meant`): they keep their names there.
+    folder : path
+        From which the specs are meant.
 
     >>> with_distinct_names(["checkpoint:a/best.pth?arch=x:y", "checkpoint:b/best.pth?arch=x:y"])[1]
     'checkpoint:b/best.pth?arch=x:y&name=checkpoint:b/best'
     """
+    texts = [text for text in specs if isinstance(text, str) and ":" in text]
+    taken = {Spec.parse(text).options.get("name") or Spec.parse(text).name for text in held if ":" in text}
     files: dict[str, dict[str, PurePath]] = {}
-    for text in [text for text in specs if isinstance(text, str) and ":" in text]:
-        spec = Spec.parse(text)
-        if spec.weight_file is not None and not spec.options.get("name"):
-            files.setdefault(spec.name, {})[text] = spec.weight_file
     named: dict[str, str] = {}
-    for same in [same for same in files.values() if len(same) > 1]:
-        for depth in range(2, max(len(path.parts) for path in same.values()) + 1):
-            names = {text: "/".join((*path.parts[-depth:-1], path.stem)) for text, path in same.items()}
-            if len(set(names.values())) == len(same):  # the same file with other options cannot be told apart so
-                named |= names
-                break
-    return [
-        f"{text}{'&' if '?' in text else '?'}name={quote(Spec.parse(text).named_by(named[text]), safe='/:')}"
-        if isinstance(text, str) and text in named
-        else text
-        for text in specs
-    ]
+    for text in texts:
+        spec = Spec.parse(text)
+        if spec.weight_file is None or spec.options.get("name"):
+            continue
+        there = meant(text, folder)
+        earlier = next((other for other in held if there in (other, _before_it_was_named(other))), None)
+        if earlier is None:
+            files.setdefault(spec.name, {})[text] = spec.weight_file
+        elif earlier != there:
+            named[text] = Spec.parse(earlier).options["name"]
+    for name, same in files.items():
+        if len(same) > 1 or name in taken:
+            named |= _names_by_folder(same, taken, Path(folder)) or {}
+    return [with_name(text, named[text]) if isinstance(text, str) and text in named else text for text in specs]
+
+
+def _names_by_folder(same: Mapping[str, PurePath], taken: Set[str], folder: Path) -> dict[str, str] | None:
+    """Return names with as many folders as it takes; None for the same file with other options."""
+    for paths in (same, {text: folder.absolute() / path for text, path in same.items()}):
+        for depth in range(2, max(len(path.parts) for path in paths.values()) + 1):
+            names = {text: _name_by(Spec.parse(text), path, depth) for text, path in paths.items()}
+            if len(set(names.values())) == len(same) and taken.isdisjoint(names.values()):
+                return names
+    return None
+
+
+def _name_by(spec: Spec, path: PurePath, depth: int) -> str:
+    return spec.named_by("/".join((*path.parts[-depth:-1], path.stem)))
+
+
+def _before_it_was_named(text: str) -> str:
+    """Return a spec as it was written before `with_distinct_names` named it; any other as it is."""
+    spec = Spec.parse(text) if ":" in text else None
+    if spec is None or spec.weight_file is None:
+        return text
+    path, name = spec.weight_file, spec.options.get("name")
+    automatic = name in {_name_by(spec, path, depth) for depth in range(2, len(path.parts) + 1)}
+    return without_name(text) if automatic else text
 
 
 def missing_packages(adapter: Adapter) -> list[str]:

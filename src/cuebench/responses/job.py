@@ -256,6 +256,7 @@ class JobRecord:
     ``notes`` and ``asked_again`` are completed while the answers are collected: what asking twice has shown, and which
     stored answers were set aside because of it (``responses/again.py``). So is ``batch_size``, how many stimuli the
     observer was shown at once: the last bits of an answer depend on it, so the same run uses it again.
+    ``brought``: these are people whom nobody named and the protocol brought along (``runs/people.py``).
     """
 
     protocol: str
@@ -273,6 +274,7 @@ class JobRecord:
     baseline_of: str = ""
     asked_again: Mapping[str, Any] = field(default_factory=dict)
     batch_size: int = 0
+    brought: bool = False
 
     @classmethod
     def parse(cls, row: Mapping[str, Any]) -> JobRecord:

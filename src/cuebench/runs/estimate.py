@@ -52,9 +52,10 @@ from cuebench.responses.pixel_cache import PixelCache
 from cuebench.responses.store import SHARD, Columns, ShardFolder, batches
 from cuebench.responses.table import Responses
 from cuebench.runs.cost import ObserverCost, RunCost, advice, on_nodes
-from cuebench.runs.evaluate import listed_observers, protocol_names
+from cuebench.runs.evaluate import protocol_names
 from cuebench.runs.expense import expense_of
 from cuebench.runs.joining import OTHER_FOLDER, check_conditions, settings_of
+from cuebench.runs.loading import listed_observers
 from cuebench.runs.plan import Plan, plan_run
 from cuebench.runs.record import DamagedRecord, RunOptions, RunRecord
 from cuebench.runs.starting import start_decoders
@@ -116,16 +117,15 @@ def estimate_cost(
     """
     if options.get("cache"):
         options["cache"] = str(user_path(options["cache"]).absolute())
-    given = parse(NUMBERS, {"price": 0 if price is None else price, "nodes": nodes}, "a plan")
-    price, nodes = price and given["price"], given["nodes"]
+    numbers = parse(NUMBERS, {"price": 0 if price is None else price, "nodes": nodes}, "a plan")
+    price, nodes = price and numbers["price"], numbers["nodes"]
     if not nodes:
         raise UserError("no numbers of machines", "for example: --nodes 1,4,16")
-    tell = on_event or ignore
-    wanted, names = listed_observers(observers), protocol_names(protocols)
-    given_root = data_root or os.environ.get("CUEBENCH_DATA")
-    root = user_path(given_root).absolute() if given_root else None
+    tell, names = on_event or ignore, protocol_names(protocols)
+    root = user_path(given).absolute() if (given := data_root or os.environ.get("CUEBENCH_DATA")) else None
     with tempfile.TemporaryDirectory(prefix="cuebench-plan-") as temporary:
         folder = user_path(out).absolute() if out else Path(temporary, "run")
+        wanted = listed_observers(observers, None if options.get("fresh") else folder)
         chosen = _as_in_folder(RunOptions(**options), folder, names)
         start = time.perf_counter()
         with start_decoders(wanted, chosen, lambda text: tell(Event("notice", text))) as pool:

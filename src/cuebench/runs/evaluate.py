@@ -12,8 +12,7 @@ from typing import Any, cast
 
 from cuebench.errors import UserError, is_utf8
 from cuebench.files import current_folder, hash_file, json_text, make_folder
-from cuebench.observers.base import Observer, is_observer, missing_attributes
-from cuebench.observers.load import with_distinct_names
+from cuebench.observers.base import Observer
 from cuebench.places import place
 from cuebench.protocols.base import Protocol
 from cuebench.reading import user_path
@@ -34,11 +33,12 @@ from cuebench.runs.joining import (
     check_conditions,
     join,
     on_each,
+    scored_otherwise,
     set_aside_besides,
     staying,
     with_unreadable,
 )
-from cuebench.runs.loading import OBJECT
+from cuebench.runs.loading import OBJECT, listed_observers
 from cuebench.runs.notebook import listening
 from cuebench.runs.plan import Plan, plan_run
 from cuebench.runs.record import DamagedRecord, RunOptions, RunRecord, locked, now
@@ -169,7 +169,8 @@ def evaluate(
         shard=shard,
     )
     with listening(on_event) as tell:
-        scores = _run(listed_observers(observers), protocol_names(protocols), data_root, user_path(out), options, tell)
+        wanted = listed_observers(observers, None if fresh else user_path(out))
+        scores = _run(wanted, protocol_names(protocols), data_root, user_path(out), options, tell)
     if scores.failures and tell is ignore:  # without a listener a gap in a table would be silent
         warnings.warn("not measured: " + "; ".join(scores.failures), RuntimeWarning, stacklevel=2)
     return scores
@@ -223,7 +224,7 @@ def _answered(
         before, options = _conditions(folder, options, names, notice)
         first, *later = cut(wanted, options)
         with hashing_in(pool if pool.workers else None):
-            plan = plan_run(first, names, root, folder, options, tell)
+            plan = plan_run(first, names, root, folder, options, tell, before)
         record = _record(plan, wanted, names, root, here, options)
         _join(before, record, folder, notice)
         if options.fresh:  # only now: a mistyped observer must not cost what was measured
@@ -265,7 +266,7 @@ def _run_part(
     progress, pieces = Progress(tell), _pieces(before, options)
     with start_decoders(wanted, options, notice) as pool:
         with hashing_in(pool if pool.workers else None):
-            plan = plan_run(wanted, names, root, folder, options, tell)
+            plan = plan_run(wanted, names, root, folder, options, tell, before)
         record = _record(plan, wanted, names, root, here, options)
         record.status = SHARED
         with locked(folder, notice, PATIENCE):
@@ -315,6 +316,9 @@ def _join(before: RunRecord | None, record: RunRecord, folder: Path, notice: Cal
         specs = record.arguments["observers"]  # of this command
         kept = join(before, record, str(folder), OTHER_FOLDER)
         find_protocols(record)
+        if text := scored_otherwise(before, record, str(folder)):
+            record.notices.append(text)
+            notice(text)
         if kept:
             notice(staying(kept, specs, str(folder)))
 
@@ -340,21 +344,6 @@ def _score(folder: Path, record: RunRecord, notices: Sequence[str], tell: OnEven
     record.status, record.finished = "complete", now()
     record.write(folder)
     return rows
-
-
-def listed_observers(observers: str | Observer | Iterable[str | Observer]) -> list[str | Observer]:
-    """Return a list of specs and objects; anything else is refused with what it lacks."""
-    if isinstance(observers, str) or is_observer(observers):
-        return [cast("str | Observer", observers)]
-    wanted: list[Any] = list(observers) if isinstance(observers, Iterable) else [observers]
-    for observer in wanted:
-        if not isinstance(observer, str) and not is_observer(observer):
-            missing = ", ".join(missing_attributes(observer))
-            raise UserError(
-                f"expected an observer or a spec such as timm:resnet50; got {type(observer).__name__}",
-                f"wrap a model: cuebench.wrap(model, preprocess=…, labels=…); an observer of your own needs {missing}",
-            )
-    return with_distinct_names(wanted)
 
 
 def protocol_names(wanted: str | Protocol | Iterable[str | Protocol]) -> list[str]:

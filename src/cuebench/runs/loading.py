@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 from cuebench.errors import UserError
-from cuebench.observers.base import LoadOptions, Observer, ObserverBase, complete
+from cuebench.observers.base import LoadOptions, Observer, ObserverBase, complete, is_observer, missing_attributes
 from cuebench.observers.baselines import random_initialisations
-from cuebench.observers.load import load
+from cuebench.observers.load import load, with_distinct_names
+from cuebench.observers.spec_files import meant, with_name
 from cuebench.observers.torch.placement import devices_of
 from cuebench.responses.device import Device
 from cuebench.responses.events import Event, OnEvent
 from cuebench.responses.job import failure_of
+from cuebench.runs.record import RunRecord
 from cuebench.types import Failure
 
 OBJECT = "object:"
@@ -37,6 +41,8 @@ class Loaded:
         The same observer on the other devices of the run.
     baseline_of, baseline : str, int
         For a random initialisation: the name of the trained network, and its number among the initialisations.
+    brought : bool
+        Whether a protocol brought it along and nobody named it.
     """
 
     observer: ObserverBase
@@ -45,6 +51,7 @@ class Loaded:
     others: tuple[ObserverBase, ...] = ()
     baseline_of: str = ""
     baseline: int = 0
+    brought: bool = False
 
     @cached_property
     def fingerprint(self) -> str:
@@ -119,6 +126,41 @@ def load_observers(
     return result
 
 
+def listed_observers(
+    observers: str | Observer | Iterable[str | Observer], folder: Path | None = None
+) -> list[str | Observer]:
+    """Return a list of specs and objects; anything else is refused with what it lacks.
+
+    Parameters
+    ----------
+    observers : str, Observer, or several
+        As the user named them.
+    folder : Path or None
+        The run folder: what it holds keeps its name there.
+    """
+    if isinstance(observers, str) or is_observer(observers):
+        wanted: list[Any] = [observers]
+    else:
+        wanted = list(observers) if isinstance(observers, Iterable) else [observers]
+    for observer in wanted:
+        if not isinstance(observer, str) and not is_observer(observer):
+            missing = ", ".join(missing_attributes(observer))
+            raise UserError(
+                f"expected an observer or a spec such as timm:resnet50; got {type(observer).__name__}",
+                f"wrap a model: cuebench.wrap(model, preprocess=…, labels=…); an observer of your own needs {missing}",
+            )
+    return with_distinct_names(wanted, _held_in(folder))
+
+
+def _held_in(folder: Path | None) -> list[str]:
+    """Return the specs of a run folder, as they are meant from everywhere."""
+    try:
+        arguments = {} if folder is None else RunRecord.read(folder).arguments
+    except UserError:  # none there, or damaged
+        return []
+    return [meant(spec, arguments.get("folder") or ".") for spec in arguments.get("observers", ())]
+
+
 def tell_failures(failures: Sequence[Failure], tell: OnEvent) -> None:
     """Send an event for each."""
     for f in failures:
@@ -166,7 +208,7 @@ def _name_clashes(observers: Sequence[Loaded], taken: Mapping[str, str]) -> list
         elif per_spec[loaded.spec] > 1:
             hint = f"leave one of the two out, or rename {name!r} in the file"
         else:
-            hint = f"name one of them: {loaded.spec}{'&' if '?' in loaded.spec else '?'}name=NAME"
+            hint = f"name one of them: {with_name(loaded.spec, 'NAME')}"
         problem = f"two observers are called {name!r} (from {other} and {loaded.spec})"
         clashes.append((loaded, UserError(problem, hint)))
     return clashes

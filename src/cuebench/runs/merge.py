@@ -17,7 +17,8 @@ from cuebench.protocols.base import Protocol
 from cuebench.reading import user_path, user_paths
 from cuebench.responses.job import JobRecord
 from cuebench.responses.store import Columns, Shards, batches
-from cuebench.runs.joining import check_conditions, join, settings_of
+from cuebench.runs.joining import check_conditions, differing_scoring, join
+from cuebench.runs.people import is_brought
 from cuebench.runs.record import RunRecord, locked, now
 from cuebench.runs.results import read_stimuli
 from cuebench.runs.score import find_protocols, score_run
@@ -81,6 +82,9 @@ def merge(runs: Iterable[str | Path], out: str | Path, *, protocols: Iterable[st
     make_folder(folder)
     with locked(folder):
         _check_target(folder, folders)
+        parts = [protocols] if isinstance(protocols, str) or not isinstance(protocols, Iterable) else list(protocols)
+        for run in merged:  # their options are read before anything is joined
+            find_protocols(run.record, parts)
         first, *others = merged
         record = replace(first.record, jobs=list(first.record.jobs), arguments=dict(first.record.arguments))
         for index, other in enumerate(others):
@@ -89,12 +93,12 @@ def merge(runs: Iterable[str | Path], out: str | Path, *, protocols: Iterable[st
         record.arguments["merged"] = [str(path) for path in folders]
         record.arguments["responses"] = ""  # they are copied
         record.status, record.scored, record.finished = "running", {}, ""
-        find_protocols(record, protocols)
+        find_protocols(record, parts)
         record.notices = [*record.notices, *_scored_otherwise(record, merged)]
         record.files = {}
         record.write(folder)  # first: it says what the folder is, should the process be killed
         for job in record.jobs:
-            _copy(next(run for run in merged if job in run.record.jobs), job, folder)
+            _copy(next(run for run in merged if any(_same_answers(job, own) for own in run.record.jobs)), job, folder)
         record.files = {f"stimuli/{n}": hash_file(folder / "stimuli" / n).sha256 for n in record.stimuli}
         record.status = "collected"
         record.write(folder)
@@ -124,17 +128,18 @@ def _check_target(folder: Path, runs: Sequence[Path]) -> None:
 def _joined(record: RunRecord, merged: Sequence[_Run], other: _Run) -> RunRecord:
     """Return the record of the runs so far and another one."""
     names = list(other.record.arguments["protocols"])
-    check_conditions(record, other.record.options, names, str(merged[0].folder), f"{other.folder}: {_LEAVE_OUT}")
+    again = f"measure {other.folder} again"
+    check_conditions(record, other.record.options, names, str(merged[0].folder), "leave one of the runs out", again)
     for job in other.record.jobs:
         for run in merged:
-            for same in [
-                j for j in run.record.jobs if (j.protocol, j.view, j.observer) == (job.protocol, job.view, job.observer)
-            ]:
-                _check_equal(run, same, other, job)
+            for same in [j for j in run.record.jobs if _same_question(j, job)]:
+                # People whom a protocol brought along give way to those that somebody named.
+                if is_brought(same, run.record) == is_brought(job, other.record):
+                    _check_equal(run, same, other, job)
     added = replace(other.record, jobs=list(other.record.jobs), arguments=dict(other.record.arguments))
     join(record, added, str(merged[0].folder), _LEAVE_OUT, merging=True)
-    known = {job.stimuli: run for run in merged for job in run.record.jobs}
-    for name in other.record.stimuli:
+    known = {job.stimuli: run for run in merged for job in _left(run, added)}
+    for name in {job.stimuli: None for job in _left(other, added)}:
         if name in known and not _same_set(known[name], other, name):
             raise UserError(
                 f"{known[name].folder} and {other.folder} have other label maps or notes for {name}", _LEAVE_OUT
@@ -148,11 +153,9 @@ def _scored_otherwise(record: RunRecord, merged: Sequence[_Run]) -> list[str]:
     notices = []
     for run in merged:
         theirs = {**run.record.options.scoring(), **run.record.scored}
-        pairs = [(name, theirs[name], ours[name]) for name in ("seed", *_SCORING)]
-        for protocol in run.record.protocol_names():
-            then, here = (settings_of(protocol, options["settings"]) for options in (theirs, ours))
-            pairs += [(f"{protocol}.{name}", then.get(name), value) for name, value in here.items()]
-        if differing := [f"{name} {then!r}, here {here!r}" for name, then, here in pairs if then != here]:
+        differing = [f"{name} {then!r}, here {here!r}" for name, then, here in
+                     differing_scoring(theirs, ours, run.record.protocol_names())]  # fmt: skip
+        if differing:
             notices.append(
                 f"{run.folder} was scored with other options than those that {merged[0].folder} was made with, with "
                 f"which the merged run is scored: {'; '.join(differing)}; choose others with: cuebench score"
@@ -183,6 +186,20 @@ def _check_equal(run: _Run, job: JobRecord, other: _Run, same: JobRecord) -> Non
             f"{job.observer} answered {job.protocol!r} differently in {run.folder} and in {other.folder}",
             "leave one of the runs out, or give the observer another name in one of them",
         )
+
+
+def _same_question(job: JobRecord, other: JobRecord) -> bool:
+    return (job.protocol, job.view, job.observer) == (other.protocol, other.view, other.observer)
+
+
+def _same_answers(job: JobRecord, other: JobRecord) -> bool:
+    """Tell whether two jobs have the same answers; their specs may be written in other ways."""
+    return _same_question(job, other) and (job.key, job.stimuli) == (other.key, other.stimuli)
+
+
+def _left(run: _Run, record: RunRecord) -> list[JobRecord]:
+    """Return the jobs of a run that a record of several holds."""
+    return [job for job in run.record.jobs if any(_same_answers(job, one) for one in record.jobs)]
 
 
 def _same_columns(columns: Columns, others: Columns) -> bool:

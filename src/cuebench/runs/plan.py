@@ -34,10 +34,10 @@ from cuebench.runs.experiments import Experiment, read_experiments
 from cuebench.runs.joining import NOT_APPLICABLE
 from cuebench.runs.loading import OBJECT, Loaded, LoadedObservers, load_observers, tell_failures
 from cuebench.runs.people import people_for
-from cuebench.runs.record import RunOptions
+from cuebench.runs.record import RunOptions, RunRecord
 from cuebench.runs.shown import NotApplicable, needed, stimuli_for
 from cuebench.runs.summary_code import summary_code
-from cuebench.source_code import notices_of_edits
+from cuebench.source_code import UNREADABLE, notices_of_code
 from cuebench.stimuli.cue_files import read_labels
 from cuebench.stimuli.manifest import duplicates, to_bytes
 from cuebench.stimuli.on_device import marked
@@ -101,8 +101,11 @@ def plan_run(
     folder: Path,
     options: RunOptions,
     tell: OnEvent,
+    before: RunRecord | None = None,
 ) -> Plan:
     """Settle what every observer is shown; all that does not fit is a failure with its reason.
+
+    ``before`` is the record of what the folder holds.
 
     Raises
     ------
@@ -117,7 +120,7 @@ def plan_run(
         if experiment.protocol.people is None:
             continue
         shown = frozenset(s.id for job in plan.jobs if job.protocol == experiment.protocol.name for s in job.stimuli)
-        people = people_for(experiment.protocol, data_root, loaded, shown, plan.notices)
+        people = people_for(experiment.protocol, data_root, loaded, shown, plan.notices, before)
         _add_experiment(plan, replace(experiment, shown_to_others=shown), people, loaded, folder, options)
     _sort_out_skipped(plan)
     plan.notices += expense_notices(plan.jobs, options)
@@ -157,9 +160,15 @@ def plan_more(plan: Plan, loaded: LoadedObservers, folder: Path, options: RunOpt
     return _told(more, loaded, tell)
 
 
+def _asked_anew(jobs: Sequence[Job]) -> list[str]:
+    """Return a line for each observer that cannot be hashed: every run asks it for everything."""
+    notes = (f"{job.record.observer}: {note}" for job in jobs for note in job.record.notes if UNREADABLE in note)
+    return list(dict.fromkeys(notes))
+
+
 def _told(plan: Plan, loaded: LoadedObservers, tell: OnEvent) -> Plan:
     tell_failures(plan.failures, tell)
-    plan.notices += notices_of_edits()
+    plan.notices += [*notices_of_code(), *_asked_anew(plan.jobs)]
     for notice in plan.notices:
         tell(Event("notice", notice))
     plan.failures = [*loaded.failures, *plan.failures]
@@ -423,4 +432,5 @@ def _record(question: Question, entry: Loaded, manifest: str, shards: ShardFolde
         preprocess=str(question.preprocess) if question.preprocess else "",
         notes=(*entry.observer.notes, *filter(None, notes)),
         baseline_of=entry.baseline_of,
+        brought=entry.brought,
     )

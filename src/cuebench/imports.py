@@ -28,7 +28,8 @@ _HERE = os.path.realpath(Path(__file__).parent) + os.sep
 _BOOTSTRAP: Any = importlib._bootstrap
 _FROZEN = "<frozen importlib"
 _lock = RLock()
-_asked: dict[str, set[Asked]] = {}
+_asked: dict[str, dict[str, set[Asked]]] = {}
+"""Module, or ``module:factory`` → its file → what it asked for: two models may have a helper of the same name."""
 
 
 class _Loading(local):
@@ -50,9 +51,11 @@ class Asked(NamedTuple):
     file: str = ""
 
 
-def asked_by(name: str) -> set[Asked]:
-    """Return what was asked for while a module was loaded, or a factory (``module:factory``) called."""
-    return _asked.get(name, set())
+def asked_by(name: str, file: str = "") -> set[Asked]:
+    """Return what was asked for while a module was loaded (from a file), or a factory (``module:factory``) called."""
+    found = _asked.get(name, {})
+    kept = [asked for of, asked in found.items() if not of or not file or of == file]
+    return set[Asked]().union(*kept)
 
 
 def forget(module: str) -> None:
@@ -164,10 +167,10 @@ def _note(asked: Asked) -> None:
         if known is not globals() and str(known.get("__name__")).startswith("cuebench."):
             break  # who loads it
         if frame.f_code.co_name == "<module>" and isinstance(file, str) and not _is_library(file):
-            _asked.setdefault(str(known.get("__name__")), set()).add(asked)
+            _asked.setdefault(str(known.get("__name__")), {}).setdefault(file, set()).add(asked)
             return
         frame = frame.f_back
-    _asked.setdefault(_loading.names[-1], set()).add(asked)
+    _asked.setdefault(_loading.names[-1], {}).setdefault("", set()).add(asked)
 
 
 # ------------------------------------------------------------------------------------------ edited since
@@ -182,13 +185,13 @@ def _keep_source(module: ModuleType, source: bytes) -> None:
     _sources_by_path[str(module.__file__)] = source
 
 
-def source_when_loaded(module: str, now: bytes, file: str = "") -> bytes:
+def source_when_loaded(loaded: object, now: bytes, file: str = "") -> bytes:
     """Return the text of a module's file when it was loaded; if nobody watched, when it was asked for first.
 
     Parameters
     ----------
-    module : str
-        Its name. One that is not loaded yet runs what its file says now.
+    loaded : module or None
+        One that is not loaded yet runs what its file says now.
     now : bytes
         What its file says now.
     file : str
@@ -196,7 +199,6 @@ def source_when_loaded(module: str, now: bytes, file: str = "") -> bytes:
     """
     if file:
         return _sources_by_path.get(file, now)
-    loaded = sys.modules.get(module)
     if not isinstance(loaded, ModuleType):
         return now
     spec = vars(loaded).get("__spec__")

@@ -17,10 +17,13 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
+import re
 import site
 import sys
 import sysconfig
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib import metadata
@@ -38,8 +41,10 @@ _INSTALLED_FOLDERS = frozenset({"site-packages", "dist-packages"})
 _NAMED_ALIKE = frozenset({"torch", "torchvision", "timm", "transformers", "numpy", "scipy"})
 """Well-known modules whose distributions have their names."""
 _HERE = os.path.realpath(Path(__file__).parent)
+_OF_A_PATH = re.compile(rf"\b{LOADED_BY_PATH}(\w[\w.-]*?)_[0-9a-f]{{12}}(?!\w)")
+UNREADABLE = "answers are not found again later, because not all that decides them can be hashed"
 EDITED = "edited since it was imported: start Python anew"
-_edited: set[str] = set()
+_notices: dict[str, None] = {}
 
 
 class Place(NamedTuple):
@@ -67,7 +72,7 @@ class Code:
         """Hash of all of it; empty where no user's file and no distribution was reached."""
         if not self.files and not self.distributions:
             return ""
-        files = sorted((_public_name(name), sha) for name, sha in self.files.items())
+        files = sorted((public_name(name), sha) for name, sha in self.files.items())
         return hashlib.sha256(repr((files, sorted(self.distributions))).encode()).hexdigest()
 
 
@@ -85,8 +90,8 @@ def reachable_code(modules: Iterable[str], follow: Callable[[str], bool] | None 
     code, seen, waiting = Code(), set[str](), list[str]()
     by_path: dict[str, Place] = {}
 
-    def ask(of: str) -> None:
-        for asked in asked_by(of):
+    def ask(of: str, file: str) -> None:
+        for asked in asked_by(of, file):
             key, found = _place_asked_for(asked)
             if found.kind == "user" and key == asked.name:
                 waiting.extend(_with_parents(key))
@@ -98,7 +103,7 @@ def reachable_code(modules: Iterable[str], follow: Callable[[str], bool] | None 
         module, factory, _ = name.partition(":")
         waiting += _with_parents(module)
         if factory:
-            ask(name)
+            ask(name, "")
     while waiting:
         name = waiting.pop()
         if name in seen:
@@ -116,28 +121,38 @@ def reachable_code(modules: Iterable[str], follow: Callable[[str], bool] | None 
                 continue
             code.files[name], imports = _file(source, place.file.endswith(".py"), name, place.package)
             if place.kind == "user":
-                runs = source_when_loaded(name, source, place.file if name in by_path else "")
+                runs = source_when_loaded(loaded_module(name), source, place.file if name in by_path else "")
                 running = _file(runs, place.file.endswith(".py"), name, place.package)[0]
                 if running != code.files[name]:
                     code.files[name] += f" and {running}"
                     code.unreadable.append(f"{place.file} ({EDITED})")
-                    _edited.add(place.file)
+                    _notices[f"{place.file} was {EDITED}; answers of its old code are not found again"] = None
             for imported, root in imports:
                 if imported.endswith(".*"):
-                    waiting += [m for m in list(sys.modules) if m.startswith(imported[:-1])]
+                    waiting += [m for m in {*sys.modules, *_as_loaded.get()} if m.startswith(imported[:-1])]
                 elif not root or place_of(root).kind == "user":
                     waiting.append(imported)
-            ask(name)
+            ask(name, place.file)
         elif place.kind == "installed":
             code.distributions |= set(_distributions(name.partition(".")[0]))
     return code
 
 
-def notices_of_edits() -> list[str]:
-    """Return what to tell of files that were found edited while their old code runs, each once."""
-    found = sorted(_edited)
-    _edited.clear()
-    return [f"{file} was {EDITED}; answers of its old code are not found again" for file in found]
+def notice_unreadable(whose: str, what: Sequence[str]) -> None:
+    """Keep a notice that answers are not found again later, because some of what decides them cannot be hashed."""
+    _notices[f"{public_names(whose)}: {unreadable_note(what)}"] = None
+
+
+def unreadable_note(what: Sequence[str]) -> str:
+    """Return what is said of that which cannot be hashed."""
+    return f"{UNREADABLE}: {'; '.join(what[:3])}{' …' * (len(what) > 3)}"
+
+
+def notices_of_code() -> list[str]:
+    """Return what to tell of code that cannot be hashed, or was edited while its old form runs; each once."""
+    found = list(_notices)
+    _notices.clear()
+    return found
 
 
 def _place_asked_for(asked: Asked) -> tuple[str, Place]:
@@ -150,13 +165,35 @@ def _place_asked_for(asked: Asked) -> tuple[str, Place]:
     return f"{LOADED_BY_PATH}{asked.name}_{path}", Place(kind, asked.file)
 
 
-def _public_name(module: str) -> str:
+def public_name(module: str) -> str:
     """Return the name of a module without what the path of its file adds: ``models.py`` is ``models`` anywhere."""
-    by_path = module.startswith(LOADED_BY_PATH)
-    return module.removeprefix(LOADED_BY_PATH).rpartition("_")[0] if by_path else module
+    return public_names(module) if module.startswith(LOADED_BY_PATH) else module
+
+
+def public_names(text: str) -> str:
+    """Return a text with the public names of the modules in it."""
+    return _OF_A_PATH.sub(r"\1", text)
 
 
 # ------------------------------------------------------------------------------------------ where a module lies
+
+_as_loaded: ContextVar[Mapping[str, Any]] = ContextVar("as_loaded", default={})  # noqa: B039 - nobody writes to it
+
+
+@contextmanager
+def as_loaded(modules: Mapping[str, Any]) -> Iterator[None]:
+    """Let names stand for these modules inside the block: another model may have a helper of the same name."""
+    token = _as_loaded.set(modules)
+    try:
+        yield
+    finally:
+        _as_loaded.reset(token)
+
+
+def loaded_module(name: str) -> Any:
+    """Return the loaded module of a name, or None."""
+    return _as_loaded.get().get(name) or sys.modules.get(name)
+
 
 MAIN = frozenset({"__main__", "__mp_main__"})
 """The program that was started, also by the name that ``multiprocessing`` gives it when something imports that."""
@@ -166,7 +203,7 @@ def place_of(name: str) -> Place:
     """Return where a module comes from, by the location of its file; nothing is imported."""
     if name in MAIN or not name:
         return NOWHERE
-    module = sys.modules.get(name)
+    module = loaded_module(name)
     if module is None:
         spec = _find_spec(name)
         if spec is None:
@@ -236,7 +273,7 @@ def _find_spec(name: str) -> ModuleSpec | None:
     parent = name.rpartition(".")[0]
     path: Any = None
     if parent:
-        loaded = sys.modules.get(parent)
+        loaded = loaded_module(parent)
         if loaded is not None:
             path = getattr(loaded, "__dict__", {}).get("__path__")
         else:
@@ -258,7 +295,7 @@ def _read(name: str, file: str) -> bytes:
     """Read the file of a module, also from a zip archive."""
     path = Path(file)
     if not path.exists():
-        loader: Any = getattr(getattr(sys.modules.get(name), "__spec__", None), "loader", None)
+        loader: Any = getattr(getattr(loaded_module(name), "__spec__", None), "loader", None)
         if hasattr(loader, "get_data"):
             return bytes(loader.get_data(file))
     return path.read_bytes()

@@ -144,14 +144,14 @@ def test_a_helper_that_is_edited_while_its_old_code_runs(tmp_path: Path, monkeyp
     (tmp_path / "mine.py").write_text(MINE.format(helper="edited_dark_helper"))
     monkeypatch.setenv(ALLOW_CODE, f"{tmp_path}/mine.py")
     recipe = [(f"python:{tmp_path}/mine.py:darken?by=0.5", False)]
-    source_code.notices_of_edits()
+    source_code.notices_of_code()
     whole = recipe_versions(recipe)
     (tmp_path / "edited_dark_helper.py").write_text("SCALE = 2\n")
     here = recipe_versions(recipe)
     assert here == recipe_versions(recipe) != whole
     monkeypatch.setattr(versions, "_SESSION", "another")
     assert recipe_versions(recipe) != here
-    assert len(source_code.notices_of_edits()) == 1
+    assert len(source_code.notices_of_code()) == 1
 
 
 def test_a_function_of_this_session() -> None:

@@ -517,14 +517,14 @@ def test_a_helper_that_is_edited_while_its_old_code_runs(
         (observer,) = load(f"python:{tmp_path}/one.py:{kind}", LoadOptions(device="cpu"))
         return observer.fingerprint, observer.loaded_by
 
-    source_code.notices_of_edits()
+    source_code.notices_of_code()
     forget_modules(tmp_path)
     before = key()
     (tmp_path / "shared_helper.py").write_text("SCALE = 2  # a comment changes nothing\n")
     assert key() == before
     (tmp_path / "shared_helper.py").write_text("SCALE = 3\n")
     assert len({before, key(), key()}) == 3
-    (notice,) = source_code.notices_of_edits()
+    (notice,) = source_code.notices_of_code()
     assert "shared_helper.py was edited since it was imported" in notice
     forget_modules(tmp_path)
     after = key()
@@ -631,6 +631,9 @@ WITHOUT_FILE = {
     ),
     "items of a set": "made = {{('a', {k}), ('b', 1), int}}",
     "function that numba compiles": "import numba\n@numba.njit\ndef made(): return {k}",
+    "variable of a context": "import contextvars\nmade = contextvars.ContextVar('v', default={k})",
+    "semaphore": "import threading\nmade = threading.Semaphore({k})",
+    "alias of types": "from typing import Annotated\nmade = Annotated[int, {k}]",
     "ChainMap": "made = collections.ChainMap({{'a': {k}}}, {{'a': 1}})",
 }
 

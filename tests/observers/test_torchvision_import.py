@@ -31,6 +31,30 @@ def test_the_compiler_is_imported_when_it_is_needed() -> None:
     assert done.returncode == 0, done.stderr
 
 
+WRAPPED = """
+from cuebench.observers.torch.torchvision_import import repaired, status
+def load():
+    try:
+        import torchvision
+    except RuntimeError as error:
+        raise ModuleNotFoundError("as transformers says it") from error
+    return torchvision
+assert repaired(load).__name__ == "torchvision"
+def fails():
+    raise ModuleNotFoundError("another one") from RuntimeError("no such thing")
+try:
+    repaired(fails)
+except ModuleNotFoundError as error:
+    assert "another one" in str(error)
+"""
+
+
+@pytest.mark.xdist_group("torch")
+def test_the_known_error_is_found_inside_another_ones() -> None:
+    done = subprocess.run([sys.executable, "-c", WRAPPED], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
 OWN_CODE = """
 import sys
 from cuebench.observers.base import LoadOptions

@@ -10,7 +10,7 @@ import pytest
 
 from cuebench import registry
 from cuebench.runs.summary_code import summary_code
-from cuebench.source_code import notices_of_edits
+from cuebench.source_code import notices_of_code
 
 FILE = "import functools\nfrom cuebench.protocols import correctness\n{text}"
 TEXTS = {
@@ -52,6 +52,27 @@ def test_what_decides_a_summary(name: str, tmp_path: Path) -> None:
     assert one == same != other
 
 
+def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+    text = "numbers = (n for n in range(3))\ndef reduce(s, l): return next(numbers)"
+    notices_of_code()
+    assert of_file(tmp_path / "mine.py", text) != of_file(tmp_path / "mine.py", text)
+    (notice,) = notices_of_code()
+    assert "mine.reduce: answers are not found again later" in notice
+    assert "numbers" in notice
+
+
+def test_a_summary_counts_the_same_anywhere(tmp_path: Path) -> None:
+    text = (
+        "import logging, threading\nfrom pathlib import Path\nHERE = Path(__file__).parent\nlock = threading.Lock()\n"
+        "log = logging.getLogger(__name__)\ndef reduce(s, l):\n    log.info(HERE)\n    return lock, {k}"
+    )
+    found = []
+    for place, k in (("one", 1), ("two", 1), ("three", 2)):
+        (tmp_path / place).mkdir()
+        found.append(of_file(tmp_path / place / "mine.py", text, k=k))
+    assert found[0] == found[1] != found[2]
+
+
 def test_what_wraps_a_built_in_summary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from cuebench import source_code
 
@@ -80,17 +101,17 @@ def test_a_helper_that_is_edited_after_it_was_imported(
     edit(1)
     code: Callable[[], str] = lambda: of_file(tmp_path / "mine.py", text)  # noqa: E731
     first = code()
-    notices_of_edits()
+    notices_of_code()
     edit(2)
     if reload:
         monkeypatch.delitem(sys.modules, "edited_helper")
         second = code()
         assert code() == second != first
-        assert not notices_of_edits()
+        assert not notices_of_code()
     else:
         assert len({first, code(), code()}) == 3, "old code is running: never found again"
-        assert "edited_helper.py" in notices_of_edits()[0]
-        assert not notices_of_edits()
+        assert "edited_helper.py" in notices_of_code()[0]
+        assert not notices_of_code()
     edit(1)
     monkeypatch.delitem(sys.modules, "edited_helper", raising=False)
     assert code() == first

@@ -4,7 +4,8 @@ No hash sees everything that decides an answer: environment variables, data file
 from outside, another device or another version of a library. So a run that finds stored answers asks for a few of them
 again, drawn by the seed, and compares. Answers are the same if no number differs by more than `TOLERANCE` of the spread
 (largest minus smallest) of its row; texts and class numbers must be equal. Logits far below the largest, as the -1e9
-of classes that a model may not answer, say nothing of the spread of the others, nor does a number that dwarfs them.
+of classes that a model may not answer, say nothing of the spread of the others, nor does a constant that many of them
+share as the smallest number, nor a number that dwarfs them.
 Probabilities are compared by their logarithms, by which they are scored.
 The same few stimuli in smaller company give slightly other numbers on every machine, which is far below that.
 
@@ -45,6 +46,8 @@ OUT_OF_REACH = 100.0
 """Logits so far below the largest of their row are no measure of the others, …"""
 ORDINARY = 40
 """… nor are numbers so many median absolute deviations away from the median of their row, …"""
+FEW = 3
+"""… nor are more than so many that equal the smallest of their row, as the constant of classes that are masked, …"""
 GAP = 10
 """… where the spread of all is more than so many times that of the others."""
 SMALLEST, SMALLEST_HALF = 1e-30, 1e-4
@@ -150,11 +153,14 @@ def _differences(name: str, stored: Array, again: Array) -> Array:
 
 def _without_outliers(name: str, values: Array, finite: Array) -> Array:
     """Return which numbers of each row are the measure of the others: no masked class, none that dwarfs the rest."""
-    near = _ordinary(values, finite)
     if name != "logits":
-        return near
+        return _ordinary(values, finite)
+    smallest = np.where(finite, values, np.inf).min(axis=1, keepdims=True)
+    alike = finite & (values == smallest)
+    counted = finite & ~(alike & (alike.sum(axis=1, keepdims=True) > FEW))
+    near = _ordinary(values, counted)
     highest = np.where(near, values, -np.inf).max(axis=1, keepdims=True)
-    return _ordinary(values, finite & (values <= highest) & (values > highest - OUT_OF_REACH))
+    return _ordinary(values, counted & (values <= highest) & (values > highest - OUT_OF_REACH))
 
 
 def _ordinary(values: Array, counted: Array) -> Array:

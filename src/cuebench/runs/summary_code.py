@@ -17,7 +17,7 @@ from typing import Any
 
 from cuebench.observers.torch.content import Content, code_of
 from cuebench.registry import ROOT
-from cuebench.source_code import place_of, reachable_code
+from cuebench.source_code import notice_unreadable, place_of, reachable_code
 
 _PROTOCOLS = str(ROOT.joinpath("protocols")) + os.sep
 _SUMMARIES = (
@@ -28,12 +28,18 @@ _SUMMARIES = (
 
 
 def summary_code(reduce: Callable[..., Any]) -> str:
-    """Return the hash of the code of a protocol's `reduce`; of what cannot be read, one that never comes again."""
+    """Return the hash of the code of a protocol's `reduce`; of what cannot be read, one that never comes again.
+
+    A notice says so (``source_code.notices_of_code``).
+    """
     content = Content(lambda content, module: content.give_up("reduce", "a network"))
     content.feed(reduce, "reduce")
     built_in = reachable_code(content.built_in, follow=partial(_makes_summaries, content.built_in))
     files, unread = code_of(content.modules)
     token = secrets.token_hex(16) if content.opaque or unread else ""
+    if content.opaque:
+        what = f"{getattr(reduce, '__module__', '')}.{getattr(reduce, '__qualname__', type(reduce).__qualname__)}"
+        notice_unreadable(f"summaries by {what.removeprefix('.')}", content.opaque)
     parts = (sorted(built_in.files.items()), content.hexdigest(), files, token)
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 

@@ -7,14 +7,12 @@ import ctypes
 import dis
 import functools
 import inspect
-import random
-import sys
 import types
 from collections.abc import Iterator
 from pathlib import PosixPath, PurePath, PurePosixPath, PureWindowsPath, WindowsPath
 from typing import TYPE_CHECKING, Any
 
-from cuebench.source_code import place_of
+from cuebench.source_code import loaded_module, place_of
 
 if TYPE_CHECKING:
     from cuebench.observers.torch.content import Content
@@ -36,31 +34,52 @@ _OF_COMPILED_CLASSES = (
 _LOADS_CONSTANT = frozenset(dis.hasconst)
 _HAS_DOCSTRING = 0x4000000
 _LOADS = {"LOAD_GLOBAL", "LOAD_NAME"}
+_WRITTEN_LATER = ("_torchdynamo", "_dynamo", "_is_hf_initialized", "_compile_kwargs", "_compiler_ctx")
+"""Beginnings of attributes that compilers and loaders write while a model is made or runs, addresses among them.
+
+Those of torch, transformers and lightning, which does it once it is imported.
+"""
+_MOST_DECORATORS = 20
+_GENERATED_BY_ATTRS = "<attrs generated"
 _OF_PYTHON = frozenset(
     {"__module__", "__doc__", "__dict__", "__weakref__", "__qualname__", "__slots__", "__slotnames__", "_abc_impl"}
     | {"__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__", "__firstlineno__"}
     | {"__static_attributes__", "__abstractmethods__", "__parameters__", "__orig_bases__", "__match_args__"}
     | {"__dataclass_fields__", "__dataclass_params__", "__type_params__", "__pyx_vtable__"}
+    | {"__pydantic_core_schema__", "__pydantic_validator__", "__pydantic_serializer__"}
 )
-"""Members of a class that Python keeps there; they decide no answer."""
+"""Members of a class that Python and pydantic keep there; they decide no answer, or are made of what else is there."""
+OF_A_FILE = frozenset({"__name__", "__file__", "__spec__", "__path__"})
+"""Globals that say where a module lies: another place of a project is no other model."""
 
 
 def attributes(value: Any) -> dict[str, Any]:
-    """Return all attributes that an object itself holds: of its dictionary and of its slots."""
+    """Return all attributes that an object itself holds: of its dictionary and of its slots.
+
+    Not what torch's compiler and loaders write there while a model is made or runs.
+    """
     try:
         held = dict(object.__getattribute__(value, "__dict__"))  # not what a ``__getattr__`` makes up
     except AttributeError:
         held = {}
     for base in type(value).__mro__:
-        if base in _OF_PATHS:  # parts of the text, and what was worked out from it so far
-            continue
-        for name, member in list(vars(base).items()):
-            if isinstance(member, types.MemberDescriptorType) and not name.startswith("__"):
-                try:
-                    held.setdefault(f"slot {name}", member.__get__(value))
-                except AttributeError:  # not filled
-                    continue
+        slots = _slots if type(base) is type else _slots.__wrapped__  # a metaclass may have made it unhashable
+        for name, member in slots(base):
+            try:
+                held.setdefault(f"slot {name}", member.__get__(value))
+            except AttributeError:  # not filled
+                continue
+    for name in [n for n in held if isinstance(n, str) and n.startswith(_WRITTEN_LATER)]:
+        del held[name]
     return held
+
+
+@functools.lru_cache(maxsize=1000)
+def _slots(kind: type) -> list[tuple[str, Any]]:
+    if kind in _OF_PATHS:  # parts of the text, and what was worked out from it so far
+        return []
+    slots = ((k, v) for k, v in list(vars(kind).items()) if isinstance(v, types.MemberDescriptorType))
+    return [(name, member) for name, member in slots if not name.startswith("__")]
 
 
 def is_of(module: object, libraries: frozenset[str]) -> bool:
@@ -77,14 +96,13 @@ def feed_code(content: Content, value: Any, where: str) -> bool:
     elif isinstance(value, types.FunctionType):
         _function(content, value, where)
     elif isinstance(value, types.MethodType):
-        whole = not any(value.__self__ is known for known in _global_generators())
-        content.items(enumerate((value.__func__, value.__self__ if whole else None)), where)
+        content.items(enumerate((value.__func__, value.__self__)), where)
     elif isinstance(value, types.BuiltinFunctionType) or type(value).__name__ == _CYTHON:
         of = getattr(value, "__self__", None)
         home = value.__module__ or (of.__name__ if isinstance(of, types.ModuleType) else "")
         content.note(home if isinstance(home, str) else "", value.__qualname__)
         content.meet(home)
-        if not isinstance(of, types.ModuleType | None) and not any(of is known for known in _global_generators()):
+        if not isinstance(of, types.ModuleType | None):
             content.feed(of, where)  # a method of an object
     elif isinstance(value, _OF_COMPILED_CLASSES):
         content.note(value.__name__, value.__objclass__.__qualname__)
@@ -105,12 +123,6 @@ def feed_code(content: Content, value: Any, where: str) -> bool:
     else:
         return False
     return True
-
-
-def _global_generators() -> list[Any]:
-    """Return the generators whose methods are functions of a module: their state is of the process, not of a model."""
-    numpy_random = sys.modules.get("numpy.random.mtrand")
-    return [random._inst, getattr(numpy_random, "_rand", random._inst)]
 
 
 def _class(content: Content, value: type) -> None:
@@ -140,7 +152,7 @@ def _annotations(content: Content, value: Any) -> None:
 def is_known_module(value: types.ModuleType) -> bool:
     """Tell whether a module's file stands for it, or that of the library which brings it."""
     name = value.__name__
-    if sys.modules.get(name) is not value:
+    if loaded_module(name) is not value:
         return bool(is_of(name, KNOWN) and type(value) is not types.ModuleType)  # torch.ops.aten
     return name == "__main__" or place_of(name).kind != "none" or is_of(name.partition(".")[0], KNOWN)
 
@@ -148,13 +160,28 @@ def is_known_module(value: types.ModuleType) -> bool:
 def _is_known_class(content: Content, value: type) -> bool:
     if value.__module__ == "builtins":  # as ``exec`` without a name says of everything
         return getattr(builtins, value.__name__, None) is value or value in _BUILTIN_TYPES
-    return content.meet(value.__module__)
+    return content.meet(value.__module__, value)
+
+
+def is_found(module: str, value: Any) -> bool:
+    """Tell whether a class or function is what its module holds under its name, or what a decorator there wraps."""
+    found: Any = loaded_module(module)
+    for name in value.__qualname__.split("."):
+        found = getattr(found, "__dict__", {}).get(name)
+        for _ in range(_MOST_DECORATORS):
+            if found is value or found is None or isinstance(found, type):
+                break
+            inner = (getattr(found, kept, None) for kept in ("__func__", "fget", "func", "__wrapped__"))
+            found = next((f for f in inner if f is not None), None)
+    return found is value
 
 
 def _function(content: Content, value: types.FunctionType, where: str) -> None:
     home = value.__globals__.get("__name__")
     content.note(value.__qualname__)
-    if content.meet(home):
+    if value.__code__.co_filename.startswith(_GENERATED_BY_ATTRS):
+        return
+    if content.meet(home, value):
         content.note(home)
     else:
         feed_compiled(content, value.__code__, where)
@@ -162,13 +189,14 @@ def _function(content: Content, value: types.FunctionType, where: str) -> None:
         if place_of(home or "").kind != "installed":
             content.items(_used(content, value), where)
             _annotations(content, value)
-        if value.__dict__:
-            content.items(sorted(value.__dict__.items()), where)
+        content.items(sorted(attributes(value).items()), where)
     # Also of a library's: a decorator keeps the decorated function there.
     content.items(enumerate(map(_cell, value.__closure__ or ())), where)
 
 
 def feed_compiled(content: Content, code: types.CodeType, where: str) -> None:
+    if code.co_filename.startswith(_GENERATED_BY_ATTRS):  # made of attributes of its class; holds a random number
+        return
     # Neither file nor line numbers: a function that moves stays the same.
     operations, constants = _without_docstring(code)
     content.note(operations, code.co_names, code.co_exceptiontable, code.co_flags & ~_HAS_DOCSTRING)
@@ -206,7 +234,7 @@ def _used(content: Content, value: types.FunctionType) -> Iterator[tuple[str, An
         elif instruction.opname == "IMPORT_NAME" and instruction.argval:
             content.meet(instruction.argval)
     names = {name for code in _nested(value.__code__) for name in code.co_names}
-    for name in sorted(loaded & value.__globals__.keys()):
+    for name in sorted((loaded & value.__globals__.keys()) - OF_A_FILE):
         used = value.__globals__[name]
         yield name, used
         if isinstance(used, types.ModuleType) and place_of(used.__name__).kind in ("user", "none"):

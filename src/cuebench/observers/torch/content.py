@@ -6,8 +6,12 @@ object of a compiled extension) is named in ``Content.opaque``; a hash with hole
 Functions and classes count by what they were compiled to and by what they call: compiled code exists in a notebook and
 behind ``exec`` too, and it is what runs even where the file has been edited since. The modules that they come from are
 collected in ``Content.modules``, and count by their files besides (`loaded_code`, ``cuebench/source_code.py``). Another
-Python version gives other hashes of user code. The code of the standard library and of the libraries in ``KNOWN``,
-where these are installed, counts by its name only: what an upgrade of theirs changes is found by asking again.
+Python version gives other hashes of user code. The code of the standard library and of installed packages counts by
+its name, and by the version of the package unless that is one of ``KNOWN``, which the built-in adapters are made of:
+what an upgrade of theirs changes is found by asking again. Objects of installed classes count by what they hold.
+
+What differs between two processes, or says only where a project lies, is left out: locks, open files, handlers of logs
+and the like count by their class, and a module's own folder and the hash in the name of a file's module by a constant.
 """
 
 from __future__ import annotations
@@ -16,18 +20,17 @@ import copyreg
 import enum
 import functools
 import hashlib
-import io
 import os
 import pickle
-import re
 import sys
 import types
 import weakref
-import zipfile
 from collections import ChainMap, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from contextlib import suppress
+from contextvars import ContextVar
 from operator import attrgetter
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -35,14 +38,19 @@ import numpy as np
 from cuebench.observers.torch._functions import (
     KNOWN,
     MODEL_LIBRARIES,
+    OF_A_FILE,
     PATHS,
     attributes,
     feed_code,
     feed_compiled,
+    is_found,
     is_known_module,
     is_of,
 )
-from cuebench.source_code import Code, place_of, reachable_code
+from cuebench.observers.torch._script import hash_script
+from cuebench.observers.torch._tools import is_alias, is_of_the_process, is_tool, name_of_tool
+from cuebench.registry import LOADED_BY_PATH
+from cuebench.source_code import Code, Place, loaded_module, place_of, public_name, reachable_code
 
 MOST = 200_000
 """Values that are looked at, about a second's work; whatever holds more counts as unreadable."""
@@ -51,10 +59,8 @@ _UNREADABLE = (TypeError, AttributeError, ValueError, RuntimeError, pickle.Pickl
 _TORCH_WORDS = frozenset(
     {"dtype", "layout", "memory_format", "device", "qscheme", "finfo", "iinfo", "OpOverload", "OpOverloadPacket"}
 )
-_MANGLED = re.compile(rb"___torch_mangle_\d+\.")
-_ON_TENSORS = ("_dynamo", "_is_hf_initialized")
-"""Beginnings of attributes that torch's compiler and loaders write on tensors while a model is made or runs."""
-_OF_A_MODULE = frozenset({"__name__", "__doc__", "__package__", "__loader__", "__spec__", "__builtins__", "__cached__"})
+_OF_A_MODULE = OF_A_FILE | {"__doc__", "__package__", "__loader__", "__builtins__", "__cached__"}
+_OWN_FOLDER = "\0its own folder"
 ORIGIN = frozenset(
     {"name_or_path", "_name_or_path", "_commit_hash", "pretrained_cfg", "default_cfg", "warnings_issued"}
 )
@@ -92,6 +98,7 @@ class Content:
         self._seen: MutableMapping[int, str] = {}
         self._kept: list[Any] = []  # an id is unique only among the living
         self._left, self._depth = [MOST], 1
+        self._folders: list[tuple[str, ...]] = [()]
 
     def skip(self, named: Mapping[int, str]) -> None:
         """Take objects as known, id → name: they are hashed elsewhere, and only their name counts."""
@@ -107,8 +114,16 @@ class Content:
 
     def feed(self, value: Any, where: str) -> None:
         """Feed one value; ``where`` names it in ``opaque``."""
-        if type(value) in _PLAIN or (type(value) is tuple and all(type(v) in _PLAIN for v in value)):
+        if type(value) is str:
+            self.note("str", self._anywhere(value))
+        elif type(value) in _PLAIN:
             self.note(type(value).__name__, value)
+        elif type(value) is tuple and all(type(v) in _PLAIN for v in value):
+            self.note("tuple", tuple(self._anywhere(v) if type(v) is str else v for v in value))
+        elif is_alias(value):  # typing keeps some of them, and which are one object depends on what else was loaded
+            self.note(type(value).__qualname__, getattr(value, "_name", None))
+            held = (value.__origin__, *value.__args__, *getattr(value, "__metadata__", ()))
+            self.items(enumerate(held), where)
         elif id(value) in self._seen:
             self.note("again", self._seen[id(value)])
         elif not self._left[0]:
@@ -142,7 +157,7 @@ class Content:
             self.feed(kind, where)
             self._state(value, where)
         elif isinstance(value, PurePath):
-            self.note(str(value))
+            self.note(self._anywhere(str(value)))
             self._subclass(value, PATHS, where)
         elif isinstance(value, types.ModuleType):
             self._python_module(value, where)
@@ -160,7 +175,8 @@ class Content:
 
     def _set(self, value: Iterable[Any], where: str) -> None:
         """Feed each item by a hash of its own, in the order of the hashes: a set's own differs between processes."""
-        self.note(sorted(map(repr, (v for v in value if type(v) in _PLAIN))))
+        plain = (v for v in value if type(v) in _PLAIN)
+        self.note(sorted(repr(self._anywhere(v) if type(v) is str else v) for v in plain))
         hashes = []
         for item in (v for v in value if type(v) not in _PLAIN):
             apart = self._apart()
@@ -172,7 +188,7 @@ class Content:
         """Return a hash of its own for a part of this content: it knows what this one has seen, but adds nothing."""
         apart = Content(self._module)
         apart.opaque, apart.modules, apart.built_in = self.opaque, self.modules, self.built_in
-        apart._left = self._left
+        apart._left, apart._folders = self._left, self._folders
         apart._depth, apart._seen = self._depth + 1, ChainMap({}, self._seen)
         return apart
 
@@ -191,27 +207,48 @@ class Content:
 
     def _python_module(self, value: types.ModuleType, where: str) -> None:
         """Feed a module by its name and its file, and one without a file by what it holds."""
-        self.note(value.__name__)
+        self.note(public_name(value.__name__))
         if type(value) is not types.ModuleType:
             self.feed(type(value), where)
         if not self.meet(value.__name__) and not is_known_module(value):
             held = {k: v for k, v in vars(value).items() if k not in _OF_A_MODULE}
             self.items(sorted(held.items()), where)
 
-    def meet(self, module: object) -> bool:
+    def meet(self, module: object, code: Any = None) -> bool:
         """Take note of the module that some code is from; return whether its name alone stands for it.
 
-        A compiled class may have anything for its ``__module__``; only a text names a module.
+        A compiled class may have anything for its ``__module__``; only a text names a module. What an installed package
+        makes while it runs has no name there.
         """
         if not isinstance(module, str) or not module or module == "__main__":
             return False
-        kind = place_of(module).kind
-        if kind == "cuebench":
+        place = place_of(module)
+        if place.kind == "cuebench":
             self.built_in.add(module)
-        if kind in ("standard", "cuebench") or (kind == "installed" and module.partition(".")[0] in KNOWN):
+        installed = place.kind == "installed"
+        if place.kind in ("standard", "cuebench") or (installed and module.partition(".")[0] in KNOWN):
             return True
-        self.modules.add(module)
-        return False
+        if module not in self.modules:
+            self.modules.add(module)
+            if place.kind == "user":
+                self._know_folder(module, place)
+        return installed and (code is None or is_found(module, code))
+
+    def _know_folder(self, module: str, place: Place) -> None:
+        """Take the folder of a module's file, and that which its package is in, for folders that may lie anywhere."""
+        up = module.count(".") + place.package if not module.startswith(LOADED_BY_PATH) else 0
+        for path in {os.path.abspath(place.file), os.path.realpath(place.file)}:
+            folders = [str(folder) for folder in Path(path).parents[: up + 1] if folder.parent != folder]
+            self._folders[0] = tuple(sorted({*self._folders[0], *folders[:1], *folders[-1:]}, key=len, reverse=True))
+
+    def _anywhere(self, text: str) -> str:
+        """Return a text without what says where the code lies: the folder of its file, the hash in a module's name."""
+        if text.startswith(LOADED_BY_PATH):
+            return public_name(text)
+        if not text.startswith(self._folders[0]):
+            return text
+        folder = next((f for f in self._folders[0] if f"{text}{os.sep}".startswith(f + os.sep)), "")
+        return (_OWN_FOLDER if folder else "") + text[len(folder) :]
 
     def _subclass(self, value: Any, plain: tuple[type, ...], where: str) -> None:
         """Feed the class of a container that is not one of Python's own, and what it holds besides its items."""
@@ -264,7 +301,7 @@ class Content:
             self.feed(type(value), where)
         elif not vars(value):
             return
-        held = {k: v for k, v in attributes(value).items() if not k.startswith(_ON_TENSORS)}
+        held = attributes(value)
         if held:
             self.items(sorted(held.items()), where)
 
@@ -298,6 +335,12 @@ class Content:
         Not by what pickle keeps alone: a ``__getstate__`` of the user's may leave out what decides an answer.
         """
         kind = type(value)
+        if is_of_the_process(value):
+            return
+        if is_tool(value):
+            self.note(name_of_tool(value, self._anywhere))
+            self.feed(kind, where)
+            return
         if hasattr(kind, "_compile_for_args") and is_of(kind.__module__, frozenset({"numba"})):
             self.meet(kind.__module__)
             self.items(enumerate((value.py_func, value.targetoptions)), where)  # not what it has compiled so far
@@ -314,16 +357,28 @@ class Content:
             self.feed(value(), where)
             self._state(value, where)
             return
+        if isinstance(value, ContextVar):
+            self.note(value.name)
+            with suppress(LookupError):  # it has no value yet, and no default
+                self.feed(value.get(), where)
+            return
+        if kind.__name__ == "Pattern" and is_of(kind.__module__, frozenset({"regex", "_regex"})):
+            self.items(enumerate((value.pattern, value.flags, value.named_lists)), where)
+            return
+        named = self.meet(kind.__module__, kind)
         try:
             reduced = _reduced(value)
         except _UNREADABLE as error:
-            self.give_up(where, str(error))
+            if named and _is_of_python(kind):
+                self._state(value, where)
+            else:
+                self.give_up(where, str(error))
             return
         if isinstance(reduced, str):  # a global of a module
             self.meet(getattr(value, "__module__", None))
         parts = (reduced,) if isinstance(reduced, str) else reduced[1:]
         self.items(enumerate(list(p) if hasattr(p, "__next__") else p for p in parts), where)
-        if not self.meet(kind.__module__):
+        if not named:
             self._state(value, where)
 
     def _of_a_library(self, value: Any, where: str) -> None:
@@ -374,17 +429,6 @@ def numbers_of(tensor: Any) -> Any:
     return flat.view(torch.uint8).numpy().data
 
 
-def hash_script(module: Any) -> str:
-    """Return the hash of a TorchScript module or function: the archive it is saved as, without file names and lines."""
-    digest = hashlib.sha256()
-    with zipfile.ZipFile(io.BytesIO(module.save_to_buffer())) as archive:
-        for name in sorted(archive.namelist()):
-            if not name.endswith(".debug_pkl") and "/.data/" not in name:
-                # Types of one name are numbered as they are compiled, which says nothing about them.
-                digest.update(_MANGLED.sub(b"", name.encode() + b"|" + archive.read(name)))
-    return digest.hexdigest()
-
-
 def is_of_a_model_library(kind: type) -> bool:
     """Tell whether a class comes from timm, transformers and the like, not from torch or from a user."""
     return is_of(kind.__module__, MODEL_LIBRARIES - {"torch"})
@@ -424,8 +468,9 @@ def code_of(modules: Iterable[str]) -> tuple[str, list[str]]:
 def _loaded(code: Code) -> str:
     """Return the hash of the functions, methods and constants (names in capitals) of the modules that are loaded."""
     content = Content(lambda content, value: None)
-    for name in sorted(code.files):
-        for key, value in sorted(vars(sys.modules[name]).items()) if name in sys.modules else ():
+    for name in sorted(code.files, key=lambda name: (public_name(name), name)):
+        content.meet(name)
+        for key, value in sorted(getattr(loaded_module(name), "__dict__", {}).items()):
             if isinstance(value, type) and value.__module__ == name:
                 for member, function in list(vars(value).items()):
                     _loaded_function(content, f"{key}.{member}", function)

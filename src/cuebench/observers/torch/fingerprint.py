@@ -5,20 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+import sys
 from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import Any
 
-from cuebench.observers.torch._functions import attributes
+from cuebench.observers.torch._functions import attributes, is_of
+from cuebench.observers.torch._script import hash_script
 from cuebench.observers.torch.content import (
     ORIGIN,
     Content,
     code_of,
-    hash_script,
     is_of_a_model_library,
     numbers_of,
 )
 from cuebench.observers.torch.placement import numeric_settings
+from cuebench.source_code import as_loaded, unreadable_note
 
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks")
 _GLOBAL_HOOKS = ("_global_forward_pre_hooks", "_global_forward_hooks")
@@ -41,19 +43,20 @@ class Identity:
     def __init__(self, module: Any, *, frozen: bool = False, named: bool = False) -> None:
         self.module = module
         self._token = "" if named else secrets.token_hex(16)
+        self._modules = (
+            {} if frozen else dict(sys.modules)
+        )  # a model that is loaded later may have others of these names
         self._frozen = self._hashed() if frozen else None
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """What the record says about parts that cannot be read; looked for when asked for: it takes a while."""
         looked_at = (hash_weights, hash_behaviour, hash_hooks) if self._token else ()
-        opaque = list(dict.fromkeys(what for look in looked_at for what in look(self.module)[1]))
+        with as_loaded(self._modules):
+            opaque = list(dict.fromkeys(what for look in looked_at for what in look(self.module)[1]))
         if not opaque:
             return ()
-        return (
-            "answers are not found again later, because not all that decides them can be hashed: "
-            f"{'; '.join(opaque[:3])}{' …' * (len(opaque) > 3)}; name the model's content with fingerprint=",
-        )
+        return (f"{unreadable_note(opaque)}; name the model's content with fingerprint=",)
 
     @property
     def weights(self) -> str:
@@ -63,14 +66,16 @@ class Identity:
     def fingerprint(self, settings: Mapping[str, Any]) -> str:
         """Return the hash of all that decides the answers to the same pixels."""
         weights, behaviour = self._frozen or self._hashed()
-        hooks = self._whole(*hash_hooks(self.module))
+        with as_loaded(self._modules):
+            hooks = self._whole(*hash_hooks(self.module))
         settings_text = json.dumps({**settings, **numeric_settings()}, sort_keys=True, default=str)
         return hashlib.sha256((weights + behaviour + hooks + settings_text).encode()).hexdigest()
 
     def _hashed(self) -> tuple[str, str]:
         """Return the hash of the weights, and that of all else but hooks."""
-        weights, unread = hash_weights(self.module)
-        behaviour, opaque = hash_behaviour(self.module)
+        with as_loaded(self._modules):
+            weights, unread = hash_weights(self.module)
+            behaviour, opaque = hash_behaviour(self.module)
         return weights, self._whole(behaviour, unread + opaque)
 
     def _whole(self, digest: str, opaque: list[str]) -> str:
@@ -192,7 +197,8 @@ def feed_module(content: Content, module: Any, *, weights: bool = True) -> None:
         content.note([(key, numbers[id(child)]) for key, child in part._modules.items() if child is not None])
         if own_modes:
             content.note(part.training)
-        skipped = _torch_keeps() | (ORIGIN if is_of_a_model_library(type(part)) else frozenset())
+        skipped = _torch_keeps() | _worked_out(part)
+        skipped |= ORIGIN if is_of_a_model_library(type(part)) else frozenset()
         for key, value in attributes(part).items():
             if key not in skipped:
                 content.note(key)
@@ -200,6 +206,20 @@ def feed_module(content: Content, module: Any, *, weights: bool = True) -> None:
         for key, tensor in _own_tensors(part):
             content.note(key)
             content.of_tensor(tensor, f"{name}.{key}" if name else key)
+
+
+def _worked_out(part: Any) -> frozenset[str]:
+    """Return the names of attributes that a hook of torch works out of parameters before each forward pass.
+
+    Those of `weight_norm`, `spectral_norm` and `prune`; until then they hold what was there before.
+    """
+    names = set()
+    for hook in part._forward_pre_hooks.values():
+        name = getattr(hook, "name", None) or getattr(hook, "_tensor_name", None)
+        sources = ({f"{name}_g", f"{name}_v"}, {f"{name}_orig"})
+        if is_of(type(hook).__module__, frozenset({"torch"})) and any(of <= part._parameters.keys() for of in sources):
+            names.add(str(name))
+    return frozenset(names)
 
 
 def _has_own_modes(part: Any) -> bool:

@@ -17,7 +17,7 @@ import importlib
 import importlib.util
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -60,14 +60,27 @@ def import_torchvision() -> ModuleType:
 
 
 def repaired(call: Callable[[], T]) -> T:
-    """Return ``call()``; where a user's code meets the known import error in it, torchvision is repaired first."""
+    """Return ``call()``; where a user's code meets the known import error in it, torchvision is repaired first.
+
+    A library may have wrapped the error in one of its own.
+    """
     try:
         return call()
-    except RuntimeError as error:
-        if _ERROR.search(str(error)) is None or _library:
+    except (RuntimeError, ImportError) as error:
+        if _library or not any(isinstance(e, RuntimeError) and _ERROR.search(str(e)) for e in _causes(error)):
             raise
     import_torchvision()
     return call()
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and what it was raised for, innermost last."""
+    seen: list[BaseException] = []
+    step: BaseException | None = error
+    while step is not None and step not in seen:
+        yield step
+        seen.append(step)
+        step = step.__cause__ or step.__context__
 
 
 def _imported() -> ModuleType:

@@ -14,6 +14,7 @@ import cuebench as cb
 from cuebench.errors import UserError
 from cuebench.places import RemotePath, place
 from cuebench.responses.events import Event
+from cuebench.runs.record import RunRecord
 
 fsspec = pytest.importorskip("fsspec", reason="needs the extra 'store': pip install 'cuebench[store]'")
 OBSERVERS = ["ideal:shape", "ideal:mixture?shape=0.4"]
@@ -84,13 +85,17 @@ def test_the_same_answers_on_an_object_store(
     assert (tmp_path / "run" / "scores.json").read_bytes() == (tmp_path / "disk" / "scores.json").read_bytes()
 
 
-def test_fresh_deletes_the_answers_there(memory: str, data_root: Path, tmp_path: Path) -> None:
-    run(data_root, tmp_path / "run", responses=memory, seed=1)
+def test_fresh_deletes_the_answers_of_the_run_there(memory: str, data_root: Path, tmp_path: Path) -> None:
+    run(data_root, tmp_path / "run", responses=memory)
+    names = {job.folder for job in RunRecord.read(tmp_path / "run").jobs}
+    set_aside = [place(memory) / f"{name}.stale-1" for name in names]
+    others = RemotePath("memory", "bucket/answers/ideal_shape--0123456789abcdef")  # of another run, perhaps
+    for folder in (*set_aside, others):
+        (folder / "key.json").write_bytes(b"{}")
     (place(memory) / "notes.txt").write_bytes(b"not ours")
-    stale = RemotePath("memory", "bucket/answers/ideal_shape--0123456789abcdef")
-    (stale / "key.json").write_bytes(b"{}")
     run(data_root, tmp_path / "run", responses=memory, fresh=True)
-    assert not stale.exists()
+    assert not any(folder.exists() for folder in set_aside)
+    assert others.exists()
     assert (place(memory) / "notes.txt").is_file()
 
 

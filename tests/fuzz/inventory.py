@@ -126,7 +126,7 @@ NOT_ATTACKED = {
     "observers/adapters/torchscript.py:_module": PROGRAMS,
     "observers/chat/endpoint.py:Endpoint._not_found": WHATEVER,
     "observers/control_files.py:code_hash": SHIPPED,
-    "observers/torch/content.py:hash_script": MADE_HERE,
+    "observers/torch/_script.py:hash_script": MADE_HERE,
     "processes.py:_Worker._answer": PIPES,
     "published/tables.py:_read": SHIPPED,
     "registry.py:Registry._built_in": CODE,

@@ -30,7 +30,7 @@ SOURCES: Mapping[str, str] = {
 }
 OUTCOMES = ("shape answers", "texture answers")
 PURE = tuple(source for source in SOURCES if source not in OUTCOMES)
-FEW, FAITHFUL = "16-way", "faithful"
+FEW, FAITHFUL, NATIVE = "16-way", "faithful", "native"
 
 
 class Cell(NamedTuple):
@@ -111,9 +111,10 @@ def read_panel(runs: Sequence[str | Path], *, space: str = FEW, view: str = FAIT
             run_cells += _of_conflicts(folder, of_run, space)
         cells |= {(c.observer, c.source, c.label): c for c in run_cells}
     spaces, views = _held(scores, kinds)
-    for what, asked, usual, held in (("label space", space, FEW, spaces), ("view", view, FAITHFUL, views)):
-        if asked not in (usual, *held) and (spaces or views):
-            raise did_you_mean(f"{what} of these runs:", asked, (usual, *held))
+    known = {"label space": (space, {FEW, *spaces}), "view": (view, {FAITHFUL, NATIVE, *views})}
+    for what, (asked, names) in known.items():
+        if asked not in names and (spaces or views):
+            raise did_you_mean(f"{what} of these runs:", asked, sorted(names))
     if not cells:
         raise UserError(
             f"no class-wise accuracies in {', '.join(map(str, runs))} (label space {space}, view {view})",

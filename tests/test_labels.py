@@ -335,6 +335,14 @@ def test_own_classes_named_as_targets_are_their_members():
     assert not found.uncovered
 
 
+def test_ids_of_another_set_of_classes_say_nothing():
+    """The drawn toy world has WordNet ids too: one for each class, others than those of the published maps."""
+    space = LabelSpace("toy", ("airplane", "bird"), ("n02691156", "n01503061"))
+    resolved = label_map({"airplane": ["n02690373"], "bird": ["n01514668", "n01514859"]}).resolve(space)
+    assert [m.tolist() for m in resolved.members] == [[0], [1]]
+    assert not resolved.missing
+
+
 def test_a_listed_member_goes_before_the_name_of_the_target():
     space = label_space(["clock", "wall clock"])
     assert label_map({"clock": ["wall clock"], "x": ["none"]}).resolve(space).members[0].tolist() == [1]
@@ -381,8 +389,8 @@ IMAGENET = label_space("imagenet1k")
     ],
 )
 def test_what_is_listed_counts_and_never_the_name_of_the_target(members, found, missing):
-    resolved = label_map({"crane": members}).resolve(IMAGENET)
-    assert resolved.members[0].tolist() == found
+    resolved = label_map({"crane": members, "zebra": ["n02391049"]}).resolve(IMAGENET)
+    assert [m.tolist() for m in resolved.members] == [found, [340]]
     assert resolved.missing == ({"crane": missing} if missing else {})
 
 

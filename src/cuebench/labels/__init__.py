@@ -94,11 +94,6 @@ class LabelSpace:
     def _has_numbers(self) -> bool:
         return any(map(str.isdecimal, (*self.names, *self.ids)))
 
-    @cached_property
-    def has_wordnet_ids(self) -> bool:
-        """Whether its classes are known by WordNet ids."""
-        return any(map(WORDNET.fullmatch, (*self.ids, *self.names)))
-
 
 SUBSET = "?classes="
 """``in16?classes=cat,dog``: the label map with these target classes only."""
@@ -133,8 +128,9 @@ class LabelMap:
     def resolve(self, space: LabelSpace) -> ResolvedMap:
         """Find every member in ``space``; a class that is named twice, by its id and by its name, counts once.
 
-        Where a target lists nothing but WordNet ids, and the space has none, a class with the name of the target is
-        its member: such ids say nothing about these classes. Whatever else is listed and not found is ``missing``.
+        Where a target lists nothing but WordNet ids, and the space has none that the map lists, a class with the name
+        of the target is its member: such ids say nothing about these classes. Whatever else is listed and not found is
+        ``missing``.
 
         Raises
         ------
@@ -145,8 +141,10 @@ class LabelMap:
         if len(space) == len(self.targets) and None not in by_name.values():
             return ResolvedMap(self.names, tuple(np.array([i]) for i in by_name.values()), {})
         members, missing, owners = [], {}, dict[int, list[str]]()
+        ids = {m for listed in self.targets.values() for m in listed if WORDNET.fullmatch(str(m))}
+        others = ids if all(space.find(m) is None for m in ids) else set()  # of another set of classes
         for target, listed in self.targets.items():
-            found = {m: space.place(m) for m in listed if space.has_wordnet_ids or not WORDNET.fullmatch(str(m))}
+            found = {m: space.place(m) for m in listed if m not in others}
             positions = {i for i in found.values() if i is not None}
             if not found and (position := by_name[target]) is not None:
                 positions = {position}

@@ -137,7 +137,7 @@ def checked(command: Callable[..., Any]) -> Callable[..., Any]:
         refuse_idle(context, command, given)
         return command(**given)
 
-    # The library of the command line reads these, and hands a context to whoever has a parameter for it.
+    # typer reads the signature, and passes the context to a function with a parameter of that type.
     own = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     hints = typing.get_type_hints(command, include_extras=True)
     parameters = [p.replace(annotation=hints[p.name]) for p in signature.parameters.values()]

@@ -87,9 +87,9 @@ def holds_words(
 ) -> bool:
     """Tell whether responses are words to be read, not classes: some are no class, and can be read.
 
-    A file of classes with a few spelling mistakes stays one: these are undecided, and a note names them. What people
-    pressed is no letter of an option, and a bare number no option: it may as well be the index of a class. Whoever
-    says ``?prompt=`` or ``?options=`` says that they are; ``kind`` is what ``?kind=`` says of who answered.
+    A file of classes with a few spelling mistakes stays one: these are undecided, and a note names them. Keys
+    that people pressed are not read as letters of options. Bare numbers are not read as options: they may be indices
+    of classes. With ``?prompt=`` or ``?options=`` responses are always words; ``kind`` is the value of ``?kind=``.
     """
     if not classes or not all(r.in_words and r.logits is None and r.decisions is not None for r in recordings):
         return False

@@ -44,7 +44,14 @@ TRAINING = ("ImageNet-1k", "ImageNet-21k", "LAION-2B", "JFT-300M")
 
 
 def write_entry(
-    folder: Path, name: str, by_shape: float, *, seed: int = 0, rt: str = "", about: Mapping[str, Any] | None = None
+    folder: Path,
+    name: str,
+    by_shape: float,
+    *,
+    seed: int = 0,
+    rt: str = "",
+    about: Mapping[str, Any] | None = None,
+    decided: int | None = None,
 ) -> Path:
     """Measure an observer that answers by shape with a known probability; return its run folder.
 
@@ -62,8 +69,14 @@ def write_entry(
         Reaction time: who has one is a person.
     about : mapping, optional
         Content of ``entry.json``.
+    decided : int, optional
+        How many conflict stimuli it decides about; default: all of the stimuli.
     """
-    _evaluate(folder, {name: answers(by_shape, seed)}, rt)
+    given = answers(by_shape, seed)
+    if decided is not None:
+        conflicts = [k for k, (shape, texture, _) in enumerate(STIMULI) if shape != texture]
+        given = [answer if k in conflicts[:decided] else "na" for k, answer in enumerate(given)]
+    _evaluate(folder, {name: given}, rt)
     if about is not None:
         (folder / "entry.json").write_text(json.dumps({"format": 1, **about}))
     return folder

@@ -191,7 +191,7 @@ def differences(size: tuple[int, int, int], logits: tuple[float, float], decided
             hits = (rng.random(images) < expit(start + effect)) & counted
             sources = {"shape_sources": places[0], "texture_sources": places[1]}
             sums.append(Sums.of_ratio(Terms(hits, counted), cells, sources))  # type: ignore[arg-type]
-        found = paired(*sums, flips=19)
+        found = paired(*sums)
         if found.interval is not None:
             yield Held("two_way", found.value, found.interval.low, found.interval.high, truth)
 

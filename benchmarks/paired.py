@@ -101,7 +101,7 @@ def simulate(
             by_shape = rng.random(len(images)) < 1 / (1 + np.exp(-logit - sum(effects)))
             answers.append(Terms(by_shape & decided, decided))
         sources = {"shape_sources": shape, "texture_sources": texture}
-        found = paired(*(Sums.of_ratio(terms, images, sources) for terms in answers), flips=999)  # type: ignore[arg-type]
+        found = paired(*(Sums.of_ratio(terms, images, sources) for terms in answers))  # type: ignore[arg-type]
         ((alone,),) = ratio_intervals(answers[:1], Clusters(images, shape, texture), ["two_way"])
         held = {i.kind: i.low <= truth <= i.high for i in found.intervals}
         held |= {"one observer": alone.low <= rates[0] <= alone.high, "p ≤ .05": found.p <= 0.05}
@@ -149,7 +149,7 @@ def simulate_triplets(
     for _ in range(studies):
         both = draw(rng)
         for name, sums in (("all sources", both), ("anchors alone", tuple(replace(s, shared={}) for s in both))):
-            d = paired(*sums, flips=199)
+            d = paired(*sums)
             held = d.interval is not None and d.interval.low <= truth <= d.interval.high
             for what, hit in ((name, held), (f"p ≤ .05, {name}", d.p <= 0.05)):
                 hits[what] = hits.get(what, 0) + hit / studies

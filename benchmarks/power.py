@@ -46,7 +46,7 @@ def study(size: tuple[int, int, int], rng: np.random.Generator) -> Difference:
         hits = (rng.random(images) < 1 / (1 + np.exp(-start - effect))) & counted
         sources = {"shape_sources": places[0], "texture_sources": places[1]}
         sums.append(Sums.of_ratio(Terms(hits, counted), cells, sources))  # type: ignore[arg-type]
-    return paired(sums[1], sums[0], flips=499)
+    return paired(sums[1], sums[0])
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -13,6 +13,7 @@ import tarfile
 import zipfile
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -111,21 +112,28 @@ def test_what_cannot_be_told_apart_shares_ranks_and_letters(entries: Path, tmp_p
     assert "not separable" in page
 
 
-def test_below_the_top_ranks_come_from_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_rule_ranks_all_models(entries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond those whose pairs are listed as well; who decided twice has no rank and stands below the others."""
     monkeypatch.setattr(standings, "TOP", 2)
+    MADE.write_entry(tmp_path / "twice", "twice", 0.99, seed=5, decided=2)
+    (track,) = cuebench.board([entries, tmp_path / "twice"], tmp_path / "site", workers=0).tracks
+    assert [(s.best, s.worst) for s in track.standings if s.model.name != "anna"] == [(1, 1), (2, 2), (3, 3), (0, 0)]
+    assert track.standings[-1].model.name == "twice"
+    assert track.standings[-1].score.value == 1
+    assert [s.ties for s in track.models] == ["a", "b", "", ""]
+    assert len(track.pairs) == 1
+    assert any("twice-" in note and "too few decided trials" in note for note in track.notes)
+
+
+def test_headlines_that_cannot_be_paired_differ_where_intervals_do_not_overlap() -> None:
     rng = np.random.default_rng(0)
-    models = []
+    rows = []
     for k in range(40):
         value, half = rng.uniform(0.1, 0.9), rng.uniform(0.01, 0.1)
-        row = Score("cue_conflict", 1, f"m{k}", "16-way", "shape_bias", value, value - half, value + half, "images", 10)
-        shown = standings.Shown("cue_conflict", 1, "t", "", 10, "")
-        models.append(standings.Model(f"m{k}", f"m{k}", "model", About(), (shown,), (row,), {}))
-    (track,) = standings.make_tracks(models, lambda top: standings.Compared([], []))
-    for s in track.standings:
-        above = sum(o.score.ci_low > s.score.ci_high for o in track.standings)
-        below = sum(o.score.ci_high < s.score.ci_low for o in track.standings)
-        assert (s.best, s.worst) == (1 + above, 40 - below)
-    assert [bool(s.ties) for s in track.standings] == [True, True] + [False] * 38
+        rows.append(Score("x", 1, f"m{k}", "c", "x", value, value - half, value + half, "images", 10))
+    apart = {frozenset(pair) for pair in standings._apart(rows)}
+    for a, b in combinations(rows, 2):
+        assert (frozenset((a.observer, b.observer)) in apart) == (a.ci_low > b.ci_high or b.ci_low > a.ci_high)
 
 
 def test_other_stimuli_are_another_ranking_and_recorded_answers_join_pictures() -> None:
@@ -141,7 +149,7 @@ def test_other_stimuli_are_another_ranking_and_recorded_answers_join_pictures() 
         model("d", "u", ""),
         model("e", "t", ""),
     ]
-    tracks = standings.make_tracks(models, lambda top: standings.Compared([], []))
+    tracks = standings.make_tracks(models, lambda ranked: standings.Compared([], [], [], []))
     assert sorted(sorted(s.model.name for s in t.standings) for t in tracks) == [["a", "b", "e"], ["c"], ["d"]]
 
 

@@ -12,6 +12,7 @@ import cuebench as cb
 from cuebench import cli
 from cuebench.errors import UserError
 from cuebench.reports.comparison import compare_runs, write_pairs
+from cuebench.reports.power import plan_runs
 from small_data import write_cue_conflict
 
 CLASSES = ("cat", "dog", "car", "clock", "bear", "chair")
@@ -46,7 +47,35 @@ def test_planted_differences_are_found(found) -> None:
     assert clear.difference.interval.kind == "two_way"
     assert clear.p_holm >= clear.difference.p
     extreme = by_name[SHAPE, TEXTURE]
-    assert (extreme.difference.value, extreme.difference.intervals) == (1.0, ()), "nothing varies: no interval"
+    assert (extreme.difference.value, extreme.difference.interval.high) == (1.0, 1.0)
+    assert 0.5 < extreme.difference.interval.low < 0.9, "no decision varies, but 24 textures are not all textures"
+
+
+def test_an_observer_that_decided_once_is_neither_compared_nor_planned_from(tmp_path: Path) -> None:
+    """One shape decision is no certainty: neither a p, nor a letter, nor a plan."""
+    images = [(f"{s}{i}-{t}{i}", s, t) for s in CLASSES for t in CLASSES if s != t for i in (1, 2)]
+    (tmp_path / "answers").mkdir()
+    for name, decide in {
+        "often": lambda k, s, t: s if k % 3 == 0 else t,
+        "other": lambda k, s, t: s if k % 5 == 0 else t,
+        "once": lambda k, s, t: s if k == 30 else "na",
+        "four": lambda k, s, t: s if k in (0, 13, 30, 45) else "na",
+    }.items():
+        rows = [f"{image},{decide(k, s, t)}" for k, (image, s, t) in enumerate(images)]
+        (tmp_path / "answers" / f"{name}.csv").write_text("image,response\n" + "\n".join(rows) + "\n")
+    cb.evaluate(f"recorded:{tmp_path / 'answers'}", "cue_conflict", out=tmp_path / "run", data_root=tmp_path)
+    paired = compare_runs([tmp_path / "run"]).paired["cue_conflict"]
+    assert set(paired.groups) == {"often", "other", "four"}
+    assert paired.too_few == {"once": "1 decided trial"}
+    assert "once is not compared: too few decided trials (1 decided trial)" in paired.notes
+    four = [p for p in paired.pairs if "four" in (p.first, p.second)]
+    assert all(p.difference.p > 1e-4 and p.difference.interval.width > 0.3 for p in four)
+    (plan,) = plan_runs([tmp_path / "run"])
+    assert plan.pairs == 1
+    assert "left out: four − often: one of them decided 4 trials, and a plan needs 10" in plan.notes
+    with pytest.raises(UserError, match="no pair of observers") as refused:
+        plan_runs([tmp_path / "run"], observers=["often", "four"])
+    assert "decided 4 trials" in refused.value.hint
 
 
 def test_the_values_are_those_of_the_scores(root: Path, found) -> None:

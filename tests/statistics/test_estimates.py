@@ -143,8 +143,25 @@ def test_above_a_single_bound_intervals_are_symmetric_on_the_logarithmic_scale()
 
 def test_what_never_varies_says_that_its_interval_is_none():
     found = jackknifed(1.3, 20, {"images": {"": np.full(20, 1.3)}}, bounds=(0.0, math.inf))
-    assert ends(found) == (1.3, 1.3)
+    assert np.isnan(ends(found)).all()
     assert found.intervals[0].note == "the same without any of the 20 images: no 95 % interval"
+
+
+def test_a_share_that_never_varies_has_the_interval_of_so_many_trials():
+    """Two of three decisions of every person; half of the images of every source: no interval has width 0."""
+    person = np.repeat(np.arange(10), 30)
+    decided = np.tile([1, 1, 0], 100)
+    trials = np.arange(300)
+    (found,) = ratio_estimates(
+        [Terms(decided, np.ones(300))], Clusters(trials, trials % 30, trials % 3, person), ["subjects", "shape_sources"]
+    )
+    low, high = ends(found, "subjects")
+    worth = 300 * (stats.norm.ppf(0.975) / stats.t.ppf(0.975, 9)) ** 2
+    assert (low, high) == pytest.approx(stats.beta.ppf([0.025, 0.975], worth * 2 / 3 + 0.5, worth / 3 + 0.5))
+    assert found.intervals[0].note == "people do not vary: as of 300 independent trials"
+    (pooled,) = jackknifed(0.5, 20, {"images": {"": np.full(20, 0.5)}}, bounds=(0.0, 1.0)).intervals
+    assert 0.2 < pooled.low < 0.3
+    assert (mean_of_shares(np.full(4, 0.5), "subjects").intervals[0].width) > 0.5
 
 
 def share_lost(s, t):
@@ -209,7 +226,7 @@ def test_a_derived_number_is_the_function_of_each_value():
 def test_what_two_estimates_share_cancels_in_their_difference():
     left = {"images": {"": np.random.default_rng(0).normal(0.7, 0.1, 20)}}
     found = derived(np.subtract, jackknifed(0.7, 5, left), jackknifed(0.7, 5, left))
-    assert ends(found) == (0, 0)
+    assert np.isnan(ends(found)).all()
     assert "the same without any of the 20 images" in found.intervals[0].note
 
 

@@ -62,17 +62,60 @@ def study(size, rng, spread=0.8):
         effect = sum(rng.normal(0, spread, n)[code] for n, code in zip((shapes, textures), sources.values()))
         hits = rng.random(images) < 1 / (1 + np.exp(-start - effect))
         sums.append(Sums.of_ratio(Terms(hits, np.ones(images, bool)), cells, sources))
-    return paired(*sums, flips=99)
+    return paired(*sums)
+
+
+def several_images_of_a_pair(rng, pairs_of=8, each=10, shift=0.0):
+    """Two observers that answer alike but for effects of their own on pairs, shapes and textures; ten images a pair."""
+    cell = np.repeat(np.arange(pairs_of**2), each)
+    sources = {"shape_sources": cell // pairs_of, "texture_sources": cell % pairs_of}
+    images = np.arange(len(cell))
+    sums = []
+    for start in (shift, 0.0):
+        effect = rng.normal(0, 1.0, pairs_of**2)[cell]
+        effect = effect + sum(rng.normal(0, 0.3, pairs_of)[code] for code in sources.values())
+        hits = rng.random(len(cell)) < 1 / (1 + np.exp(-start - effect))
+        sums.append(Sums.of_ratio(Terms(hits, np.ones(len(cell))), images, sources))
+    return paired(*sums)
+
+
+def mean_components(each):
+    """Return the mean of components of the same design."""
+    return Components(
+        np.mean([c.image for c in each]),
+        {kind: np.mean([c.sources[kind] for c in each]) for kind in each[0].sources},
+        each[0].numbers,
+        np.mean([c.pair for c in each]),
+        each[0].pairs,
+    )
+
+
+def test_pairs_with_several_images_count_once():
+    """What pairs differ by is no noise of images, and is not counted again with the shapes and textures."""
+    rng = np.random.default_rng(1)
+    pilots = [several_images_of_a_pair(rng).components for _ in range(60)]
+    mean = mean_components(pilots)
+    assert (mean.pairs, mean.numbers["images"]) == (64, 640)
+    larger = mean.grown((), 4)
+    assert mean.parts(larger)["images"] > 0.6 * mean.parts()["images"], "all pairs are used: their part stays"
+    for each in (10, 40):
+        numbers = {**mean.numbers, "images": 64 * each}
+        values = [several_images_of_a_pair(rng, each=each).value for _ in range(100)]
+        assert math.sqrt(sum(mean.parts(numbers).values())) == pytest.approx(np.std(values), rel=0.2)
+    variance = Variances(
+        {"images": 4e-4, "shape_sources": 5e-4, "texture_sources": 9e-4, "two_way": 1e-3},
+        {"images": 32, "shape_sources": 8, "texture_sources": 8},
+        {},
+        (4e-4, 32),
+    )
+    one = Components.of(variance, 32)
+    assert one.parts(one.grown((), 2))["images"] == pytest.approx(2e-4), "one image a pair, and as many pairs left"
 
 
 def test_larger_studies_show_what_small_ones_plan():
     rng = np.random.default_rng(0)
     pilots = [study((24, 12, 144), rng).components for _ in range(40)]
-    mean = Components(
-        np.mean([c.image for c in pilots]),
-        {kind: np.mean([c.sources[kind] for c in pilots]) for kind in pilots[0].sources},
-        pilots[0].numbers,
-    )
+    mean = mean_components(pilots)
     for size in ((24, 12, 288), (24, 36, 432)):
         numbers = {"images": size[2], "shape_sources": size[0], "texture_sources": size[1]}
         planned = math.sqrt(sum(mean.parts(numbers).values()))

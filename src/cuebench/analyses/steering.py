@@ -29,10 +29,10 @@ from cuebench.observers.chat.prompts import NEUTRAL, SHAPE, STEERING, TEXTURE
 from cuebench.responses.job import JobRecord
 from cuebench.responses.table import Responses
 from cuebench.runs.answers import StoredAnswers
-from cuebench.statistics.clustered import Sums, variances
+from cuebench.statistics.clustered import Sums
 from cuebench.statistics.estimates import ratio_estimates
 from cuebench.statistics.intervals import KINDS, Clusters, undefined
-from cuebench.statistics.paired import difference_intervals
+from cuebench.statistics.paired import paired
 from cuebench.statistics.ratios import Terms
 from cuebench.types import Estimate, IntervalKind
 
@@ -193,18 +193,18 @@ class _Paired(NamedTuple):
 
 
 def _steered(model: str, protocol: str, prompted: Sequence[_Prompted]) -> Steered:
-    paired = _pair(model, protocol, prompted)
-    bias = ratio_estimates(_bias_terms(paired), paired.clusters, KINDS)
+    answers = _pair(model, protocol, prompted)
+    bias = ratio_estimates(_bias_terms(answers), answers.clusters, KINDS)
     first: dict[str, int] = {}
-    for position, answers in enumerate(prompted):
-        if answers.prompt not in first or (prompted[first[answers.prompt]].shuffle and not answers.shuffle):
-            first[answers.prompt] = position
+    for position, asked in enumerate(prompted):
+        if asked.prompt not in first or (prompted[first[asked.prompt]].shuffle and not asked.shuffle):
+            first[asked.prompt] = position
     by_prompt = {prompt: bias[first[prompt]] for prompt in sorted(first, key=_place)}
     orders = [
         Order(
             prompted[i].observer,
-            _minus(paired, i, first[prompted[i].prompt]),
-            _same(paired, i, first[prompted[i].prompt]),
+            _minus(answers, i, first[prompted[i].prompt]),
+            _same(answers, i, first[prompted[i].prompt]),
         )
         for i in range(len(prompted))
         if i != first[prompted[i].prompt]
@@ -213,11 +213,11 @@ def _steered(model: str, protocol: str, prompted: Sequence[_Prompted]) -> Steere
     return Steered(
         model,
         protocol,
-        len(paired.clusters.images),
+        len(answers.clusters.images),
         by_prompt,
-        _minus(paired, shape, neutral) if shape is not None and neutral is not None else None,
-        _minus(paired, neutral, texture) if neutral is not None and texture is not None else None,
-        _minus(paired, shape, texture) if shape is not None and texture is not None else None,
+        _minus(answers, shape, neutral) if shape is not None and neutral is not None else None,
+        _minus(answers, neutral, texture) if neutral is not None and texture is not None else None,
+        _minus(answers, shape, texture) if shape is not None and texture is not None else None,
         tuple(orders),
     )
 
@@ -269,27 +269,23 @@ def _decided(responses: Responses) -> Array:
     return np.array([*names, "none"])[codes]
 
 
-def _bias_terms(paired: _Paired) -> list[Terms]:
+def _bias_terms(answers: _Paired) -> list[Terms]:
     assert shape_bias.terms is not None
-    return [shape_bias.terms(outcome) for outcome in paired.outcomes]
+    return [shape_bias.terms(outcome) for outcome in answers.outcomes]
 
 
-def _same(paired: _Paired, first: int, second: int) -> Estimate:
-    same: Bools = paired.answers[first] == paired.answers[second]
-    (estimate,) = ratio_estimates([Terms(same, np.ones(len(same)))], paired.clusters, KINDS)
+def _same(answers: _Paired, first: int, second: int) -> Estimate:
+    same: Bools = answers.answers[first] == answers.answers[second]
+    (estimate,) = ratio_estimates([Terms(same, np.ones(len(same)))], answers.clusters, KINDS)
     return estimate
 
 
-def _minus(paired: _Paired, first: int, second: int) -> Estimate:
+def _minus(answers: _Paired, first: int, second: int) -> Estimate:
     """Return the shape bias under one prompt minus that under another; what makes an image easy for both cancels."""
-    shared: dict[IntervalKind, Array] = {kind: paired.clusters.of(kind) for kind in KINDS[1:3]}
-    terms = _bias_terms(paired)
-    first_sums, second_sums = (
-        Sums.of_ratio(terms[i], np.arange(len(paired.clusters.images)), shared) for i in (first, second)
-    )
+    shared: dict[IntervalKind, Array] = {kind: answers.clusters.of(kind) for kind in KINDS[1:3]}
+    terms = _bias_terms(answers)
+    images = np.arange(len(answers.clusters.images))
+    difference = paired(*(Sums.of_ratio(terms[i], images, shared) for i in (first, second)))
     n = int(min(terms[i].denominator.sum() for i in (first, second)))
-    value = first_sums.value - second_sums.value
-    if not np.isfinite(value):
-        return Estimate(value, n, tuple(undefined(kind, "no trial in the denominator") for kind in KINDS))
-    variance = variances(first_sums.influence() - second_sums.influence(), shared)
-    return Estimate(value, n, difference_intervals(value, variance))
+    intervals = difference.intervals or tuple(undefined(kind, difference.note) for kind in KINDS)
+    return Estimate(difference.value, n, intervals)

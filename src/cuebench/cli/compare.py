@@ -38,20 +38,19 @@ def command(
         idle_with("as_json", hint="leave it out: the JSON has every pair"),
     ] = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all pairs: .csv, .md or .tex.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the p-values.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Compare observers on the same stimuli: who differs, by how much.
 
     For the headline of each protocol. Differences are paired; their intervals hold for other sources (shapes, textures,
-    classes), p comes from exchanging two observers within whole sources, corrected by Holm for all pairs of a protocol.
-    Observers that share a letter cannot be told apart.
+    classes) and other people, p is where such an interval reaches 0, corrected by Holm for all pairs of a protocol.
+    Observers that share a letter cannot be told apart; one that decided fewer than three trials is not compared.
     """
     from cuebench.reports.comparison import compare_runs, pairs_file, write_pairs
 
     if out is not None:
         pairs_file(out)
-    comparison = compare_runs(run, families, protocol, observer or (), seed=seed)
+    comparison = compare_runs(run, families, protocol, observer or ())
     if out is not None:
         write_pairs(comparison, out)
     if as_json:

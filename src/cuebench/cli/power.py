@@ -55,4 +55,6 @@ def command(
         for name, numbers in plan.needed.items():
             text = ", ".join(f"{n:,} {nouns[kind]}" for kind, n in numbers.items()) or "no number of them is enough"
             console.print(f"to find {plan.difference:g} by more {name.removeprefix('of ')}: {text}")
+        for note in plan.notes:
+            console.print(note, style="dim")
         console.print()

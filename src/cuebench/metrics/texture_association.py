@@ -15,7 +15,7 @@ import numpy as np
 from cuebench.arrays import Array, Counts, Floats, Positions
 from cuebench.errors import UserError
 from cuebench.metrics.base import Metric
-from cuebench.statistics.clustered import share_interval
+from cuebench.statistics.clustered import bounded_interval
 from cuebench.statistics.intervals import child_generator, undefined
 from cuebench.types import Interval
 
@@ -195,7 +195,7 @@ def association_intervals(values: Floats, draws: Floats, pictures: Array, level:
     """
     spread = draws.std(axis=0, ddof=1) if len(draws) > 1 else np.zeros(len(values))
     return [
-        share_interval(float(value), float(error) ** 2, float(n) - 1, "images", level)
+        bounded_interval(float(value), float(error) ** 2, float(n) - 1, "images", (0.0, 1.0), level)
         if error > 1e-10 and n > 1
         else undefined("images", "resamples of so few pictures are all alike", level)
         for value, error, n in zip(values, spread, pictures)

@@ -156,8 +156,7 @@ class Trials:
     @cached_property
     def subjects(self) -> np.ndarray[Any, Any] | None:
         """Who answered each row, for pooled people."""
-        column = self.responses.columns.get("subject") if self.responses.kind == "people" else None
-        return None if column is None else np.asarray(column, dtype=np.str_)
+        return self.responses.subjects
 
     @cached_property
     def unread(self) -> Bools:
@@ -267,6 +266,7 @@ def contributions(responses: Responses, asked: Asked) -> Sums | None:
     sources: dict[IntervalKind, Array] = {
         "shape_sources": responses.truth("shape_source")[outcome.conflict],
         "texture_sources": responses.truth("texture_source")[outcome.conflict],
+        **({} if trials.subjects is None else {"subjects": trials.subjects[outcome.conflict]}),
     }
     return Sums.of_ratio(shape_bias.terms(conflict), responses.truth("id")[outcome.conflict], sources)
 

@@ -171,7 +171,7 @@ def _estimate(
     """Return the share of correct answers to some of the stimuli, with what is outside its denominator."""
     assert METRIC.terms is not None
     rows = part[responses.stimulus]
-    people = responses.columns.get("subject") if responses.kind == "people" else None
+    people = responses.subjects
     clusters: dict[IntervalKind, Array] = {"images": responses.clusters("id"), "classes": classes[responses.stimulus]}
     each = 1
     if people is not None:
@@ -211,7 +211,10 @@ def contributions(responses: Responses, asked: Asked) -> Sums | None:
         return None
     truth = named(responses.truth("label"), _targets(responses.stimuli).names)
     terms = METRIC.terms(Answers((decisions[space] == truth)[rows]))
-    return Sums.of_ratio(terms, responses.truth("id")[rows], {"classes": responses.truth("label")[rows]})
+    sources: dict[IntervalKind, Array] = {"classes": responses.truth("label")[rows]}
+    if responses.subjects is not None:
+        sources["subjects"] = responses.subjects[rows]
+    return Sums.of_ratio(terms, responses.truth("id")[rows], sources)
 
 
 score = ByObserver(measure, joined, condense)

@@ -93,6 +93,7 @@ def contributions(responses: Responses, asked: Asked) -> Sums | None:
     sources: dict[IntervalKind, Array] = {
         "shape_sources": responses.clusters("shape_source")[rows],
         "texture_sources": responses.clusters("texture_source")[rows],
+        **({} if responses.subjects is None else {"subjects": responses.subjects[rows]}),
     }
     images = np.array([s.image for s in responses.stimuli])[responses.stimulus[rows]]
     return Sums.of_ratio(shape_bias.terms(outcome), images, sources)

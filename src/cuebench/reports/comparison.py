@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -15,9 +16,8 @@ from cuebench.analyses.families import Families, FamilyTest, family_tests, read_
 from cuebench.errors import UserError, did_you_mean
 from cuebench.files import write_atomic
 from cuebench.observers.baselines import RANDOM
-from cuebench.options import SEED, parse
 from cuebench.protocols.headline import Column, headline_column, headline_of
-from cuebench.reports.paired import Paired, answers_of, compare_pairs
+from cuebench.reports.paired import Paired, answers_of, compare_pairs, p_text
 from cuebench.runs.answers import StoredAnswers
 from cuebench.runs.results import read_scores
 from cuebench.runs.table_text import latex_table, markdown_table
@@ -162,8 +162,6 @@ def compare_runs(
     families: str | Path | None = None,
     protocols: Sequence[str] | None = None,
     observers: Sequence[str] = (),
-    *,
-    seed: int = 0,
 ) -> Comparison:
     """Compare the observers of several run folders with each other, on the same stimuli.
 
@@ -175,10 +173,7 @@ def compare_runs(
         Run folders.
     families, protocols, observers
         As in `compare`; observers are named as their runs name them.
-    seed : int
-        Of the p-values.
     """
-    seed = parse({"seed": SEED}, {"seed": seed}, "a comparison")["seed"]
     folders = list(dict.fromkeys(str(Path(run).expanduser()) for run in runs))
     rows, origin = _named_apart({folder: read_scores(Path(folder)) for folder in folders})
     answers = answers_of(folders)
@@ -188,7 +183,7 @@ def compare_runs(
     comparison = compare(rows, read_families(families) if families else None, protocols, chosen)
     paired = {}
     for c in comparison.columns:
-        compared = compare_pairs(answers, c, {o: origin[c.protocol, o] for o in c.rows}, seed=seed)
+        compared = compare_pairs(answers, c, {o: origin[c.protocol, o] for o in c.rows})
         left_out = sorted(observer for protocol, observer in single if protocol == c.protocol)
         if left_out:
             note = f"left out: {len(left_out)} single people, who are pooled as one observer; -o NAME compares them"
@@ -248,8 +243,8 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
         "first": str(row["first"]),
         "second": str(row["second"]),
         DIFFERENCE: _signed(row["difference"]) + interval,
-        "p": _p(row["p"]),
-        "p (Holm)": _p(row["p_holm"]),
+        "p": p_text(math.nan if row["p"] is None else row["p"]),
+        "p (Holm)": p_text(math.nan if row["p_holm"] is None else row["p_holm"]),
         "n": f"{row['n']:,}",
         "verdict": str(row["verdict"]),
     }
@@ -257,10 +252,6 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
 
 def _signed(value: float | None) -> str:
     return "–" if value is None else f"{value:+.3f}"
-
-
-def _p(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"
 
 
 Origin = dict[tuple[str, str], tuple[str, str]]

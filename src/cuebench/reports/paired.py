@@ -17,12 +17,12 @@ from cuebench.errors import UserError
 from cuebench.protocols.base import Protocol
 from cuebench.protocols.headline import Column
 from cuebench.protocols.trials import Asked
-from cuebench.registry import protocols
+from cuebench.registry import metrics, protocols
 from cuebench.runs.answers import StoredAnswers
 from cuebench.runs.results import read_table
 from cuebench.statistics.clustered import Sums
 from cuebench.statistics.multiple import adjust
-from cuebench.statistics.paired import Difference, More, paired
+from cuebench.statistics.paired import TOO_FEW, Difference, More, Number, paired
 from cuebench.statistics.ranking import letters, tie_groups
 from cuebench.types import IntervalKind
 
@@ -33,7 +33,12 @@ MANY = 1e6
 """The same, for images that share no sources."""
 HARDLY = 4.0
 """Images of the same sources hardly help where it takes so many times as many of them as of new sources."""
-SOURCES: Mapping[IntervalKind, str] = {"shape_sources": "shapes", "texture_sources": "textures", "classes": "classes"}
+SOURCES: Mapping[IntervalKind, str] = {
+    "shape_sources": "shapes",
+    "texture_sources": "textures",
+    "classes": "classes",
+    "subjects": "people",
+}
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ class Pair:
         """Say whether the two differ; where not, about how many more images would be needed to see it."""
         d = self.difference
         if d.note:
-            return f"not compared: {d.note}" if math.isnan(self.p_holm) else f"not separable: {d.note}"
+            return d.note if math.isnan(self.p_holm) else f"not separable: {d.note}"
         if self.separable:
             return "different"
         images, times = self.advice
@@ -140,19 +145,20 @@ class Paired:
         Observer → letters; observers with a letter in common are not separable.
     notes : tuple of str
         What a reader must know: who could not be compared and why.
+    too_few : mapping of str to str
+        Observer that decided too rarely to be compared, and has no letter → how rarely.
     """
 
     pairs: tuple[Pair, ...] = ()
     groups: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    too_few: Mapping[str, str] = field(default_factory=dict)
 
 
 def compare_pairs(
     runs: Mapping[str, StoredAnswers | str],
     column: Column,
     observers: Mapping[str, tuple[str, str]],
-    *,
-    seed: int = 0,
 ) -> Paired:
     """Compare all pairs of observers in the headline of one protocol.
 
@@ -164,24 +170,20 @@ def compare_pairs(
         The headline: protocol, condition, and the row of every observer.
     observers : mapping of str to pair of str
         Observer as the column names it → run folder, and its name there.
-    seed : int
-        Of the p-values.
     """
-    if len(column.rows) < 2:
-        return Paired(notes=("one observer: nothing to compare",))
     protocol: Protocol | None = protocols.get(column.protocol) if column.protocol in protocols else None
     if protocol is None or protocol.contributions is None:
         why = "does not say what single answers add to its headline"
         return Paired(notes=(f"no paired comparison: {column.protocol} {why}",))
     sums: dict[str, Sums] = {}
-    notes: list[str] = []
+    notes = ["one observer: nothing to compare"] if len(column.rows) < 2 else []
     for name in column.rows:
         observer_sums, why = sums_of(runs, *observers[name], column, protocol)
         if observer_sums is None:
             notes.append(f"{name} is not compared: {why}")
         else:
             sums[name] = observer_sums
-    return _all_pairs(_numbered(sums), column, notes, seed)
+    return _all_pairs(_numbered(sums), column, notes)
 
 
 def sums_of(
@@ -198,7 +200,7 @@ def sums_of(
         for job in answers.jobs([column.protocol], [observer]):
             sums = protocol.contributions(answers.whole(job, condensed=True), asked)
             if sums is not None:
-                return sums, ""
+                return sums if sums.is_ratio else replace(sums, bounds=metrics.get(column.metric).bounds), ""
     except UserError as error:
         return None, error.message
     return None, f"its answers do not give {column.metric} in {column.condition}"
@@ -221,9 +223,11 @@ def _numbered(sums: Mapping[str, Sums]) -> dict[str, Sums]:
     }
 
 
-def _all_pairs(sums: Mapping[str, Sums], column: Column, notes: list[str], seed: int) -> Paired:
-    names = sorted(sums, key=lambda name: -column.rows[name].value)
-    differences = {(a, b): paired(sums[a], sums[b], seed=seed, level=LEVEL) for a, b in combinations(names, 2)}
+def _all_pairs(sums: Mapping[str, Sums], column: Column, notes: list[str]) -> Paired:
+    too_few = {name: few for name, s in sums.items() if (few := Number.of(s).too_few)}
+    notes += [f"{name} is not compared: {TOO_FEW} ({few})" for name, few in too_few.items()]
+    names = sorted(sums.keys() - too_few.keys(), key=lambda name: (-column.rows[name].value, name))
+    differences = {(a, b): paired(sums[a], sums[b], level=LEVEL) for a, b in combinations(names, 2)}
     corrected = dict(zip(differences, adjust([d.p for d in differences.values()]))) if differences else {}
     pairs = [Pair(a, b, d, float(corrected[a, b]), len(differences)) for (a, b), d in differences.items()]
     seen = {name: len(np.unique(s.images)) for name, s in sums.items()}
@@ -237,7 +241,7 @@ def _all_pairs(sums: Mapping[str, Sums], column: Column, notes: list[str], seed:
         separable[i, j] = separable[j, i] = p.separable
     values = [column.rows[name].value for name in names]
     groups = dict(zip(names, letters(tie_groups(values, separable), len(names))))
-    return Paired(tuple(pairs), groups, tuple(notes))
+    return Paired(tuple(pairs), groups, tuple(notes), too_few)
 
 
 def answers_of(runs: Iterable[str]) -> dict[str, StoredAnswers | str]:
@@ -280,5 +284,7 @@ def difference_text(pair: Pair, digits: int = 3) -> str:
 
 
 def p_text(p: float) -> str:
-    """Return a p value as text: four digits below .1, else two."""
-    return "–" if math.isnan(p) else f"{p:.4f}" if p < 0.1 else f"{p:.2f}"
+    """Return a p value as text: four digits below .1, else two; never 0."""
+    if math.isnan(p):
+        return "–"
+    return "<0.0001" if p < 0.00005 else f"{p:.4f}" if p < 0.1 else f"{p:.2f}"

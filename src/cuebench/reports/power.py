@@ -17,11 +17,14 @@ from cuebench.errors import UserError
 from cuebench.options import Option, parse
 from cuebench.registry import metrics
 from cuebench.reports.comparison import compare_runs
-from cuebench.reports.paired import SOURCES
-from cuebench.statistics.power import POWER, Components
+from cuebench.reports.paired import SOURCES, Pair, Paired
+from cuebench.statistics.clustered import NOTHING
+from cuebench.statistics.power import POWER, WAYS, Components
 from cuebench.types import IntervalKind
 
 FACTORS = (2, 4)
+FEWEST = 10
+"""Decided trials of either observer below which nothing is planned."""
 NUMBERS = {"comparisons": Option(1, "pairs that are compared at once", low=1, high=1_000_000)}
 HARDLY = 0.9
 """A smallest difference that four times as many leave above this share of what it was is called hardly helped."""
@@ -62,6 +65,8 @@ class Plan:
         That should be found; NaN: none was asked for.
     needed : mapping of str to dict
         For that difference: what alone would do → numbers of images and sources, empty where nothing of it would.
+    notes : tuple of str
+        Pairs that nothing can be planned from, and why.
     """
 
     protocol: str
@@ -73,6 +78,7 @@ class Plan:
     designs: tuple[Design, ...]
     difference: float
     needed: dict[str, dict[IntervalKind, int]]
+    notes: tuple[str, ...] = ()
 
     @property
     def shares(self) -> dict[IntervalKind, float]:
@@ -115,6 +121,7 @@ class Plan:
             "designs": [design.row() for design in self.designs],
             "difference": None if math.isnan(self.difference) else self.difference,
             "needed": self.needed,
+            "notes": list(self.notes),
             "advice": self.advice,
         }
 
@@ -146,10 +153,13 @@ def plan_runs(
     compared = compare_runs(runs, None, protocols, observers)
     plans, reasons = [], []
     for column in compared.columns:
-        paired = compared.paired.get(column.protocol)
-        pairs = [p.difference for p in paired.pairs if p.difference.intervals] if paired else []
+        paired = compared.paired.get(column.protocol) or Paired()
+        reason = {(pair.first, pair.second): _no_plan(pair) for pair in paired.pairs}
+        pairs = [pair.difference for pair in paired.pairs if not reason[pair.first, pair.second]]
+        left_out = (f"left out: {first} − {second}: {why}" for (first, second), why in reason.items() if why)
+        notes = (*paired.notes, *left_out)
         if not pairs:
-            reasons += [f"{column.protocol}: {note}" for note in (paired.notes if paired else ())]
+            reasons += [f"{column.protocol}: {note}" for note in notes]
             continue
         _check_difference(difference, column.metric)
         components = _median([d.components for d in pairs])
@@ -169,12 +179,23 @@ def plan_runs(
                 designs=designs,
                 difference=math.nan if difference is None else difference,
                 needed=needed,
+                notes=notes,
             )
         )
     if not plans:
-        hint = "; ".join(reasons) or "two observers are needed whose answers are stored"
+        hint = "; ".join(reasons[:5]) or "two observers are needed whose answers are stored"
         raise UserError("no pair of observers to plan from", hint)
     return plans
+
+
+def _no_plan(pair: Pair) -> str:
+    """Say why nothing can be planned from a pair; empty where something can."""
+    d = pair.difference
+    if d.decisions is not None and d.decisions < FEWEST:
+        return f"one of them decided {d.decisions} trials, and a plan needs {FEWEST}"
+    if not d.variances.by_kind or d.variances.by_kind[d.variances.main] < NOTHING:
+        return "their difference does not vary with the images"
+    return "" if d.intervals else d.note
 
 
 def _check_difference(difference: float | None, metric: str = "") -> None:
@@ -186,11 +207,13 @@ def _check_difference(difference: float | None, metric: str = "") -> None:
 
 
 def _median(each: Sequence[Components]) -> Components:
-    kinds = each[0].sources
+    kinds = [kind for kind in each[0].sources if all(kind in c.sources for c in each)]
     return Components(
         median(c.image for c in each),
-        {kind: median(c.sources.get(kind, 0.0) for c in each) for kind in kinds},
-        {kind: round(median(c.numbers.get(kind, n) for c in each)) for kind, n in each[0].numbers.items()},
+        {kind: median(c.sources[kind] for c in each) for kind in kinds},
+        {kind: round(median(c.numbers[kind] for c in each)) for kind in ("images", *kinds)},
+        median(c.pair for c in each),
+        round(median(c.pairs for c in each)) if set(WAYS) <= set(kinds) else 0,
     )
 
 

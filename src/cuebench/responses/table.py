@@ -86,6 +86,12 @@ class Responses:
         values = once(self.stimuli, f"clusters of {name}", numbered)
         return values[self.stimulus] if len(values) else values
 
+    @property
+    def subjects(self) -> np.ndarray[Any, Any] | None:
+        """Who gave each answer, of pooled people; None of anybody else."""
+        column = self.columns.get("subject") if self.kind == "people" else None
+        return None if column is None else np.asarray(column, dtype=np.str_)
+
     def condensed(self, reduce: Reduce) -> Responses:
         """Return the same answers with the columns that a function keeps of them, made a bounded number at a time."""
         stimuli = self.stimuli.stimuli

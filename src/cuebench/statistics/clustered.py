@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -39,6 +39,8 @@ from cuebench.types import Interval, IntervalKind
 
 STEP = 1e-5
 """Relative step of the numerical gradient."""
+NOTHING = 1e-20
+"""A variance below this is that of numbers that do not vary, but for rounding."""
 _CHUNK = 4_000_000  # float64 numbers made at once (32 MB)
 
 
@@ -61,6 +63,10 @@ class Sums:
     shared : mapping of kind to float array rows × k
         For trials of several images, such as triplets: what all trials add in which a row has a part that counts for
         this kind; see `Clustering.variances`.
+    is_ratio : bool
+        The statistic is the quotient of the two sums.
+    bounds : pair of float
+        Smallest and largest possible number.
     """
 
     images: Array
@@ -69,6 +75,8 @@ class Sums:
     sources: Mapping[IntervalKind, Array] = field(default_factory=dict)
     strata: int = 1
     shared: Mapping[IntervalKind, Floats] = field(default_factory=dict)
+    is_ratio: bool = False
+    bounds: tuple[float, float] = (-math.inf, math.inf)
 
     @classmethod
     def of_ratio(
@@ -84,7 +92,11 @@ class Sums:
             return np.column_stack([np.asarray(t, np.float64) for t in of])
 
         others = {kind: columns(of) for kind, of in (shared or {}).items()}
-        return cls(images, columns(terms), lambda sums: quotient(sums[:, 0], sums[:, 1]), sources or {}, shared=others)
+
+        def statistic(sums: Floats) -> Any:
+            return quotient(sums[:, 0], sums[:, 1])
+
+        return cls(images, columns(terms), statistic, sources or {}, shared=others, is_ratio=True, bounds=(0.0, 1.0))
 
     @property
     def value(self) -> float:
@@ -98,7 +110,16 @@ class Sums:
             return self
         sources = {kind: values[keep] for kind, values in self.sources.items()}
         shared = {kind: values[keep] for kind, values in self.shared.items()}
-        return Sums(self.images[keep], self.values[keep], self.statistic, sources, self.strata, shared)
+        return replace(self, images=self.images[keep], values=self.values[keep], sources=sources, shared=shared)
+
+    @property
+    def decisions(self) -> Floats | None:
+        """How many decisions each row has, where the number is a share of decisions; None for any other number."""
+        if not self.is_ratio:
+            return None
+        hits, all_of_them = self.values.T
+        counts = (self.values == np.rint(self.values)).all() and (hits >= 0).all() and (hits <= all_of_them).all()
+        return np.asarray(all_of_them) if counts else None
 
     def influence(self) -> Floats:
         """Return by how much each row moves the number; together they add up to 0."""
@@ -130,11 +151,15 @@ class Sums:
 
 
 class Variances(NamedTuple):
-    """Variance by kind of interval, number of clusters of each, and degrees of freedom of each."""
+    """Variance by kind of interval, number of clusters of each, and degrees of freedom of each.
+
+    ``pairs``: the variance over pairs of a shape and a texture, and how many pairs there are; None without both kinds.
+    """
 
     by_kind: dict[IntervalKind, float]
     clusters: dict[IntervalKind, int]
     df: dict[IntervalKind, float]
+    pairs: tuple[float, int] | None = None
 
     @property
     def main(self) -> IntervalKind:
@@ -217,10 +242,13 @@ class Clustering:
         clusters = {kind: groups.number for kind, groups in self.groups.items()}
         df = {kind: float(number - self.strata) for kind, number in clusters.items()}
         two, three = _WAYS[:2], _WAYS
+        pairs = None
         for together, ways in (("two_way", two), ("three_way", three)):
             if set(ways) <= set(by_kind):
                 by_kind[together], df[together] = self._together(influence, ways, by_kind, df)  # type: ignore[index]
-        return Variances(by_kind, clusters, df)
+                crossed = self._cross(two)
+                pairs = crossed.variance(influence["two_way"], self.strata), crossed.number
+        return Variances(by_kind, clusters, df, pairs)
 
     def _together(
         self,
@@ -333,7 +361,8 @@ def ratio_intervals(
                 way = min(used, key=lambda way: used[way])
                 intervals.append(all_alike(ratio.value, used[way], way, kind, level))
             else:
-                intervals.append(share_interval(ratio.value, spread.by_kind[kind], spread.df[kind], kind, level))
+                variance, df = spread.by_kind[kind], spread.df[kind]
+                intervals.append(share_interval(ratio.value, variance, df, ratio.denominator, kind, level))
         by_ratio.append(tuple(intervals))
     return by_ratio
 
@@ -344,9 +373,56 @@ def influence_of(terms: Terms, ratio: Ratio) -> Floats:
     return np.asarray((top - ratio.value * bottom) / ratio.denominator)
 
 
-def share_interval(value: float, variance: float, df: float, kind: IntervalKind, level: float = 0.95) -> Interval:
-    """Return the interval of a number between 0 and 1, symmetric on the logit scale."""
+def share_interval(
+    value: float, variance: float, df: float, trials: float, kind: IntervalKind, level: float = 0.95
+) -> Interval:
+    """Return the interval of a share of some trials, symmetric on the logit scale.
+
+    Where nothing varies, say because every person decided in two of three trials, the variance says nothing of others:
+    the interval is then that of a share of so many independent trials, `beta_ends`.
+    """
+    if 0 < value < 1 and variance < NOTHING:
+        low, high = beta_ends(value, variance, df, trials, trials, 1 - level)
+        return Interval(low, high, kind, level, f"{_plural(kind)} do not vary: as of {trials:,.0f} independent trials")
     return bounded_interval(value, variance, df, kind, (0.0, 1.0), level)
+
+
+def _plural(kind: IntervalKind) -> str:
+    return {"two_way": "shapes and textures", "three_way": "shapes, textures and people", "subjects": "people"}.get(
+        kind, kind.replace("_", " ")
+    )
+
+
+def beta_ends(
+    value: float, variance: float, df: float, trials: float, sources: float, alpha: float
+) -> tuple[float, float]:
+    """Return the interval of a share: Jeffreys' interval of as many independent trials as its variance is worth.
+
+    Of 0 < p < 1 these are p(1 − p)/max(V, p(1 − p)/trials) · (z/t)², with the quantiles z of the normal distribution
+    and t of Student's: never more than there are. Of 0 and 1, where the variance is 0 whatever the number of trials,
+    they are the trials or the sources with a trial, whichever are fewer, and the interval ends at 0 or 1.
+
+    Parameters
+    ----------
+    value, variance, df : float
+        The share, its variance, and the degrees of freedom of the variance.
+    trials, sources : float
+        How many trials it is a share of, and the number of sources of the rarer kind that have one.
+    alpha : float
+        1 − level.
+    """
+    from scipy.special import betainccinv, betaincinv, ndtri, stdtrit
+
+    if value in (0.0, 1.0):
+        worth = min(trials, sources)
+    else:
+        binomial = value * (1 - value)
+        ratio = float(ndtri(alpha / 2) / stdtrit(max(df, 1), alpha / 2))
+        worth = binomial / max(variance, binomial / trials) * ratio**2
+    a, b = worth * value + 0.5, worth * (1 - value) + 0.5
+    low = 0.0 if value == 0 else min(value, float(betaincinv(a, b, alpha / 2)))
+    high = 1.0 if value == 1 else max(value, float(betainccinv(a, b, alpha / 2)))
+    return low, high
 
 
 def bounded_interval(

@@ -101,11 +101,11 @@ def share(terms: Terms, people: Array, images: Array) -> Crossed:
         len(who),
         len(what),
     )
-    over_people, over_both = (_share_range(ratio.value, spread, over) for over in ("people", "both"))
+    over_people, over_both = (_share_range(ratio.value, spread, n, over) for over in ("people", "both"))
     return Crossed(ratio.value, over_people, over_both, n, len(who), len(what))
 
 
-def _share_range(value: float, spread: _Spread, over: str) -> Range:
+def _share_range(value: float, spread: _Spread, n: int, over: str) -> Range:
     reason = _too_few(spread, over)
     if reason:
         return Range(math.nan, math.nan, reason)
@@ -113,8 +113,8 @@ def _share_range(value: float, spread: _Spread, over: str) -> Range:
         few = spread.n_people if over == "people" else min(spread.n_people, spread.n_images)
         exact = all_alike(value, few, "subjects", "subjects", LEVEL)
         return Range(exact.low, exact.high, "every answer alike: exact for as many trials")
-    interval = share_interval(value, *_variance_and_df(spread, over), "subjects", LEVEL)
-    return Range(interval.low, interval.high)
+    interval = share_interval(value, *_variance_and_df(spread, over), n, "subjects", LEVEL)
+    return Range(interval.low, interval.high, interval.note)
 
 
 def _too_few(spread: _Spread, over: str) -> str:

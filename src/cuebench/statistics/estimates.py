@@ -10,11 +10,20 @@ from typing import Any
 import numpy as np
 
 from cuebench.arrays import Array
-from cuebench.statistics.clustered import all_alike, bounded_interval, ratio_intervals, t_quantile
+from cuebench.statistics.clustered import (
+    NOTHING,
+    all_alike,
+    bounded_interval,
+    ratio_intervals,
+    share_interval,
+    t_quantile,
+)
 from cuebench.statistics.intervals import Clusters, undefined
 from cuebench.statistics.ratios import Terms, total
 from cuebench.types import Estimate, Interval, IntervalKind, LeftOut
 
+ALL_ALIKE = "all alike: nothing says how far others would vary"
+"""Why a number that does not vary has no interval."""
 NORMAL = 1.959963984540054
 """97.5 % quantile of the normal distribution."""
 
@@ -132,8 +141,8 @@ def jackknife_interval(
     Returns
     -------
     Interval
-        Where the number is the same without any cluster, itself, with a note that this is no 95 % interval: what does
-        not vary says nothing about others. The interval of a share of 0 or 1 is exact.
+        What does not vary says nothing about others: where the number is the same without any cluster there is no
+        interval, but for a number between 0 and 1 that of a share of as many trials as there are clusters.
 
     References
     ----------
@@ -155,12 +164,14 @@ def jackknife_interval(
     low, high = bounds or (-math.inf, math.inf)
     if not np.isfinite(value):
         return Interval(value, value, kind, level, note)
-    if variance < 1e-20:
-        if (low, high) == (0.0, 1.0) and value in (low, high):
-            fewest = min(len(values) for values in parts.values())
-            return all_alike(value, fewest, "images" if kind == "images" else kind, kind, level)
+    if variance < NOTHING:
+        fewest = min(len(values) for values in parts.values())
+        if (low, high) == (0.0, 1.0):
+            if value in (low, high):
+                return all_alike(value, fewest, kind, kind, level)
+            return share_interval(value, 0.0, fewest - 1, fewest, kind, level)
         same = f"the same without any of the {number:,} {kind.replace('_', ' ')}: no 95 % interval"
-        return Interval(value, value, kind, level, "; ".join(filter(None, (same, note))))
+        return undefined(kind, "; ".join(filter(None, (same, note))), level)
     centre = value - bias if low < value - bias < high else value
     interval = bounded_interval(centre, variance, variance**2 / doubt, kind, (low, high), level)
     ends = min(max(interval.low, low), value), max(min(interval.high, high), value)
@@ -265,7 +276,11 @@ def part_of(
             intervals.append(undefined(kind, next(same_kind).note or "nothing to be shared"))
             continue
         low, high = _fieller(top.value, bottom.value, pairs)
-        intervals.append(Interval(min(max(low, 0.0), ratio.value), max(min(high, 1.0), ratio.value), kind))
+        low, high = min(max(low, 0.0), ratio.value), max(min(high, 1.0), ratio.value)
+        if high - low < math.sqrt(NOTHING):
+            intervals.append(undefined(kind, ALL_ALIKE))
+        else:
+            intervals.append(Interval(low, high, kind))
     return replace(ratio, intervals=tuple(intervals))
 
 
@@ -316,6 +331,8 @@ def mean(values: Array, kind: IntervalKind = "images") -> Estimate:
 
 def mean_of_sums(value: float, variance: float, n: int, freedom: float, kind: IntervalKind = "images") -> Estimate:
     """Return an estimate with Student's interval from the variance of the mean and its degrees of freedom."""
+    if variance < NOTHING:
+        return Estimate(value, n, (undefined(kind, ALL_ALIKE),))
     half = t_quantile(freedom, 0.95) * math.sqrt(variance)
     return Estimate(value, n, (Interval(value - half, value + half, kind),))
 
@@ -331,17 +348,20 @@ def difference_of_means(first: Array, second: Array, kind: IntervalKind = "image
 
 
 def difference_from_intervals(
-    first: tuple[float, float, float], second: tuple[float, float, float]
+    first: tuple[float, float, float], second: tuple[float, float, float], correlation: float = 0.0
 ) -> tuple[float, float]:
-    """Return the interval of a difference of two independent numbers from their own intervals.
+    """Return the interval of a difference of two numbers from their own intervals.
 
-    With estimates a, b and intervals [l, u]: a − b − √((a − l_a)² + (u_b − b)²) to a − b + √((u_a − a)² + (b − l_b)²),
-    which keeps what is asymmetric in them (Newcombe 1998, Stat. Med. 17, method 10, for shares; Zou & Donner 2008).
+    With estimates a, b, intervals [l, u] and correlation ρ: a − b − √((a − l_a)² − 2ρ(a − l_a)(u_b − b) + (u_b − b)²)
+    to a − b + √((u_a − a)² − 2ρ(u_a − a)(b − l_b) + (b − l_b)²), which keeps what is asymmetric in them (Newcombe 1998,
+    Stat. Med. 17, method 10, for shares; Zou & Donner 2008, Stat. Med. 27).
 
     Parameters
     ----------
     first, second : (value, low, high)
-        Numbers that rest on different images or people.
+        Numbers with their intervals.
+    correlation : float
+        Of the two; 0 where they rest on different images or people.
 
     Examples
     --------
@@ -349,4 +369,8 @@ def difference_from_intervals(
     [0.0524, 0.3339]
     """
     (a, low_a, high_a), (b, low_b, high_b) = first, second
-    return a - b - math.hypot(a - low_a, high_b - b), a - b + math.hypot(high_a - a, b - low_b)
+
+    def reach(of_a: float, of_b: float) -> float:
+        return math.sqrt(max(0.0, of_a**2 - 2 * correlation * of_a * of_b + of_b**2))
+
+    return a - b - reach(a - low_a, high_b - b), a - b + reach(high_a - a, b - low_b)

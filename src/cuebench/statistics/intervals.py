@@ -78,6 +78,8 @@ def percentile(draws: Floats, kind: IntervalKind, level: float = 0.95) -> Interv
         return undefined(kind, "undefined in every resample", level)
     tail = (1 - level) / 2
     low, high = np.quantile(defined, [tail, 1 - tail])
+    if low == high:
+        return undefined(kind, "the same in every resample", level)
     dropped = len(draws) - len(defined)
     note = f"undefined in {dropped:,} of {len(draws):,} resamples" if dropped else ""
     return Interval(float(low), float(high), kind, level, note)

@@ -1,14 +1,23 @@
-"""Two observers on the same images: the difference, its intervals, its p-value, and what it would take to see it.
+"""Two observers on the same images: the difference, its interval, its p-value, and what it would take to see it.
 
-The difference of two numbers that are functions of sums over images (`clustered.Sums`) is linearised by ψ_A − ψ_B, in
-which what makes an image easy for both cancels. Its intervals are the closed form of `clustered`; its p comes from
-exchanging the two observers within whole sources. A triplet has two shapes and two textures, so that no exchange keeps
-its trials apart: there p is that of Student's t, with the variance of the interval.
+The interval of a difference d = p_A − p_B is made of the intervals [l, u] of both observers, each at its own number of
+decisions, and of the correlation ρ that they owe to the same images and sources (MOVER):
+
+    d − √((p_A − l_A)² − 2ρ(p_A − l_A)(u_B − p_B) + (u_B − p_B)²)  to
+    d + √((u_A − p_A)² − 2ρ(u_A − p_A)(p_B − l_B) + (p_B − l_B)²),
+
+    ρ = (V_A + V_B − V_d)/(2√(V_A·V_B)),  0 where one of them does not vary.
+
+V are the variances of `clustered`, V_d that of the difference image by image, in which what makes an image easy for
+both cancels. For shares of decisions the intervals are those of `clustered.beta_ends`, so an observer that decided
+three times is as uncertain as three decisions are, also where all of them are alike. Other headlines have the interval
+of their scores (`clustered.bounded_interval`). The interval stays where differences can be, and p is the level at which
+one of its ends reaches 0: p ≤ .05 exactly where the 95 % interval leaves out 0.
 
 References
 ----------
-MacKinnon, Nielsen & Webb 2021, Wild bootstrap and asymptotic inference with multiway clustering, J. Bus. Econ. Stat.
-39(2) (signs by the kind of source with the fewest, two-way standard errors); Phipson & Smyth 2010 (p is never 0).
+Zou & Donner 2008, Stat. Med. 27 (MOVER); Newcombe 1998, Stat. Med. 17; Tang et al. 2010, J. Biopharm. Stat. 20 (paired
+shares); Brown, Cai & DasGupta 2001, Stat. Sci. 16 (Jeffreys' interval).
 """
 
 from __future__ import annotations
@@ -16,25 +25,29 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from cuebench.arrays import Array, Floats
-from cuebench.statistics.clustered import Sums, Variances, t_quantile, variances
-from cuebench.statistics.intervals import child_generator, ways_of
+from cuebench.arrays import Floats
+from cuebench.statistics.clustered import (
+    NOTHING,
+    Clustering,
+    Sums,
+    Variances,
+    beta_ends,
+    bounded_interval,
+    variances,
+)
+from cuebench.statistics.estimates import difference_from_intervals
+from cuebench.statistics.intervals import ways_of
 from cuebench.statistics.power import Components
 from cuebench.types import Interval, IntervalKind
 
-FLIPS = 9_999
-"""Random assignments of signs behind a p-value."""
-EXACT = 13
-"""Up to this many sources all assignments of signs are counted."""
-GROUPS = 500
-"""Images without sources are put into this many groups at most, whose signs are exchanged together."""
-WAYS = ways_of("two_way")
-_CHUNK = 4_000_000  # float64 numbers made at once (32 MB)
+FEWEST = 3
+"""Decided trials, and sources with one, below which an observer is not compared."""
+SMALLEST = 1e-12
+"""No p is said to be smaller."""
 
 
 class More(NamedTuple):
@@ -61,15 +74,15 @@ class Difference:
     n : int
         Images that both saw.
     intervals : tuple of Interval
-        By images, by each kind of source, and ``two_way``.
+        By images, by each kind of source, ``two_way``, and where one observer is people, ``three_way``.
     p : float
-        Two-sided; see `sign_flip_p`. Of triplets: by Student's t, where the interval of the same level just holds 0.
-    by : str
-        Whose signs were exchanged: the kind of source with the fewest. Of triplets: the kind of the interval.
+        Two-sided: the level at which the interval to quote just reaches 0.
     variances : Variances
         Of the difference.
     note : str
         Why there is no interval or no p.
+    decisions : int or None
+        Of shares of decisions: how many the observer has that decided less often. None of other numbers.
     """
 
     first: float
@@ -78,9 +91,9 @@ class Difference:
     n: int
     intervals: tuple[Interval, ...]
     p: float
-    by: IntervalKind
     variances: Variances
     note: str = ""
+    decisions: int | None = None
 
     @property
     def interval(self) -> Interval | None:
@@ -110,175 +123,181 @@ class Difference:
         return More(images, of.factor(self.value, tuple(of.sources), alpha), alone)
 
 
-def difference_intervals(value: float, variance: Variances, *, level: float = 0.95) -> tuple[Interval, ...]:
-    """Return the intervals of a paired difference: the one place that decides how they are made.
+class Number(NamedTuple):
+    """The number of one observer, and what its intervals are made of.
 
-    None where every image shows the same difference: what does not vary says nothing about other images.
+    Parameters
+    ----------
+    value : float
+        The number.
+    variances : Variances
+        For each kind of interval; over people too where they are several.
+    bounds : pair of float
+        Smallest and largest possible value.
+    decisions : int or None
+        Of a share of decisions: how many there are. None for any other number.
+    sources : mapping of kind to int
+        How many images, and sources of each kind, have a decision.
     """
-    if not variance.by_kind or variance.by_kind[variance.main] < 1e-20:
-        return ()
-    reach = {kind: t_quantile(variance.df[kind], level) * math.sqrt(v) for kind, v in variance.by_kind.items()}
-    return tuple(Interval(value - r, value + r, kind, level) for kind, r in reach.items())
+
+    value: float
+    variances: Variances
+    bounds: tuple[float, float]
+    decisions: int | None
+    sources: Mapping[IntervalKind, int]
+
+    @classmethod
+    def of(cls, sums: Sums) -> Number:
+        """Return the number of a function of sums."""
+        clustering = Clustering(len(sums.images), sums.sources, sums.strata, images=sums.images)
+        decided = sums.decisions
+        counts = np.ones(len(sums.images)) if decided is None else decided
+        return cls(
+            sums.value,
+            clustering.variances(sums.influence(), sums.shared_influence()),
+            sums.bounds,
+            None if decided is None else round(float(decided.sum())),
+            {kind: int((np.bincount(g.code, counts) > 0).sum()) for kind, g in clustering.groups.items()},
+        )
+
+    @property
+    def too_few(self) -> str:
+        """Say why nothing can be said of other images; empty where it can."""
+        if self.decisions is not None and self.decisions < FEWEST:
+            return f"{self.decisions} decided trial{'s' * (self.decisions != 1)}"
+        number, kind = min(((n, k) for k, n in self.sources.items() if k != "subjects"), default=(0, "images"))
+        return f"decisions on {number} {_noun(kind, number)}" if number < FEWEST else ""
+
+    def variance(self, kind: IntervalKind) -> float:
+        """Return the variance of a kind; of people that are not drawn anew, what is left."""
+        if kind == "three_way" and kind not in self.variances.by_kind:
+            kind = "two_way"
+        return self.variances.by_kind.get(kind, 0.0)
+
+    def ends(self, kind: IntervalKind, alpha: float) -> tuple[float, float]:
+        """Return the ends of an interval of level 1 − alpha."""
+        if kind not in self.variances.by_kind and kind != "three_way":
+            return self.value, self.value
+        own: IntervalKind = kind if kind in self.variances.by_kind else "two_way"
+        variance, df = self.variances.by_kind[own], self.variances.df[own]
+        if self.decisions is not None:
+            fewest = min(self.sources[way] for way in ways_of(own))
+            return beta_ends(self.value, variance, df, self.decisions, fewest, alpha)
+        interval = bounded_interval(self.value, variance, df, own, self.bounds, 1 - alpha)
+        return max(interval.low, self.bounds[0]), min(interval.high, self.bounds[1])
 
 
-def paired(first: Sums, second: Sums, *, seed: int = 0, flips: int = FLIPS, level: float = 0.95) -> Difference:
+def _noun(kind: str, number: int) -> str:
+    return kind.replace("_", " ").removesuffix("s" * (number == 1) if kind != "classes" else "es" * (number == 1))
+
+
+def paired(first: Sums, second: Sums, *, level: float = 0.95) -> Difference:
     """Compare two observers on the images that both saw.
 
     Parameters
     ----------
     first, second : Sums
         Of the two observers.
-    seed, flips : int
-        Of the p-value.
     level : float
         Of the intervals.
 
     Returns
     -------
     Difference
-        NaN with a note where fewer than two images were seen by both.
+        NaN with a note where fewer than two images were seen by both, and where one of them decided too rarely.
     """
     common = np.intersect1d(first.images, second.images)
-    nothing = Variances({}, {}, {})
     if len(common) < 2:
-        nan = math.nan
-        return Difference(nan, nan, nan, len(common), (), nan, "images", nothing, f"{len(common)} images in common")
+        return _not_compared(math.nan, math.nan, len(common), f"{len(common)} images in common")
     a, b = first.only(common), second.only(common)
-    difference = by_image(a, common) - by_image(b, common)
-    mine, theirs = a.shared_influence(), b.shared_influence()
-    shared = {k: by_image(a, common, psi) - by_image(b, common, theirs[k]) for k, psi in mine.items() if k in theirs}
-    place = np.searchsorted(a.images[order := np.argsort(a.images, kind="stable")], common)
-    sources = {kind: names[order][place] for kind, names in a.sources.items() if kind in b.sources}
     value = a.value - b.value
     if not math.isfinite(value):
-        return Difference(a.value, b.value, value, len(common), (), math.nan, "images", nothing, "undefined")
-    variance = variances(difference, sources, a.strata, shared)
-    by: IntervalKind = (
-        variance.main if shared else min(variance.clusters, key=lambda kind: variance.clusters[kind], default="images")
+        return _not_compared(a.value, b.value, len(common), "undefined")
+    change = by_image(a, common) - by_image(b, common)
+    variance = _variances_of_difference(a, b, common, change)
+    numbers = Number.of(a), Number.of(b)
+    variance, correlations = _with_people(variance, *numbers)
+    if not change.any() and not value:
+        return Difference(a.value, b.value, 0.0, len(common), (), 1.0, variance, "the same answers")
+    few = [number.too_few for number in numbers if number.too_few]
+    if few:
+        return _not_compared(a.value, b.value, len(common), f"{TOO_FEW}: {' and '.join(dict.fromkeys(few))}", variance)
+    if all(number.decisions is None and number.variance(variance.main) < NOTHING for number in numbers):
+        return _not_compared(a.value, b.value, len(common), "neither number varies with the images", variance)
+    intervals = tuple(
+        Interval(*difference_ends(*numbers, rho, kind, 1 - level), kind, level) for kind, rho in correlations.items()
     )
-    if not difference.any() and not value:
-        return Difference(a.value, b.value, 0.0, len(common), (), 1.0, by, variance, "the same answers")
-    if shared:
-        p = student_p(value, variance)
-    else:
-        p = sign_flip_p(difference, value, sources, by, strata=a.strata, seed=seed, flips=flips)
-    return Difference(
-        a.value, b.value, value, len(common), difference_intervals(value, variance, level=level), p, by, variance
-    )
+    p = p_of_difference(*numbers, correlations[variance.main], variance.main, 1 - level)
+    decisions = min((n.decisions for n in numbers if n.decisions is not None), default=None)
+    return Difference(a.value, b.value, value, len(common), intervals, p, variance, decisions=decisions)
 
 
-def by_image(sums: Sums, images: Array, influence: Floats | None = None) -> Floats:
+TOO_FEW = "too few decided trials"
+
+
+def _not_compared(first: float, second: float, n: int, note: str, variance: Variances | None = None) -> Difference:
+    return Difference(first, second, first - second, n, (), math.nan, variance or Variances({}, {}, {}), note)
+
+
+def _variances_of_difference(a: Sums, b: Sums, images: Floats, change: Floats) -> Variances:
+    """Return the variances of the difference, image by image."""
+    mine, theirs = a.shared_influence(), b.shared_influence()
+    shared = {k: by_image(a, images, psi) - by_image(b, images, theirs[k]) for k, psi in mine.items() if k in theirs}
+    place = np.searchsorted(a.images[order := np.argsort(a.images, kind="stable")], images)
+    both = [kind for kind in a.sources if kind in b.sources and kind != "subjects"]
+    return variances(change, {kind: a.sources[kind][order][place] for kind in both}, a.strata, shared)
+
+
+def _with_people(difference: Variances, a: Number, b: Number) -> tuple[Variances, dict[IntervalKind, float]]:
+    """Add what people bring to the variance of a difference; return it, and the correlation of each kind.
+
+    People are independent of the other observer, whatever images both saw.
+    """
+    by_kind, clusters, df = dict(difference.by_kind), dict(difference.clusters), dict(difference.df)
+    covariance = {k: (a.variance(k) + b.variance(k) - v) / 2 for k, v in by_kind.items()}
+    people = [n.variances.clusters["subjects"] for n in (a, b) if "subjects" in n.variances.clusters]
+    if people:
+        kinds: tuple[IntervalKind, ...] = ("subjects", "three_way") if "two_way" in by_kind else ("subjects",)
+        for kind in kinds:
+            covariance[kind] = covariance["two_way"] if kind == "three_way" else 0.0
+            by_kind[kind] = a.variance(kind) + b.variance(kind) - 2 * covariance[kind]
+            df[kind] = min(n.variances.df[kind] for n in (a, b) if kind in n.variances.df)
+        clusters["subjects"] = min(people)
+    correlations: dict[IntervalKind, float] = {}
+    for kind, shared in covariance.items():
+        scale = math.sqrt(a.variance(kind) * b.variance(kind))
+        correlations[kind] = min(1.0, max(-1.0, shared / scale)) if scale > NOTHING else 0.0
+    return Variances(by_kind, clusters, df, difference.pairs), correlations
+
+
+def difference_ends(a: Number, b: Number, correlation: float, kind: IntervalKind, alpha: float) -> tuple[float, float]:
+    """Return the ends of the interval of a − b, of level 1 − alpha."""
+    (low_a, high_a), (low_b, high_b) = a.ends(kind, alpha), b.ends(kind, alpha)
+    return difference_from_intervals((a.value, low_a, high_a), (b.value, low_b, high_b), correlation)
+
+
+def p_of_difference(a: Number, b: Number, correlation: float, kind: IntervalKind, alpha: float = 0.05) -> float:
+    """Return the two-sided p of a − b: the smallest alpha at which its interval still leaves out 0.
+
+    It is at most `alpha` exactly where the interval of level 1 − alpha leaves out 0.
+    """
+
+    def leaves_out_0(level: float) -> bool:
+        low, high = difference_ends(a, b, correlation, kind, level)
+        return low > 0 or high < 0
+
+    # The logarithm of p is found by halving: it leaves out 0 above the upper end, and holds it below the lower one.
+    low, high = (math.log(SMALLEST), math.log(alpha)) if leaves_out_0(alpha) else (math.log(alpha), 0.0)
+    if leaves_out_0(math.exp(low)):
+        return math.exp(low)
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        low, high = (low, middle) if leaves_out_0(math.exp(middle)) else (middle, high)
+    return math.exp(high)
+
+
+def by_image(sums: Sums, images: Floats, influence: Floats | None = None) -> Floats:
     """Return by how much each of some images, sorted, moves a number; ``influence``: of each row, if not its own."""
     place = np.searchsorted(images, sums.images)
     weights = sums.influence() if influence is None else influence
     return np.asarray(np.bincount(place, weights, len(images)), np.float64)
-
-
-def student_p(value: float, variance: Variances) -> float:
-    """Return the two-sided p of a difference by Student's t, with the variance of the interval to quote."""
-    from scipy.special import stdtr
-
-    main_variance = variance.by_kind.get(variance.main, 0.0)
-    if not main_variance:
-        return math.nan
-    df = max(variance.df[variance.main], 1)
-    return float(2 * stdtr(df, -abs(value) / math.sqrt(main_variance)))
-
-
-def sign_flip_p(
-    difference: Floats,
-    value: float,
-    sources: Mapping[IntervalKind, Array],
-    by: IntervalKind,
-    *,
-    strata: int = 1,
-    seed: int = 0,
-    flips: int = FLIPS,
-) -> float:
-    """Return p of a paired difference by exchanging the two observers within whole sources.
-
-    If the observers do not differ, either could have given the answers to all images of one source: the sign of the
-    source's part in the difference could have been the other. The statistic is the difference over its own standard
-    error (of both kinds of source where there are two), so p holds for observers that decide differently often, and for
-    textures as for shapes.
-
-    Parameters
-    ----------
-    difference : float array
-        Influence of each image on the difference; adds up to 0.
-    value : float
-        The difference.
-    sources : mapping of kind to array
-        As in `variances`.
-    by : str
-        The sources whose signs are exchanged: ``images`` or a kind of ``sources``.
-    strata, seed, flips : int
-        As in `paired`. With 13 sources or fewer all assignments of signs are counted instead.
-    """
-    n = len(difference)
-    if by == "images":
-        # Many images are taken in random groups: as valid, and thousands of times cheaper.
-        shuffled = child_generator(seed, "sign_flip/groups").permutation(n) % GROUPS
-        code = shuffled if n > GROUPS else np.arange(n)
-    else:
-        code = np.unique(sources[by], return_inverse=True)[1].ravel()
-    groups = int(code.max()) + 1
-    signs = _signs(groups, seed, flips)
-    weight = np.full(n, 1 / n)
-    part = difference + value * weight  # adds up to the difference
-    drawn = signs @ np.bincount(code, part, groups)
-    everyone: dict[IntervalKind, Array] = {"images": np.arange(n), **sources}
-    spread: dict[str, Floats] = {}
-    for kind, names in everyone.items():
-        of_kind = _flipped_variance(part, weight, names, code, signs, drawn, strata)
-        if of_kind is not None:
-            spread[kind] = of_kind
-    observed = variances(difference, sources, strata)
-    if observed.main == "two_way":
-        pairs = np.unique(np.stack([np.unique(sources[k], return_inverse=True)[1].ravel() for k in WAYS]), axis=1,
-                          return_inverse=True)[1].ravel()  # fmt: skip
-        base = _flipped_variance(part, weight, pairs, code, signs, drawn, strata)
-        assert base is not None
-        flipped = base + sum(np.maximum(0, spread[kind] - base) for kind in WAYS)
-    else:
-        flipped = np.maximum.reduce(list(spread.values()))
-    # drawn²/flipped ≥ value²/observed without a division: both variances can be 0.
-    extreme = drawn**2 * observed.by_kind[observed.main] >= value**2 * (flipped * (1 - 1e-9) - 1e-12 * value**2)
-    hits = int(extreme.sum())
-    return hits / len(drawn) if groups <= EXACT else (hits + 1) / (len(drawn) + 1)
-
-
-def _flipped_variance(
-    part: Floats, weight: Floats, names: Array, code: Array, signs: Floats, drawn: Floats, strata: int
-) -> Floats | None:
-    """Return the variance of one kind in each assignment of signs: Σ_c (Σ_u s_u·part_u − drawn·weight_u)²."""
-    _, cluster = np.unique(names, return_inverse=True)
-    cluster = cluster.ravel()
-    count = int(cluster.max()) + 1
-    if count <= strata:
-        return None
-    weights = np.bincount(cluster, weight, count)
-    scale = count / (count - strata)
-    if len(np.unique(cluster * signs.shape[1] + code)) == count:
-        # All images of a cluster have one sign, which does not change a square.
-        cross = signs @ np.bincount(code, part * weights[cluster], signs.shape[1])
-        return scale * (float((np.bincount(cluster, part, count) ** 2).sum()) - 2 * drawn * cross
-                        + drawn**2 * float((weights**2).sum()))  # fmt: skip
-    table = np.zeros((count, signs.shape[1]))
-    np.add.at(table, (cluster, code), part)
-    squares = np.empty(len(signs))
-    size = max(1, _CHUNK // count)
-    for start in range(0, len(signs), size):
-        here = slice(start, start + size)
-        squares[here] = ((signs[here] @ table.T - drawn[here, None] * weights) ** 2).sum(axis=1)
-    return scale * squares
-
-
-@lru_cache(maxsize=2)
-def _signs(groups: int, seed: int, flips: int) -> Floats:
-    """Return assignments of signs × groups: all of them where there are few groups, else random ones."""
-    if groups <= EXACT:
-        bits = (np.arange(1 << groups)[:, None] >> np.arange(groups)) & 1
-    else:
-        bits = child_generator(seed, "sign_flip").integers(0, 2, (flips, groups))
-    return np.asarray(1 - 2 * bits, np.float64)

@@ -1,12 +1,15 @@
 """How many images, shapes and textures tell two observers apart: from what the variance of their difference is made of.
 
-Of n images of G_k sources of each kind k the variance is, in the closed form of `clustered`,
+Of n images of n_pairs pairs of a shape and a texture, of G_k sources of each kind k, the variance is, in the closed
+form of `clustered`,
 
-    V = a/n + Σ_k b_k/G_k,    a = n·V_pairs,    b_k = G_k·max(0, V_k − V_pairs):
+    V = a/n + c/n_pairs + Σ_k b_k/G_k,    a = n·V_images,    c = n_pairs·max(0, V_pairs − V_images),
+    b_k = G_k·max(0, V_k − V_pairs).
 
-more images of the same sources shrink the first term only. A new source comes with its images, as many as the others
-have. Planned variances have planned degrees of freedom; simulated studies find what is planned as often as planned
-(``python -m benchmarks power``).
+More images of the same pairs shrink the first term only. More images of the same sources are of new pairs, as many of
+each, as long as there are any; a new source comes with its images and pairs, as many as the others have. People who are
+drawn anew add what `three_way` has beyond `two_way`. Planned variances have planned degrees of freedom; simulated
+studies find what is planned as often as planned (``python -m benchmarks power``).
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from cuebench.types import IntervalKind
 
 POWER = 0.8
 """Chance to find a true difference that planned sizes are for."""
+WAYS = ways_of("two_way")
 MOST = 10_000.0
 """Factors above this are called infinite."""
 
@@ -37,29 +41,49 @@ class Components:
         What sources differ by beyond their images: the variance times their number.
     numbers : mapping of kind to int
         Images (``images``) and sources that were measured.
+    pair : float
+        What pairs of a shape and a texture differ by beyond their images and sources: the variance times their number.
+    pairs : int
+        Number of these pairs; 0: there are not two kinds of source.
     """
 
     image: float
     sources: Mapping[IntervalKind, float]
     numbers: Mapping[IntervalKind, int]
+    pair: float = 0.0
+    pairs: int = 0
 
     @classmethod
     def of(cls, variance: Variances, images: int) -> Components:
-        """Take the variance of a number apart: over both kinds of source, or over the kind that varies most."""
-        base = variance.by_kind.get("images", 0.0)
+        """Take the variance of a number apart: over all kinds of source, or over the kind that varies most."""
+        single = variance.by_kind.get("images", 0.0)
+        base, pairs = variance.pairs or (single, 0)
         kinds: tuple[IntervalKind, ...] = ways_of(variance.main) if variance.main != "images" else ()
-        sources = {kind: variance.clusters[kind] * max(0.0, variance.by_kind[kind] - base) for kind in kinds}
-        return cls(images * base, sources, {"images": images, **{kind: variance.clusters[kind] for kind in sources}})
+        beyond = {kind: variance.by_kind[kind] - base for kind in kinds}
+        if variance.main == "three_way":
+            beyond["subjects"] = variance.by_kind["three_way"] - variance.by_kind["two_way"]
+        sources = {kind: variance.clusters[kind] * max(0.0, more) for kind, more in beyond.items()}
+        numbers = {"images": images, **{kind: variance.clusters[kind] for kind in sources}}
+        return cls(images * single, sources, numbers, pairs * max(0.0, base - single), pairs)
 
     def parts(self, numbers: Mapping[IntervalKind, float] | None = None) -> dict[IntervalKind, float]:
-        """Return the part of the variance that images and each kind of source have, for other numbers of them."""
+        """Return the part of the variance that images and each kind of source have, for other numbers of them.
+
+        What pairs differ by counts with the images.
+        """
         of = numbers or self.numbers
-        return {"images": self.image / of["images"], **{k: b / of[k] for k, b in self.sources.items()}}
+        images = self.image / of["images"] + (self.pair / self._pairs(of) if self.pairs else 0.0)
+        return {"images": images, **{k: b / of[k] for k, b in self.sources.items()}}
 
     def grown(self, kinds: Iterable[IntervalKind], factor: float) -> dict[IntervalKind, float]:
-        """Return the numbers with so many times the sources of some kinds; images grow with either."""
-        grow = {"images", *kinds}
+        """Return the numbers with so many times the sources of some kinds; images grow with shapes and textures."""
+        grow = {"images", *kinds} if set(kinds) != {"subjects"} else set(kinds)
         return {kind: n * (factor if kind in grow else 1) for kind, n in self.numbers.items()}
+
+    def _pairs(self, numbers: Mapping[IntervalKind, float]) -> float:
+        """Return how many pairs so many images are of: as many images of each as now, while there are pairs left."""
+        possible = math.prod(numbers[kind] for kind in WAYS)
+        return min(self.pairs * numbers["images"] / self.numbers["images"], possible)
 
     def chance(
         self, difference: float, numbers: Mapping[IntervalKind, float] | None = None, alpha: float = 0.05
@@ -101,7 +125,7 @@ class Components:
         """Return Satterthwaite's degrees of freedom, as `clustered` has them."""
         of, parts = numbers or self.numbers, self.parts(numbers)
         base, total = parts["images"], sum(parts.values())
-        doubt = base**2 / max(of["images"] - 1, 1)
+        doubt = base**2 / max((self._pairs(of) if self.pairs else of["images"]) - 1, 1)
         doubt += sum((parts[k] + base) ** 2 / max(of[k] - 1, 1) for k in self.sources if parts[k])
         least = min((of[k] for k in self.sources), default=of["images"]) - 1
         return max(1.0, least, total**2 / doubt if doubt else 1.0)

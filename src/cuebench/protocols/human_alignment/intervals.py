@@ -6,7 +6,8 @@ import math
 from dataclasses import replace
 
 from cuebench.protocols.human_alignment.numbers import METRICS, Numbers
-from cuebench.statistics.clustered import all_alike, share_interval, t_quantile
+from cuebench.statistics.clustered import NOTHING, all_alike, bounded_interval, share_interval, t_quantile
+from cuebench.statistics.estimates import ALL_ALIKE
 from cuebench.statistics.intervals import undefined
 from cuebench.types import Interval, IntervalKind
 
@@ -55,13 +56,8 @@ def intervals(numbers: Numbers, metric: str, k: int, *, pooled: bool) -> tuple[I
         centre, variance, df = spread.of(row, k)
         if math.isnan(variance):
             number_intervals.append(undefined(kind, _REASONS.get(kind, "")))
-        elif variance < 1e-20:
-            exact = kind == "images" and metric in _SHARES and value in (0.0, 1.0)
-            number_intervals.append(
-                all_alike(value, n, kind, kind, LEVEL)
-                if exact
-                else Interval(value, value, kind, LEVEL, "all alike: nothing says how far it would vary")
-            )
+        elif variance < NOTHING:
+            number_intervals.append(_without_variance(metric, value, df, n, kind))
         else:
             number_intervals.append(_interval(metric, centre, variance, df, kind))
     return tuple(number_intervals)
@@ -71,9 +67,17 @@ def _interval(metric: str, centre: float, variance: float, df: float, kind: Inte
     if metric not in _SCALES:
         return _of_squares(centre, variance, df, kind)
     low, high = _SCALES[metric]
-    span = high - low
-    scaled = share_interval((centre - low) / span, variance / span**2, df, kind, LEVEL)
-    return replace(scaled, low=max(low, low + span * scaled.low), high=min(high, low + span * scaled.high))
+    interval = bounded_interval(centre, variance, df, kind, (low, high), LEVEL)
+    return replace(interval, low=max(low, interval.low), high=min(high, interval.high))
+
+
+def _without_variance(metric: str, value: float, df: float, n: int, kind: IntervalKind) -> Interval:
+    """Return the interval of a number that is the same without any image or person."""
+    if metric in _SHARES and 0 < value < 1:
+        return share_interval(value, 0.0, df, n, kind, LEVEL)
+    if metric in _SHARES and kind == "images":
+        return all_alike(value, n, kind, kind, LEVEL)
+    return undefined(kind, ALL_ALIKE)
 
 
 def _of_squares(centre: float, variance: float, df: float, kind: IntervalKind) -> Interval:

@@ -67,9 +67,7 @@ def answers_of(responses: Responses) -> Answers:
 
 def measure(responses: Responses, options: ScoreOptions) -> Measured:
     """Keep of one observer which answers are correct."""
-    subjects = responses.columns.get("subject") if responses.kind == "people" else None
-    names = None if subjects is None else np.asarray(subjects, np.str_)
-    return Measured(responses, responses.stimulus.astype(np.int32), answers_of(responses).correct, names)
+    return Measured(responses, responses.stimulus.astype(np.int32), answers_of(responses).correct, responses.subjects)
 
 
 def trial_rows(responses: Responses, options: ScoreOptions) -> list[TrialRows]:

@@ -140,7 +140,7 @@ def condense(stimuli: StimulusSet, labels: LabelSpace | None) -> Reduce:
 def trials_of(responses: Responses) -> dict[str, Trials]:
     """Return cue → the answers to it."""
     values, ranks, reason = _values(responses)
-    people = responses.columns.get("subject") if responses.kind == "people" else None
+    people = responses.subjects
     stimuli = responses.stimuli
     trials = {}
     for cue in CUES:

@@ -232,6 +232,8 @@ def _null(draws: Array, n: int) -> Estimate:
     defined = draws[~np.isnan(draws)]
     if not len(defined):
         return Estimate(math.nan, n, (undefined("shuffles", "undefined"),))
+    if defined.min() == defined.max():
+        return Estimate(float(defined.mean()), n, (undefined("shuffles", "every permutation gives the same"),))
     note = f"mean and range of {len(defined)} TAVs with permuted classes: what arises without any association"
     interval = Interval(float(defined.min()), float(defined.max()), "shuffles")
     return Estimate(float(defined.mean()), n, (interval,)).noting(note)

@@ -142,18 +142,20 @@ def contributions(responses: Responses, condition: str) -> Sums | None:
     trials = chosen(responses).get(condition)
     if trials is None:
         return None
-    tally, clusters = trials.by_image(None)
-    sources: dict[IntervalKind, Array] = {kind: clusters.of(kind) for kind in KINDS[1:3]}
+    people = responses.subjects
+    tally, clusters = trials.by_image(None if people is None else people[trials.rows])
+    kinds: tuple[IntervalKind, ...] = KINDS[1:3] if people is None else (*KINDS[1:3], "subjects")
+    sources: dict[IntervalKind, Array] = {kind: clusters.of(kind) for kind in kinds}
     return Sums.of_ratio(terms(tally), clusters.images, sources, shared_terms(tally))
 
 
 def measure(responses: Responses, options: ScoreOptions) -> Result:
     """Return the share of shape choices in every condition; of pooled people also the mean over people."""
     result = Result()
-    subjects = responses.columns.get("subject") if responses.kind == "people" else None
+    subjects = responses.subjects
     kinds: tuple[IntervalKind, ...] = KINDS if subjects is None else (*KINDS, "subjects", "three_way")
     for condition, trials in chosen(responses).items():
-        people = None if subjects is None else np.asarray(subjects, np.str_)[trials.rows]
+        people = None if subjects is None else subjects[trials.rows]
         tally, clusters = trials.by_image(people)
         (estimate,) = ratio_estimates([terms(tally)], clusters, kinds, shared=[shared_terms(tally)])
         note = f"recorded choices in {len(set(responses.stimulus[trials.rows].tolist())):,} triplets"

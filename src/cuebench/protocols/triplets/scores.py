@@ -14,8 +14,8 @@ from cuebench.metrics.triplets import Similarity, Tally
 from cuebench.protocols.base import Result, ScoreOptions
 from cuebench.protocols.triplets.trials import COLUMN, DEFAULT, DRAWN, Images, Measured, Trials, images_of
 from cuebench.responses.table import Responses
-from cuebench.statistics.clustered import Clustering, influence_of, t_quantile
-from cuebench.statistics.estimates import mean_of_shares, ratio_estimates
+from cuebench.statistics.clustered import NOTHING, Clustering, influence_of, t_quantile
+from cuebench.statistics.estimates import ALL_ALIKE, mean_of_shares, ratio_estimates
 from cuebench.statistics.intervals import KINDS, Clusters, too_few, undefined
 from cuebench.statistics.ratios import total
 from cuebench.types import Estimate, Interval, IntervalKind
@@ -156,6 +156,9 @@ def _gain(trained: Tally, baselines: Sequence[Tally], clusters: Clusters) -> Est
             intervals.append(undefined(kind, reason or "no trial in the denominator"))
             continue
         variance = image_variances.by_kind[kind] + spread
+        if variance < NOTHING:
+            intervals.append(undefined(kind, ALL_ALIKE))
+            continue
         doubt = image_variances.by_kind[kind] ** 2 / image_variances.df[kind] + spread**2 / freedom
         reach = t_quantile(variance**2 / doubt if doubt else image_variances.df[kind], 0.95) * np.sqrt(variance)
         low, high = max(-1.0, float(value - reach)), min(1.0, float(value + reach))

@@ -17,7 +17,7 @@ from cuebench.reports.board.check import Checked, Model, check_entry
 from cuebench.reports.board.entries import find_entries, fingerprint, opened
 from cuebench.reports.board.folder import SiteFolder
 from cuebench.reports.board.pages import write_site
-from cuebench.reports.board.standings import Compared, TopOfTrack, Track, compare_top, make_tracks
+from cuebench.reports.board.standings import Compared, Ranked, Track, compare_all, make_tracks
 
 Progress = Callable[[int, int], None]
 FEW = 8
@@ -112,12 +112,12 @@ def board(
     def home(model: Model) -> AbstractContextManager[Path]:
         return opened(homes[id(model)])
 
-    def pairs(top: TopOfTrack) -> Compared:
-        who = [[slug, sha256[id(model)], model.observer] for slug, model in top.models.items()]
-        key = [top.column.protocol, top.column.metric, top.column.condition, who]
+    def pairs(ranked: Ranked) -> Compared:
+        who = [[slug, sha256[id(model)], model.observer] for slug, model in ranked.models.items()]
+        key = [ranked.column.protocol, ranked.column.metric, ranked.column.condition, who]
         if (remembered := folder.remembered("pairs", key)) is not None:
             return Compared(*remembered)
-        compared = compare_top(top, home)
+        compared = compare_all(ranked, home)
         folder.remember("pairs", key, compared)
         return compared
 

@@ -2,9 +2,8 @@
 
 Observers are compared where they were shown the same stimuli with the same version and options of a protocol: a
 *track*. A rank is a range, from 1 + the number of models that are surely above to n − the number that are surely
-below. Surely means: the first ``TOP`` models of a track are compared in pairs on the same images, corrected for all
-pairs of them (Holm); for all others the 95 % intervals do not overlap (stricter for one
-pair, not corrected for the number of pairs).
+below. Surely means: different when compared in pairs on the same images, corrected for all pairs of the track (Holm).
+A model that decided too rarely to be compared has no rank and stands below the others.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cuebench.arrays import Bools
 from cuebench.protocols.headline import Column, headline_column, headline_of
 from cuebench.registry import protocols
 from cuebench.reports.board.check import Model, Shown
@@ -28,12 +26,12 @@ from cuebench.statistics.ranking import letters, rank_ranges, separable_by_inter
 from cuebench.types import Direction, Score
 
 TOP = 20
-"""Models at the head of a track that are compared in pairs."""
+"""Models at the head of a track whose pairs are listed, with letters of those that cannot be told apart."""
 RULE = (
     "A rank is a range: from one more than the number of models that are surely above, to the last place that is not "
-    f"surely below. The first {TOP} models are compared in pairs on the same images, corrected for all of these pairs "
-    "(Holm); models that share a letter cannot be told apart. Other pairs count as different where their 95 % "
-    "intervals do not overlap: stricter for one pair, but not corrected for the number of pairs."
+    "surely below. Models are compared in pairs on the same images, corrected for all pairs of the ranking (Holm); of "
+    f"the first {TOP}, those that share a letter cannot be told apart. A model with fewer than three decided trials, "
+    "or with decisions on fewer than three shapes or textures, has no rank and stands below the others."
 )
 
 
@@ -68,18 +66,25 @@ class Track:
 
 
 class Compared(NamedTuple):
-    """Pairs of models as flat records (``paired.Pair.row``), and what a reader must know of them."""
+    """Pairs of models of a track.
+
+    ``rows``: those among the first ``TOP``, as flat records (``paired.Pair.row``). ``different``: the slugs of all
+    pairs that differ. ``too_few``: slugs of models that decided too rarely to be compared. ``notes``: what a reader
+    must know.
+    """
 
     rows: list[dict[str, Any]]
+    different: list[list[str]]
+    too_few: list[str]
     notes: list[str]
 
 
-Pairs = Callable[["TopOfTrack"], Compared]
-"""Compares the models at the head of a track; the site keeps what it has compared before."""
+Pairs = Callable[["Ranked"], Compared]
+"""Compares the models of a track; the site keeps what it has compared before."""
 
 
-class TopOfTrack(NamedTuple):
-    """The models at the head of a track: slug → model, and their headline, keyed by slug."""
+class Ranked(NamedTuple):
+    """The models of a track: slug → model, and their headline, keyed by slug."""
 
     models: Mapping[str, Model]
     column: Column
@@ -114,8 +119,10 @@ def _track(shown: Shown, members: Sequence[Model], pairs: Pairs) -> Track | None
     if column is None:
         return None
     order = sorted(column.rows, key=lambda s: (-column.rows[s].value, s))
-    ranked = [s for s in order if by_slug[s].layer == "model"]
-    places, compared = _places({s: by_slug[s] for s in ranked}, column, pairs)
+    models_only = {s: by_slug[s] for s in order if by_slug[s].layer == "model"}
+    compared = pairs(Ranked(models_only, column._replace(rows={s: column.rows[s] for s in models_only})))
+    places = _places([s for s in models_only if s not in compared.too_few], column, compared)
+    order.sort(key=lambda s: s in compared.too_few)
     standings = [Standing(by_slug[s], column.rows[s], *places.get(s, (0, 0, ""))) for s in order]
     key = "|".join(str(v) for v in asdict(replace(shown, pixels="")).values()) + shown.pixels
     return Track(
@@ -131,50 +138,50 @@ def _track(shown: Shown, members: Sequence[Model], pairs: Pairs) -> Track | None
     )
 
 
-def _places(
-    ranked: Mapping[str, Model], column: Column, pairs: Pairs
-) -> tuple[dict[str, tuple[int, int, str]], Compared]:
-    """Return slug → best rank, worst rank and letters; and the pairs that were compared."""
-    names = list(ranked)
-    if not names:
-        return {}, Compared([], [])
-    rows = [column.rows[name] for name in names]
-    separable = _by_intervals(rows)
-    top = names[:TOP]
-    compared = pairs(TopOfTrack({n: ranked[n] for n in top}, column._replace(rows={n: column.rows[n] for n in top})))
+def _places(names: Sequence[str], column: Column, compared: Compared) -> dict[str, tuple[int, int, str]]:
+    """Return slug → best rank, worst rank and letters, of models in the order of their values."""
     index = {name: i for i, name in enumerate(names)}
-    for pair in compared.rows:
-        i, j = index[pair["first"]], index[pair["second"]]
-        separable[i, j] = separable[j, i] = pair["separable"]
-    values = [row.value for row in rows]
-    ranges = rank_ranges(values, separable)
-    head = tie_groups(values[: len(top)], separable[: len(top), : len(top)])
-    ties = dict(zip(top, letters(head, len(top)))) if len(top) > 1 else {}
-    return {n: (r.best, r.worst, ties.get(n, "")) for n, r in zip(names, ranges)}, compared
+    separable = np.zeros((len(names), len(names)), bool)
+    for first, second in compared.different:
+        i, j = index[first], index[second]
+        separable[i, j] = separable[j, i] = True
+    values = [column.rows[name].value for name in names]
+    top = names[:TOP]
+    groups = tie_groups(values[:TOP], separable[:TOP, :TOP])
+    ties = dict(zip(top, letters(groups, len(top)))) if len(top) > 1 else {}
+    return {n: (r.best, r.worst, ties.get(n, "")) for n, r in zip(names, rank_ranges(values, separable))}
 
 
-def _by_intervals(rows: Sequence[Score]) -> Bools:
-    """Tell which intervals do not overlap; a number without one is never told apart by them."""
-    low = np.array([row.ci_low for row in rows])
-    high = np.array([row.ci_high for row in rows])
-    known = np.isfinite(low) & np.isfinite(high)
-    return separable_by_intervals(np.where(known, low, -np.inf), np.where(known, high, np.inf))
-
-
-def compare_top(top: TopOfTrack, folder_of: Callable[[Model], AbstractContextManager[Path]]) -> Compared:
-    """Compare the models at the head of a track on the same images.
+def compare_all(ranked: Ranked, folder_of: Callable[[Model], AbstractContextManager[Path]]) -> Compared:
+    """Compare the models of a track in pairs, on the same images.
 
     Parameters
     ----------
-    top : TopOfTrack
-        The models.
+    ranked : Ranked
+        The models, in the order of their values.
     folder_of : callable
         Opens the run folder of a model.
     """
-    if len(top.models) < 2:
-        return Compared([], [])
+    if not ranked.models:
+        return Compared([], [], [], [])
     with ExitStack() as stack:
-        folders = {slug: str(stack.enter_context(folder_of(model))) for slug, model in top.models.items()}
-        observers = {slug: (folders[slug], model.observer) for slug, model in top.models.items()}
-        paired = compare_pairs(answers_of(dict.fromkeys(folders.values())), top.column, observers)
-    return Compared([pair.row() for pair in paired.pairs], list(paired.notes))
+        folders = {slug: str(stack.enter_context(folder_of(model))) for slug, model in ranked.models.items()}
+        observers = {slug: (folders[slug], model.observer) for slug, model in ranked.models.items()}
+        paired = compare_pairs(answers_of(dict.fromkeys(folders.values())), ranked.column, observers)
+    if protocols.get(ranked.column.protocol).contributions is None:
+        note = "models differ here where their 95 % intervals do not overlap: answers cannot be paired by image"
+        return Compared([], _apart(list(ranked.column.rows.values())), [], [note] if len(ranked.models) > 1 else [])
+    top = [slug for slug in ranked.models if slug not in paired.too_few][:TOP]
+    return Compared(
+        [pair.row() for pair in paired.pairs if pair.first in top and pair.second in top],
+        [[pair.first, pair.second] for pair in paired.pairs if pair.separable],
+        list(paired.too_few),
+        list(paired.notes),
+    )
+
+
+def _apart(rows: Sequence[Score]) -> list[list[str]]:
+    """Return the pairs whose intervals do not overlap; a number without one differs from none."""
+    ends = [(r.ci_low, r.ci_high) if np.isfinite([r.ci_low, r.ci_high]).all() else (-np.inf, np.inf) for r in rows]
+    apart = separable_by_intervals(*zip(*ends))
+    return [[rows[i].observer, rows[j].observer] for i, j in zip(*np.nonzero(np.triu(apart)))]

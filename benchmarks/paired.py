@@ -1,11 +1,13 @@
 """How often paired intervals hold the truth, and how often p is small, in simulated studies of two observers.
 
     python -m benchmarks paired                                   200 studies for each setting
+    python -m benchmarks.paired --studies 4000 -j 2               what docs/comparing.md prints
     python -m benchmarks.paired --studies 2000 --responses DIR    the pairs of shapes and textures in recorded names
 
 Shapes and textures have random effects on the log odds of a shape decision: shared ones, and each observer's own. The
-truth is the difference of the mean rates over new sources. The design is 1,200 random pairs of 160 shapes and 48
-textures, or the conflict pairs that the CSV files of the public raw data name.
+truth is the difference of the mean rates over new sources. Designs: 1,200 random pairs of 160 shapes and 48 textures
+(or the conflict pairs that the CSV files of the public raw data name), all pairs of 16 × 16, of 8 × 8. Observers decide
+about 1 to 780 of the images. Studies with too few decided trials to be compared count as no rejection, and apart.
 
 Triplets: the features of both observers are vectors of shapes and textures that they share, vectors of their own, and
 noise of each image. Sources count with all trials in which they appear or, to compare, with those of their anchors.
@@ -16,7 +18,10 @@ from __future__ import annotations
 import argparse
 import csv
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,8 +31,7 @@ from cuebench.metrics.triplet_shape_bias import shared_terms
 from cuebench.metrics.triplet_shape_bias import terms as triplet_terms
 from cuebench.metrics.triplets import count, decide, enumerate_triplets, gram
 from cuebench.protocols.cue_conflict import stimuli_from_recordings
-from cuebench.statistics.clustered import Sums, ratio_intervals
-from cuebench.statistics.intervals import Clusters
+from cuebench.statistics.clustered import Sums
 from cuebench.statistics.paired import paired
 from cuebench.statistics.ratios import Terms
 from cuebench.types import IntervalKind
@@ -36,29 +40,32 @@ Array = np.ndarray
 
 
 class Setting(NamedTuple):
-    """Log odds and decided fraction of both observers; spread of shared and own effects of shapes and textures."""
+    """A design, the true shape bias and the number of decided trials of both observers, and the spread of effects."""
 
-    logit: tuple[float, float]
-    decided: tuple[float, float]
-    shared: tuple[float, float] = (1.0, 1.0)
-    own: tuple[float, float] = (0.5, 0.5)
-    images: int = 0
-
-
-SETTINGS = (
-    Setting((-1.2, -1.2), (0.65, 0.65)),
-    Setting((-1.2, -1.2), (0.8, 0.3)),
-    Setting((-1.2, -1.2), (0.65, 0.65), (0, 0), (0, 0)),
-    Setting((-1.2, -1.2), (0.65, 0.65), (0, 1), (0, 1)),
-    Setting((3, 3), (0.9, 0.5)),
-    Setting((-1.2, -1.2), (0.65, 0.65), images=240),
-    Setting((-1.2, -0.7), (0.65, 0.65)),
-    Setting((-1.2, -0.7), (0.65, 0.5), images=240),
-)
+    design: str
+    biases: tuple[float, float]
+    decided: tuple[int, int]
+    shared: float = 0.8
+    own: float = 0.4
 
 
-def design(responses: Path | None, rng: np.random.Generator) -> tuple[Array, Array]:
+COUNTS = {
+    "published": (*((780, n) for n in (1, 3, 10, 20, 40, 80)), (360, 360), (40, 40), (10, 10), (3, 3)),
+    "16 × 16": ((166, 3), (166, 10), (166, 20), (166, 80), (40, 40)),
+    "8 × 8": ((42, 3), (42, 10), (42, 20), (40, 40)),
+}
+SETTINGS = tuple(
+    Setting(name, (bias, bias), decided)
+    for name, counts in COUNTS.items()
+    for decided, bias in product(counts, (0.01, 0.05, 0.2, 0.5))
+) + tuple(Setting("published", (0.24, second), (360, 360), 1.0, 0.5) for second in (0.30, 0.34, 0.38))
+
+
+def design(name: str, rng: np.random.Generator, responses: Path | None = None) -> tuple[Array, Array]:
     """Return the shape source and the texture source of each image, as numbers."""
+    if name != "published":
+        side = int(name.partition(" ")[0])
+        return tuple(np.divmod(np.arange(side**2), side))  # type: ignore[return-value]
     if responses is None:
         cells = rng.choice(160 * 48, 1200, replace=False)
         return cells // 48, cells % 48
@@ -76,38 +83,44 @@ def rate(logit: float, spread: float) -> float:
     return float(np.sum(weights / (1 + np.exp(-logit - spread * nodes))) / weights.sum())
 
 
-def simulate(
-    setting: Setting, shape: Array, texture: Array, studies: int, rng: np.random.Generator
-) -> dict[str, float]:
-    """Return how often each kind of interval holds the difference, two_way that of one observer, and p ≤ .05."""
-    if setting.images:
-        chosen = np.sort(rng.choice(len(shape), setting.images, replace=False))
-        shape, texture = shape[chosen], texture[chosen]
-    spread = float(np.sqrt(sum(s**2 + o**2 for s, o in zip(setting.shared, setting.own))))
-    rates = [rate(logit, spread) for logit in setting.logit]
-    truth = rates[0] - rates[1]
-    images = np.arange(len(shape))
-    places = (shape, texture)
-    hits: dict[str, float] = {}
+def logit_of(wanted: float, spread: float) -> float:
+    """Return the log odds whose mean rate over new sources is that."""
+    low, high = -20.0, 20.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rate(middle, spread) < wanted else (low, middle)
+    return low
+
+
+def simulate(setting: Setting, studies: int, seed: int = 0, responses: Path | None = None) -> dict[str, float]:
+    """Return rejections at .05 and .001, coverage of `two_way` where there is one, and the share of too few trials."""
+    rng = np.random.default_rng([seed, SETTINGS.index(setting)])
+    places = design(setting.design, rng, responses)
+    number = len(places[0])
+    sources: dict[IntervalKind, Array] = {"shape_sources": places[0], "texture_sources": places[1]}
+    spread = float(np.sqrt(2 * (setting.shared**2 + setting.own**2)))
+    logits = [logit_of(bias, spread) for bias in setting.biases]
+    truth = setting.biases[0] - setting.biases[1]
+    rejected, compared, held = np.zeros(2), 0, 0
     for _ in range(studies):
-        shared = [rng.normal(0, sd, place.max() + 1) for sd, place in zip(setting.shared, places)]
-        answers = []
-        for logit, share in zip(setting.logit, setting.decided):
-            effects = [
-                (common + rng.normal(0, sd, len(common)))[place]
-                for common, sd, place in zip(shared, setting.own, places)
-            ]
-            decided = rng.random(len(images)) < share
-            by_shape = rng.random(len(images)) < 1 / (1 + np.exp(-logit - sum(effects)))
-            answers.append(Terms(by_shape & decided, decided))
-        sources = {"shape_sources": shape, "texture_sources": texture}
-        found = paired(*(Sums.of_ratio(terms, images, sources) for terms in answers))  # type: ignore[arg-type]
-        ((alone,),) = ratio_intervals(answers[:1], Clusters(images, shape, texture), ["two_way"])
-        held = {i.kind: i.low <= truth <= i.high for i in found.intervals}
-        held |= {"one observer": alone.low <= rates[0] <= alone.high, "p ≤ .05": found.p <= 0.05}
-        for name, hit in held.items():
-            hits[name] = hits.get(name, 0) + hit / studies
-    return {"difference": truth, **hits}
+        shared = [rng.normal(0, setting.shared, place.max() + 1)[place] for place in places]
+        both = []
+        for logit, count_decided in zip(logits, setting.decided):
+            own = [rng.normal(0, setting.own, place.max() + 1)[place] for place in places]
+            decided = rng.random(number) < count_decided / number
+            by_shape = rng.random(number) < 1 / (1 + np.exp(-logit - sum(shared) - sum(own)))
+            both.append(Sums.of_ratio(Terms(by_shape & decided, decided), np.arange(number), sources))
+        found = paired(*both)
+        if not np.isnan(found.p):
+            compared += 1
+            rejected += found.p <= np.array([0.05, 0.001])
+            held += found.interval is None or found.interval.low <= truth <= found.interval.high
+    return {
+        "p ≤ .05": rejected[0] / studies,
+        "p ≤ .001": rejected[1] / studies,
+        "coverage": held / compared if compared else np.nan,
+        "too few": 1 - compared / studies,
+    }
 
 
 TRIPLETS = ((16, 16, (0.5, 0.5)), (16, 16, (0.55, 0.5)), (8, 8, (0.5, 0.5)), (8, 8, (0.6, 0.5)))
@@ -160,19 +173,21 @@ def main(arguments: list[str] | None = None) -> None:
     """Print a line for each setting."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--studies", type=int, default=200)
-    parser.add_argument("--responses", type=Path, help="folder of raw data whose image names are the design")
+    parser.add_argument("--responses", type=Path, help="folder of raw data whose image names are the published design")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("-j", "--jobs", type=int, default=1)
     given = parser.parse_args(arguments or [])
     rng = np.random.default_rng(given.seed)
     for shapes, textures, weight in TRIPLETS:
-        found = simulate_triplets(shapes, textures, weight, given.studies, rng)
+        found = simulate_triplets(shapes, textures, weight, max(given.studies // 10, 20), rng)
         print(f"triplets, {shapes} shapes × {textures} textures, weights {weight}:",
               " · ".join(f"{name} {value:.3f}" for name, value in found.items()), flush=True)  # fmt: skip
-    shape, texture = design(given.responses, rng)
-    print(f"{len(shape):,} images of {len(np.unique(shape))} shapes and {len(np.unique(texture))} textures")
-    for setting in SETTINGS:
-        found = simulate(setting, shape, texture, given.studies, rng)
-        print(setting, " · ".join(f"{name} {value:.3f}" for name, value in found.items()), flush=True)
+    run = partial(simulate, studies=given.studies, seed=given.seed, responses=given.responses)
+    print("design, true biases, decided trials: rejected at .05 and .001, coverage, too few decided trials")
+    with ProcessPoolExecutor(given.jobs) as pool:
+        for setting, found in zip(SETTINGS, pool.map(run, SETTINGS)):
+            numbers = " · ".join(f"{value:.4f}" for value in found.values())
+            print(f"{setting.design}, {setting.biases}, {setting.decided}: {numbers}", flush=True)
 
 
 if __name__ == "__main__":

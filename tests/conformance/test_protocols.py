@@ -269,7 +269,7 @@ BROKEN = {
     ),
     "upside down": (
         {"score": altered(estimate(intervals=(Interval(0.9, 0.1, "images"),)), only="decided_fraction")},
-        "expected low ≤ high",
+        "expected low < high",
     ),
     "NaN without a note": (
         {"score": altered(estimate(value=math.nan, excluded={}), only="decided_fraction")},

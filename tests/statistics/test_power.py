@@ -87,6 +87,7 @@ def mean_components(each):
         each[0].numbers,
         np.mean([c.pair for c in each]),
         each[0].pairs,
+        np.median([c.freedom for c in each]),
     )
 
 

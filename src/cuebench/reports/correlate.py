@@ -337,7 +337,5 @@ def _influence(
     images = np.unique(images)
     parts = [s.only(images) for s in sums]
     psi = np.column_stack([by_image(part, images) for part in parts])
-    order = np.argsort(parts[0].images, kind="stable")
-    place = order[np.searchsorted(parts[0].images[order], images)]
-    sources = {kind: names[place] for kind, names in parts[0].sources.items() if all(kind in p.sources for p in parts)}
+    sources = {k: names for k, names in parts[0].sources_of(images).items() if all(k in p.sources for p in parts)}
     return Influence(psi, images, sources, parts[0].strata), ""

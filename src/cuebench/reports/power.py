@@ -214,6 +214,7 @@ def _median(each: Sequence[Components]) -> Components:
         {kind: round(median(c.numbers[kind] for c in each)) for kind in ("images", *kinds)},
         median(c.pair for c in each),
         round(median(c.pairs for c in each)) if set(WAYS) <= set(kinds) else 0,
+        median(c.freedom for c in each),
     )
 
 

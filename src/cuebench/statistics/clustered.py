@@ -112,6 +112,12 @@ class Sums:
         shared = {kind: values[keep] for kind, values in self.shared.items()}
         return replace(self, images=self.images[keep], values=self.values[keep], sources=sources, shared=shared)
 
+    def sources_of(self, images: Array) -> dict[IntervalKind, Array]:
+        """Return the sources of some images; people are none."""
+        order = np.argsort(self.images, kind="stable")
+        place = order[np.searchsorted(self.images[order], images)]
+        return {kind: names[place] for kind, names in self.sources.items() if kind != "subjects"}
+
     @property
     def decisions(self) -> Floats | None:
         """How many decisions each row has, where the number is a share of decisions; None for any other number."""

@@ -83,6 +83,8 @@ class Difference:
         Why there is no interval or no p.
     decisions : int or None
         Of shares of decisions: how many the observer has that decided less often. None of other numbers.
+    freedom : float
+        Degrees of freedom of the variances of the two observers, the mean.
     """
 
     first: float
@@ -94,6 +96,7 @@ class Difference:
     variances: Variances
     note: str = ""
     decisions: int | None = None
+    freedom: float = 0.0
 
     @property
     def interval(self) -> Interval | None:
@@ -103,7 +106,7 @@ class Difference:
     @property
     def components(self) -> Components:
         """What the variance of the difference is made of."""
-        return Components.of(self.variances, self.n)
+        return Components.of(self.variances, self.n, self.freedom)
 
     def needed(self, comparisons: int = 1, level: float = 0.95) -> More:
         """Return what it would take to find this difference in four of five studies, if it is the true one.
@@ -168,17 +171,23 @@ class Number(NamedTuple):
         number, kind = min(((n, k) for k, n in self.sources.items() if k != "subjects"), default=(0, "images"))
         return f"decisions on {number} {_noun(kind, number)}" if number < FEWEST else ""
 
+    def _own(self, kind: IntervalKind) -> IntervalKind:
+        """Return the kind of the interval of one who is no group of people."""
+        return "two_way" if kind == "three_way" and kind not in self.variances.by_kind else kind
+
     def variance(self, kind: IntervalKind) -> float:
-        """Return the variance of a kind; of people that are not drawn anew, what is left."""
-        if kind == "three_way" and kind not in self.variances.by_kind:
-            kind = "two_way"
-        return self.variances.by_kind.get(kind, 0.0)
+        """Return the variance of a kind; 0 where it is about people, and this is one."""
+        return self.variances.by_kind.get(self._own(kind), 0.0)
+
+    def freedom(self, kind: IntervalKind) -> float:
+        """Return the degrees of freedom of the variance of a kind."""
+        return self.variances.df.get(self._own(kind), math.inf)
 
     def ends(self, kind: IntervalKind, alpha: float) -> tuple[float, float]:
         """Return the ends of an interval of level 1 − alpha."""
-        if kind not in self.variances.by_kind and kind != "three_way":
+        own = self._own(kind)
+        if own not in self.variances.by_kind:
             return self.value, self.value
-        own: IntervalKind = kind if kind in self.variances.by_kind else "two_way"
         variance, df = self.variances.by_kind[own], self.variances.df[own]
         if self.decisions is not None:
             fewest = min(self.sources[way] for way in ways_of(own))
@@ -229,7 +238,8 @@ def paired(first: Sums, second: Sums, *, level: float = 0.95) -> Difference:
     )
     p = p_of_difference(*numbers, correlations[variance.main], variance.main, 1 - level)
     decisions = min((n.decisions for n in numbers if n.decisions is not None), default=None)
-    return Difference(a.value, b.value, value, len(common), intervals, p, variance, decisions=decisions)
+    freedom = sum(number.freedom(variance.main) for number in numbers) / 2
+    return Difference(a.value, b.value, value, len(common), intervals, p, variance, "", decisions, freedom)
 
 
 TOO_FEW = "too few decided trials"
@@ -243,9 +253,8 @@ def _variances_of_difference(a: Sums, b: Sums, images: Floats, change: Floats) -
     """Return the variances of the difference, image by image."""
     mine, theirs = a.shared_influence(), b.shared_influence()
     shared = {k: by_image(a, images, psi) - by_image(b, images, theirs[k]) for k, psi in mine.items() if k in theirs}
-    place = np.searchsorted(a.images[order := np.argsort(a.images, kind="stable")], images)
-    both = [kind for kind in a.sources if kind in b.sources and kind != "subjects"]
-    return variances(change, {kind: a.sources[kind][order][place] for kind in both}, a.strata, shared)
+    sources = {kind: names for kind, names in a.sources_of(images).items() if kind in b.sources}
+    return variances(change, sources, a.strata, shared)
 
 
 def _with_people(difference: Variances, a: Number, b: Number) -> tuple[Variances, dict[IntervalKind, float]]:

@@ -8,8 +8,9 @@ form of `clustered`,
 
 More images of the same pairs shrink the first term only. More images of the same sources are of new pairs, as many of
 each, as long as there are any; a new source comes with its images and pairs, as many as the others have. People who are
-drawn anew add what `three_way` has beyond `two_way`. Planned variances have planned degrees of freedom; simulated
-studies find what is planned as often as planned (``python -m benchmarks power``).
+drawn anew add what `three_way` has beyond `two_way`. A difference over its standard error has a noncentral t
+distribution, with the degrees of freedom of both observers' own variances; simulated studies find what is planned as
+often as planned (``python -m benchmarks power``).
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ class Components:
         What pairs of a shape and a texture differ by beyond their images and sources: the variance times their number.
     pairs : int
         Number of these pairs; 0: there are not two kinds of source.
+    freedom : float
+        Degrees of freedom of the variances of the two observers, the mean; 0: those of the variance of the difference.
     """
 
     image: float
@@ -52,9 +55,10 @@ class Components:
     numbers: Mapping[IntervalKind, int]
     pair: float = 0.0
     pairs: int = 0
+    freedom: float = 0.0
 
     @classmethod
-    def of(cls, variance: Variances, images: int) -> Components:
+    def of(cls, variance: Variances, images: int, freedom: float = 0.0) -> Components:
         """Take the variance of a number apart: over all kinds of source, or over the kind that varies most."""
         single = variance.by_kind.get("images", 0.0)
         base, pairs = variance.pairs or (single, 0)
@@ -64,7 +68,7 @@ class Components:
             beyond["subjects"] = variance.by_kind["three_way"] - variance.by_kind["two_way"]
         sources = {kind: variance.clusters[kind] * max(0.0, more) for kind, more in beyond.items()}
         numbers = {"images": images, **{kind: variance.clusters[kind] for kind in sources}}
-        return cls(images * single, sources, numbers, pairs * max(0.0, base - single), pairs)
+        return cls(images * single, sources, numbers, pairs * max(0.0, base - single), pairs, freedom)
 
     def parts(self, numbers: Mapping[IntervalKind, float] | None = None) -> dict[IntervalKind, float]:
         """Return the part of the variance that images and each kind of source have, for other numbers of them.
@@ -89,20 +93,20 @@ class Components:
         self, difference: float, numbers: Mapping[IntervalKind, float] | None = None, alpha: float = 0.05
     ) -> float:
         """Return the chance to find a true difference at level alpha."""
-        from scipy.special import ndtr
+        from scipy.special import nctdtr
 
-        error = math.sqrt(sum(self.parts(numbers).values()))
+        error, df = math.sqrt(sum(self.parts(numbers).values())), self._df(numbers)
         if not error:
             return 1.0 if difference else alpha
-        reach, standardised = t_quantile(self._df(numbers), 1 - alpha), abs(difference) / error
-        return float(ndtr(standardised - reach) + ndtr(-standardised - reach))
+        reach, standardised = t_quantile(df, 1 - alpha), abs(difference) / error
+        return float(1 - nctdtr(df, standardised, reach) + nctdtr(df, standardised, -reach))
 
     def smallest(self, numbers: Mapping[IntervalKind, float] | None = None, alpha: float = 0.05) -> float:
         """Return the smallest true difference that is found in four of five studies."""
-        from scipy.special import ndtri
+        from scipy.special import nctdtrinc
 
-        error = math.sqrt(sum(self.parts(numbers).values()))
-        return error * (t_quantile(self._df(numbers), 1 - alpha) + float(ndtri(POWER)))
+        error, df = math.sqrt(sum(self.parts(numbers).values())), self._df(numbers)
+        return error * float(nctdtrinc(df, 1 - POWER, t_quantile(df, 1 - alpha)))
 
     def factor(self, difference: float, kinds: Iterable[IntervalKind], alpha: float = 0.05) -> float:
         """Return how many times as many sources of some kinds, with their images, find a difference in four of five.
@@ -122,6 +126,12 @@ class Components:
         return high
 
     def _df(self, numbers: Mapping[IntervalKind, float] | None) -> float:
+        """Return the degrees of freedom; with other numbers they grow as those of the variance of the difference do."""
+        if self.freedom and numbers:
+            return max(1.0, self.freedom * self._satterthwaite(numbers) / self._satterthwaite(None))
+        return self.freedom or self._satterthwaite(numbers)
+
+    def _satterthwaite(self, numbers: Mapping[IntervalKind, float] | None) -> float:
         """Return Satterthwaite's degrees of freedom, as `clustered` has them."""
         of, parts = numbers or self.numbers, self.parts(numbers)
         base, total = parts["images"], sum(parts.values())

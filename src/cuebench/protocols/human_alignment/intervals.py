@@ -57,7 +57,7 @@ def intervals(numbers: Numbers, metric: str, k: int, *, pooled: bool) -> tuple[I
         if math.isnan(variance):
             number_intervals.append(undefined(kind, _REASONS.get(kind, "")))
         elif variance < NOTHING:
-            number_intervals.append(_without_variance(metric, value, df, n, kind))
+            number_intervals.append(_without_variance(metric, value, n, kind))
         else:
             number_intervals.append(_interval(metric, centre, variance, df, kind))
     return tuple(number_intervals)
@@ -71,10 +71,10 @@ def _interval(metric: str, centre: float, variance: float, df: float, kind: Inte
     return replace(interval, low=max(low, interval.low), high=min(high, interval.high))
 
 
-def _without_variance(metric: str, value: float, df: float, n: int, kind: IntervalKind) -> Interval:
+def _without_variance(metric: str, value: float, n: int, kind: IntervalKind) -> Interval:
     """Return the interval of a number that is the same without any image or person."""
     if metric in _SHARES and 0 < value < 1:
-        return share_interval(value, 0.0, df, n, kind, LEVEL)
+        return share_interval(value, 0.0, n - 1, n, kind, LEVEL)
     if metric in _SHARES and kind == "images":
         return all_alike(value, n, kind, kind, LEVEL)
     return undefined(kind, ALL_ALIKE)

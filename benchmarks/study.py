@@ -197,8 +197,9 @@ async def take_part(port: int, number: int, pace: float, ramp: float, tally: Tal
             await asyncio.sleep(WAIT)
 
     begun = time.perf_counter()
-    entry = {"PROLIFIC_PID": f"person{number}"}  # a start that is repeated after a kill finds the same session
-    _, data = await ask("POST", "/api/participants", body={"consent": True, "entry": entry})
+    # By its key, a start that is repeated after a kill finds the same session.
+    body = {"consent": True, "entry": {"PROLIFIC_PID": f"person{number}"}, "key": f"browser-of-person-{number}"}
+    _, data = await ask("POST", "/api/participants", body=body)
     tally.starts.append(1e3 * (time.perf_counter() - begun))
     session = json.loads(data)
     token, name = session["token"], session["participant"]

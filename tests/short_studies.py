@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
+from cuebench.study.database import Database
 from cuebench.study.design import BUILT_IN
 from cuebench.study.folder import NewStudy, Study, new_study
 from small_data import write_cue_conflict
@@ -49,3 +54,25 @@ def short_study(name: str, place: Path, **numbers: int) -> Study:
     data = write_data(place / "data") if needs_files else None
     new = NewStudy(design=str(design), data_root=data, seed=3, return_url="https://platform.example/?cc={code}")
     return new_study(place / "study", new)
+
+
+@contextmanager
+def served(study: Study) -> Iterator[str]:
+    """Serve a study from this process; yields its address."""
+    import uvicorn
+
+    from cuebench.study.server import create_app
+
+    app = create_app(study, Database(study.database_url))
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", access_log=False))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive()
+        time.sleep(0.01)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}/"
+    finally:
+        server.should_exit = True
+        thread.join()

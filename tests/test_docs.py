@@ -1,4 +1,4 @@
-"""The documentation against the code: commands, examples, names, paths and headlines that pages show."""
+"""The documentation against the code: commands and examples that pages show."""
 
 from __future__ import annotations
 
@@ -22,12 +22,9 @@ from cuebench.catalogue.explain import explain
 from cuebench.cues.by_name import parse_options
 from cuebench.observers.base import Spec
 from cuebench.published.tables import entries
-from cuebench.reports.comparison import LARGER
 from cuebench.stimuli.makers.base import FLAGS
+from docs_pages import DOCS, PAGES, ROOT, WRITTEN, blocks, spans, text_of
 
-ROOT = Path(__file__).parents[1]
-DOCS, SOURCE = ROOT / "docs", ROOT / "src"
-PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 PLACEHOLDER = re.compile(r"[A-Z][A-Z0-9_]*…?")
 """A word that the reader replaces: ``RUN``, ``DIR``, ``FILE``."""
 NOT_SHELL = {"python", "json", "csv", "toml", "text", "yaml"}
@@ -36,27 +33,15 @@ NOT_SHELL = {"python", "json", "csv", "toml", "text", "yaml"}
 
 @pytest.fixture(params=PAGES, ids=lambda page: page.name)
 def page(request) -> str:
-    return request.param.read_text("utf-8")
+    return text_of(request.param)
+
+
+@pytest.fixture(params=WRITTEN, ids=lambda path: path.relative_to(ROOT).as_posix())
+def written(request) -> str:
+    return text_of(request.param)
 
 
 # ------------------------------------------------------------------------------------------- the text of a page
-
-
-class Block(NamedTuple):
-    """A fenced block of code: its language and its text."""
-
-    language: str
-    text: str
-
-
-def blocks(page: str) -> list[Block]:
-    return [Block(*match) for match in re.findall(r"^```(\w*)\n(.*?)^```", page, re.DOTALL | re.MULTILINE)]
-
-
-def spans(page: str) -> list[str]:
-    """Return the code spans outside of blocks; one that is broken over lines becomes one line."""
-    prose = re.sub(r"^```.*?^```", "", page, flags=re.DOTALL | re.MULTILINE)
-    return [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", prose)]
 
 
 class Command(NamedTuple):
@@ -110,7 +95,7 @@ def check_command(words: list[str], complete: bool) -> None:
     Raises
     ------
     Exception
-        For an unknown verb, option, part or option of a part, a wrong value, and an option that is not documented.
+        For an unknown verb, option, part or option of a part, and a wrong value.
     """
     if words in ([], *([flag] for flag in OF_ALL)):
         return
@@ -126,8 +111,6 @@ def check_command(words: list[str], complete: bool) -> None:
     sub = arguments.pop(0) if subs else ""
     parser = parser_of(verb, sub, complete=complete)
     context = parser.make_context(verb, arguments)
-    hidden = [p.opts[0] for p in parser.params if getattr(p, "hidden", False) and context.params[p.name]]
-    assert not hidden, f"{', '.join(hidden)}: kept for old command lines only"
     values = {name: value for name, value in context.params.items() if value not in (None, "", [], ())}
     PART_CHECKS.get(f"{verb} {sub}".strip(), lambda **_: None)(**values)
 
@@ -213,20 +196,24 @@ def command_problems(page: str) -> list[str]:
             check_command(words, complete)
         except Exception as error:  # one page at a time: all problems of it
             problems.append(f"cuebench {shlex.join(words)}: {type(error).__name__}: {error}")
-    return problems + [f"{span}: {problem}" for span in spans(page) if (problem := _option_problem(span))]
+    there = every_option() | OF_ALL | (OF_BENCHMARKS if "python -m benchmarks" in page else set())
+    return problems + [f"{span}: {problem}" for span in spans(page) if (problem := _option_problem(span, there))]
 
 
 OF_ALL = {"--help", "--version", "--install-completion", "--show-completion"}
+OF_BENCHMARKS = {
+    option
+    for path in (ROOT / "benchmarks").glob("*.py")
+    for option in re.findall(r'"(--[a-z][\w-]*)"', path.read_text())
+}
 
 
-def _option_problem(span: str) -> str:
+def _option_problem(span: str, there: set[str]) -> str:
     """Return what is wrong with options in running text, ``--set triplets.draw=all``; empty where nothing is."""
     if not re.match(r"--?[a-z]", span):
         return ""
     words = span.split()
-    unknown = [
-        word for word in words if word.startswith("--") and word.partition("=")[0] not in every_option() | OF_ALL
-    ]
+    unknown = [word for word in words if word.startswith("--") and word.partition("=")[0] not in there]
     settings = [after.partition("=")[0] for before, after in pairwise(words) if before == "--set"]
     unknown += [key for key in settings if known(key.rpartition(".")[2]) and key not in every_setting()]
     return f"no option {', '.join(unknown)}" if unknown else ""
@@ -234,10 +221,10 @@ def _option_problem(span: str) -> str:
 
 @cache
 def every_option() -> set[str]:
-    """Return the options of all verbs, without the hidden ones."""
+    """Return the options of all verbs."""
     parsers = [parser_of(verb, sub) for verb in cli.verbs() for sub in (_sub_commands(verb) or [""])]
-    shown = [p for parser in parsers for p in parser.params if not getattr(p, "hidden", False)]
-    return {cli.ALLOW_CODE, *(name for p in shown for name in (*p.opts, *p.secondary_opts))}
+    names = (name for parser in parsers for p in parser.params for name in (*p.opts, *p.secondary_opts))
+    return {cli.ALLOW_CODE, *names}
 
 
 @cache
@@ -250,8 +237,8 @@ def every_setting() -> set[str]:
     return protocols | makers | figures | cues
 
 
-def test_commands_can_be_parsed_and_name_parts_that_exist(page):
-    assert not command_problems(page)
+def test_commands_can_be_parsed_and_name_parts_that_exist(written):
+    assert not command_problems(written)
 
 
 @pytest.mark.parametrize(
@@ -292,8 +279,8 @@ def test_optional_arguments_comments_continued_lines_and_output_are_understood()
     assert [c.words for c in commands(text)] == [["list", "metrics"], ["doctor", "--json"]]
 
 
-def test_observers_in_the_text_have_options_that_exist(page):
-    for span in spans(page):
+def test_observers_in_the_text_have_options_that_exist(written):
+    for span in spans(written):
         spec = span.removeprefix("-o ")
         if re.fullmatch(rf"({'|'.join(registry.adapters)}):\S+", spec) and "…" not in spec and "[" not in spec:
             check_observer(spec)
@@ -429,88 +416,3 @@ def test_python_blocks_run(name, tmp_path, monkeypatch):
     names = {"__name__": "page", **SET_UP[name]()}
     for text in python_blocks((DOCS / name).read_text("utf-8")):
         exec(compile(plain(text), name, "exec"), names)
-
-
-# ------------------------------------------------------------------------------------------- names, paths, headlines
-
-
-def test_names_of_modules_and_functions_exist(page):
-    not_modules = {"cuebench.stimulus_set", *(parts.group for parts in registry.KINDS.values())}
-    text = " ".join([*spans(page), *(b.text for b in blocks(page) if b.language == "python")])
-    for name in dict.fromkeys(re.findall(r"\bcuebench(?:\.[A-Za-z_]\w*)+", text)):
-        parts = name.split(".")
-        end = next((i for i, part in enumerate(parts) if PLACEHOLDER.fullmatch(part)), len(parts))
-        assert name in not_modules or _resolves(parts[:end]), f"{name} does not exist"
-
-
-def _resolves(parts: list[str]) -> bool:
-    value: Any = importlib.import_module(parts[0])
-    for position, part in enumerate(parts[1:], start=2):
-        try:
-            value = getattr(value, part)
-        except AttributeError:
-            try:
-                value = importlib.import_module(".".join(parts[:position]))
-            except ImportError:
-                return False
-    return True
-
-
-def test_paths_of_the_repository_exist(page):
-    rooms = [p.parent.name for p in (SOURCE / "cuebench").glob("*/__init__.py")]
-    folders = "|".join(["tests", "src", "benchmarks", "gallery", "examples", "docs", *rooms])
-    for span in spans(page):
-        for path in re.findall(rf"(?<![\w/$.])((?:{folders})/[\w./-]*\w\.(?:py|md|csv|json))", span):
-            shown = f"# {Path(path).name}\n" in page or "my_" in path  # a file that the page tells the reader to write
-            there = any((base / path).exists() for base in (ROOT, SOURCE / "cuebench"))
-            assert there or shown or path.startswith("runs/"), f"{path} does not exist"
-
-
-def test_links_between_pages_lead_somewhere():
-    for page in PAGES:
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
-
-
-def test_pages_cite_nothing_that_users_do_not_have(page):
-    for private in ("definitions.md", "demands.md", "../shared", "/work/", "MANIFEST.md"):
-        assert private not in page
-
-
-def _built_in_protocols() -> list[str]:
-    return [name for name in registry.protocols if registry.protocols.origin(name) == registry.BUILT_IN]
-
-
-def test_the_table_of_headlines_is_the_declared_one():
-    text = (DOCS / "metrics.md").read_text("utf-8")
-    lines = re.findall(r"^\| `(\w+)` \| `(\w+)` \| (.+) \| (more [a-z ]+) \| (.*)\|$", text, re.MULTILINE)
-    table = {protocol: cells for protocol, *cells in lines}
-    assert sorted(table) == sorted(_built_in_protocols())
-    for protocol, (metric, conditions, larger, plane) in table.items():
-        headline = registry.protocols.get(protocol).headline
-        shown = re.findall(r"`([^`]+)`", conditions)
-        number = len(shown) if "then other" in conditions else len(headline.conditions)
-        axes = [axis.metric for axis in headline.plane or ()]
-        named = [name for name in re.findall(r"`([^`]+)`", plane) if name in registry.metrics]
-        assert metric == headline.metric
-        assert shown == [c for c in headline.conditions if "then" not in conditions or "*" not in c][:number]
-        assert larger == LARGER[headline.direction]
-        assert named == list(dict.fromkeys(axes))
-
-
-HEADLINES = {
-    "refined_bias.md": ["refined_bias"],
-    "triplets.md": ["triplets"],
-    "texture_association.md": ["texture_association"],
-    "cue_decomposition.md": ["cue_decomposition", "cue_decomposition_segmentation", "corruption_robustness"],
-}
-
-
-@pytest.mark.parametrize("name", HEADLINES)
-def test_the_page_of_a_protocol_states_its_headline(name):
-    text = " ".join((DOCS / name).read_text("utf-8").split("**Headline", 1)[1].split("\n\n")[0].split())
-    for protocol in HEADLINES[name]:
-        headline = registry.protocols.get(protocol).headline
-        assert f"`{headline.metric}` in `{headline.conditions[0]}`" in text
-        assert f"larger means {LARGER[headline.direction]}" in text
-        assert all(f"`{axis.metric}`" in text for axis in headline.plane or ())

@@ -194,8 +194,8 @@ _CONDITIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ),
     ("silhouettes", "filled silhouettes, black on white: the global shape", ("pure_shape",)),
     ("edges", "edges of the photographs: the local shape", ("pure_shape",)),
-    ("partial", "the earlier name of a decision among the classes of the stimuli: 16-way", _CONFLICT),
-    ("full", "the earlier name of a decision among all classes of the model: 1000-way", _CONFLICT),
+    ("partial", "the literature's name of a decision among the classes of the stimuli: 16-way", _CONFLICT),
+    ("full", "the literature's name of a decision among all classes of the model: 1000-way", _CONFLICT),
     ("class=*", "only stimuli of this class", ()),
     ("mean_of_subjects", "mean over people of each person's own value, every person with the same weight", _CONFLICT),
     ("with_aligned", "with the images whose shape and texture are of one class, as the authors compute it", _CONFLICT),
@@ -331,10 +331,8 @@ _NOTES = {
     "direction": "what a larger headline means: shape, texture, correct or human (more like people)",
     "plane": "the shape axis and the texture axis of a protocol that measures both",
     "origin": "where a part comes from: cuebench, an installed distribution with its version, a file, or this session",
-    "partial": "in published tables: REFINED-BIAS's name for a decision among the 16 classes (16-way). Earlier "
-    "versions of cuebench used it as the name of that condition",
-    "full": "in published tables: REFINED-BIAS's name for a decision among all 1,000 classes (1000-way). Earlier "
-    "versions of cuebench used it as the name of that condition",
+    "partial": "in published tables: REFINED-BIAS's name for a decision among the 16 classes (16-way)",
+    "full": "in published tables: REFINED-BIAS's name for a decision among all 1,000 classes (1000-way)",
     "TAV": "texture association value: how strongly a model ties a texture to a class; `explain texture_association`",
     "percentile": "share of the published models below a value, ties counted half",
     "strict": "a printed figure that follows from the printed digits without any allowance for rounding",

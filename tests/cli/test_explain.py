@@ -180,7 +180,7 @@ def test_a_broken_plug_in_is_explained_and_ends_nothing() -> None:
         ("timm:resnet50.a1_in1k", "resnet50.a1_in1k, from the source 'timm'"),
     ],
 )
-def test_options_specs_and_earlier_conditions_are_explained(name: str, said: str) -> None:
+def test_options_specs_and_the_literature_s_conditions_are_explained(name: str, said: str) -> None:
     facts = explain(name)
     assert facts["name"] == name
     assert said in json.dumps(facts, ensure_ascii=False)

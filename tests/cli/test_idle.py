@@ -35,7 +35,6 @@ REFUSED = [
     ("curate d --browser --json", "--browser would do nothing with --json", "open the address"),
     ("compare run --all --json", "--all would do nothing with --json", "has every pair"),
     ("fetch toy --data-root d --offline --mirror x", "--mirror would do nothing with --offline", "leave it out"),
-    ("data check cue_conflict -p triplets", "--protocol would do nothing beside another protocol", "name one"),
     ("calibrate --quick --studies 20", "--studies would do nothing with --quick", "leave out --quick"),
     ("study power --width 0.1 --task x", "--task would do nothing without --pilot", "add --pilot"),
     ("study power --width 0.1 --pilot f --share 0.5 --person-sd 1 --image-sd 1", "--share, --person-sd, --image-sd",
@@ -56,15 +55,14 @@ REFUSED = [
 ALWAYS = {
     "demo": "out seed report_to",
     "run": "observer protocol out data_root device precision batch_size shard_size workers cache cues limit seed "
-    "resamples allow_unreadable common fresh offline settings keep plan again save_config triplets "
-    "features baselines",
+    "resamples allow_unreadable common fresh offline settings keep plan again save_config",
     "score": "seed resamples common settings workers",
     "merge": "out",
     "texture-of": "observer run data_root label draw top",
     "controls": "out seed",
     "study new": "design data_root run seed participants language title contact completion_code return_url",
-    "study serve": "host port database workers root_path proxy",
-    "study export": "out database",
+    "study serve": "host port database workers root_path proxy draft",
+    "study export": "out database draft",
     "study bundle": "out domain postgresql wheel",
     "study analyse": "rules run out database seed",
     "study power": "width trials images pilot over studies seed",

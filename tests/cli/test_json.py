@@ -77,9 +77,7 @@ CALLS = {
     "trials": ["run", "run -p cue_conflict -o ideal:shape --out trials.parquet"],
 }
 REFUSED = {
-    "balance": ["run"],
     "board": ["image.png --out site", "check nothing"],
-    "check-data": ["-p refined_bias --data-root data"],
     "data": ["balance run", "check refined_bias --data-root data", "check", "chek refined_bias"],
     "fetch": ["cue_conflict --data-root data --offline"],
     "import": ["model-vs-human data --out all.parquet"],

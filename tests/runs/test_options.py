@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import cuebench as cb
-from cuebench import cli
 from cuebench.errors import UserError
 from cuebench.runs.record import RunOptions
 
@@ -23,26 +22,6 @@ def test_every_option_is_a_keyword_of_evaluate() -> None:
             assert parameters[option.name].default == option.default
     with pytest.raises(TypeError, match="limits"):
         cb.evaluate("ideal:shape", "cue_conflict", out="x", limits=3)  # type: ignore[call-arg]
-
-
-@pytest.mark.parametrize(
-    ("flag", "option"),
-    [
-        (["--triplets", "all"], "--set triplets.draw=all"),
-        (["--features", "layer3,fc"], "--set triplets.layers=layer3,fc"),
-        (["--baselines", "10"], "--set triplets.baselines=10"),
-    ],
-)
-def test_earlier_flags_name_the_new_form(
-    flag: list[str], option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    call = ["run", "-o", "ideal:shape", "-p", "triplets", "--out", str(tmp_path / "run"), *flag]
-    assert cli.invoke(call) == 2
-    assert option in " ".join(capsys.readouterr().err.split())
-    assert not (tmp_path / "run").exists()
-    capsys.readouterr()
-    cli.invoke(["run", "--help"])
-    assert flag[0] not in capsys.readouterr().out
 
 
 def test_two_observers_of_one_name(data_root: Path, tmp_path: Path) -> None:

@@ -1,14 +1,20 @@
-"""A real PostgreSQL for the tests of this folder."""
+"""A real PostgreSQL and a real browser for the tests of this folder."""
 
 from __future__ import annotations
 
 import itertools
 import os
+import shutil
 import signal
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from cuebench.study import vendor
+from cuebench.study import visitor as visitors
 
 _numbers = itertools.count()
 
@@ -35,3 +41,14 @@ def postgresql(postgresql_server):
         connection.execute(f"CREATE SCHEMA {name}")
     between = "&" if "?" in postgresql_server else "?"
     return f"{postgresql_server}{between}options=-csearch_path%3D{name}"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if vendor.missing():
+        pytest.skip(f"needs jsPsych: {vendor.COMMAND}")
+    pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
+    if not any(map(shutil.which, visitors._CHROMIUMS)):
+        pytest.skip("needs a browser: apt-get install chromium")
+    with visitors.opened_browser() as browser:
+        yield browser

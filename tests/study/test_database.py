@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from cuebench.errors import UserError
 from cuebench.study import database as db
+from cuebench.study.tables import EXCLUSIONS, STARTS, STUDY
 from cuebench.study.types import Answer, Trial
 from cuebench.study.writer import Stopping, Writer
 
@@ -31,9 +32,12 @@ def database(url):
     database.close()
 
 
-def start(database: db.Database, entry: str | None = None, **options) -> db.Participant:
+def start(
+    database: db.Database, entry: str | None = None, number: int | None = None, key: str | None = None, **options
+) -> db.Participant:
     with database.writing() as connection:
-        return db.start_participant(connection, db.Start("en", entry_hash=entry), **options)[0]
+        start = db.Start("en", entry_hash=entry, number=number, key_hash=key)
+        return db.start_participant(connection, start, **options)[0]
 
 
 def store(database: db.Database, *items: tuple[int, int, str]) -> list[db.Stored]:
@@ -65,10 +69,71 @@ def test_two_servers_that_start_people_at_once_share_the_assignments(url, databa
     assert sorted(p.slot for p in people) == list(range(60))
 
 
-def test_the_same_entry_is_the_same_participant(database):
-    first, other = start(database, "hash of anna"), start(database, "hash of bert")
-    assert start(database, "hash of anna") == first
+def test_an_entry_belongs_to_the_browser_that_began_with_it(database):
+    first, other = start(database, "hash of anna", key="a"), start(database, "hash of bert", key="b")
     assert other.number != first.number
+    assert start(database, "hash of anna", number=first.number) == first
+    assert start(database, "hash of anna", number=other.number, key="a") == first
+    for stranger in ({}, {"number": other.number}, {"key": "b"}, {"key": "c"}):
+        with pytest.raises(db.AlreadyStarted):
+            start(database, "hash of anna", **stranger)
+    with database.reading() as connection:
+        assert len(db.participants(connection)) == 2
+
+
+def test_a_start_that_is_sent_again_makes_nobody_new(database):
+    nameless = start(database, key="a")
+    assert start(database, key="a") == nameless
+    assert start(database, key="b").number == 2
+    assert start(database, "hash of anna", key="a").number == 3  # the key of a browser is no identifier
+    assert start(database).number == 4
+
+
+def test_many_who_start_with_one_entry_at_once_are_one_participant(url, database):
+    databases = [database, db.Database(url)]
+    writers = [Writer(d) for d in databases]
+    starts = [db.Start("en", entry_hash="hash of anna", key_hash=str(i % 4)) for i in range(20)]
+    futures = [w.call(lambda c, s=s: db.start_participant(c, s)) for s in starts for w in writers]
+    results = [f.result(30) for f in futures]
+    for writer in writers:
+        writer.close()
+    databases[1].close()
+    refused = [r for r in results if isinstance(r, db.AlreadyStarted)]
+    assert {r[0].number for r in results if r not in refused} == {1}
+    assert sum(r[1] for r in results if r not in refused) == 1
+    assert len(refused) == 30  # those with another key
+
+
+def test_an_identifier_that_is_given_free_begins_anew(database):
+    first = start(database, "hash of anna", key="a")
+    store(database, (first.number, 0, "cat"))
+    with database.writing() as connection:
+        db.replace_participant(connection, first.number, "began anew")
+    again = start(database, "hash of anna", key="a")
+    assert (again.number, again.slot) == (2, first.slot)
+    with database.reading() as connection:
+        old = db.find_participant(connection, 1)
+        assert [p.number for p in db.with_entries(connection, ["hash of anna", "another"])] == [2]
+    assert (old.is_replaced, old.excluded, again.is_replaced) == (True, "began anew", False)
+    assert stored(database) == [(1, 0, ("cat",))]
+
+
+def test_a_database_that_was_made_before_keys_were_kept(database):
+    first = start(database, "hash of anna")
+    with database.writing() as connection:
+        STARTS.drop(connection)
+    database.prepare(FACTS)
+    assert start(database, "hash of anna", number=first.number) == first
+
+
+def test_a_draft_and_what_counts_are_kept_apart(url, database):
+    draft = db.Facts(f"{db.DRAFT}{FACTS.identity}", "", "rules")
+    with pytest.raises(UserError, match="holds answers that count of this study"):
+        database.prepare(draft)
+    with database.writing() as connection:
+        connection.execute(STUDY.update().values(identity=draft.identity))
+    with pytest.raises(UserError, match="holds a draft of this study"):
+        database.prepare(FACTS)
 
 
 def test_assignments_of_drop_outs_and_of_the_excluded_are_given_out_again(database):
@@ -155,7 +220,7 @@ def test_every_decision_to_exclude_is_kept(database):
         for reason in ("technical problem", ""):
             db.exclude(connection, n, reason)
     with database.reading() as connection:
-        reasons = connection.execute(sa.select(db.EXCLUSIONS.c.reason).order_by(db.EXCLUSIONS.c.id)).scalars().all()
+        reasons = connection.execute(sa.select(EXCLUSIONS.c.reason).order_by(EXCLUSIONS.c.id)).scalars().all()
         assert reasons == ["technical problem", ""]
         assert db.find_participant(connection, n).excluded == ""
 

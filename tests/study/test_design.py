@@ -117,12 +117,6 @@ def test_a_typo_in_a_timeline_is_found(tmp_path: Path, right: str, wrong: str, n
     assert named in str(error.value)
 
 
-def test_gaps_in_the_texts_are_known() -> None:
-    gaps = read_design("triplets").gaps
-    assert "texts/en/consent.md: ⟨name of the institution⟩" in gaps
-    assert any(gap.startswith("texts/de/") for gap in gaps)
-
-
 def test_instructed_checks_need_noise_to_stand_for_an_image(tmp_path: Path) -> None:
     folder = short_design("refined_bias", tmp_path / "mine")
     path = folder / "design.toml"

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cuebench.study import rehearse, vendor
-from cuebench.study import visitor as visitors
 from cuebench.study.database import Database
 from cuebench.study.export import write_export
 from cuebench.study.folder import NewStudy, Study, new_study
 from cuebench.study.simulate import person, population
-from cuebench.study.visitor import DEVICES, Visitor, opened_browser
-from short_studies import DESIGNS, short_study, write_data
+from cuebench.study.visitor import DEVICES, Visitor
+from short_studies import DESIGNS, served, short_study, write_data
 
 pytestmark = pytest.mark.xdist_group("study pages")
 FRAME = 1000 / 60
@@ -33,39 +27,6 @@ TALLER = """async () => {
     return image.getBoundingClientRect().bottom - square.getBoundingClientRect().bottom;
 }"""
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if vendor.missing():
-        pytest.skip(f"needs jsPsych: {vendor.COMMAND}")
-    pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
-    if not any(map(shutil.which, visitors._CHROMIUMS)):
-        pytest.skip("needs a browser: apt-get install chromium")
-    with opened_browser() as browser:
-        yield browser
-
-
-@contextmanager
-def served(study: Study) -> Iterator[str]:
-    """Serve a study from this process; yields its address."""
-    import uvicorn
-
-    from cuebench.study.server import create_app
-
-    app = create_app(study, Database(study.database_url))
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", access_log=False))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        time.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    try:
-        yield f"http://127.0.0.1:{port}/"
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 def exported(study: Study) -> list[dict[str, Any]]:
@@ -229,6 +190,8 @@ def test_an_image_that_is_not_the_study_s_stops_the_study_before_the_first_trial
         page = browser.new_page()
         page.goto(address)
         page.click("#page button")
+        page.wait_for_selector("#link")
+        page.click("#page .buttons-row button")
         page.wait_for_selector("text=arrived damaged", timeout=60_000)
         assert page.locator("#stage .option").count() == 0
         page.close()
@@ -246,6 +209,10 @@ def test_by_keyboard_alone(browser: Any, tmp_path: Path) -> None:
         someone.open(address)
         page.wait_for_selector("#page button")
         page.locator("#page button").focus()
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#link")
+        for _ in ("copy", "next"):
+            page.keyboard.press("Tab")
         page.keyboard.press("Enter")
         page.wait_for_selector("#page .buttons-row button:nth-child(2)")
         page.locator("#page .buttons-row button:nth-child(2)").focus()
@@ -303,6 +270,8 @@ def test_a_psychologist_s_own_design_needs_no_python(browser: Any, tmp_path: Pat
         page = someone.page
         someone.open(address)
         page.click("#page button")
+        page.wait_for_selector("#link")
+        page.click("#page .buttons-row button")
         page.wait_for_selector("#page .buttons-row button:nth-child(2)")
         page.locator("#page .buttons-row button").nth(1).click()
         page.click("#stage .jspsych-btn")

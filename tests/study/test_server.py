@@ -55,8 +55,8 @@ def client(serve):
     return serve(requests_per_second=0, starts_per_minute=0)
 
 
-def begin(client: TestClient, **values) -> dict:
-    response = client.post("/api/participants", json={"consent": True, **values})
+def begin(client: TestClient, held: dict[str, str] | None = None, **values) -> dict:
+    response = client.post("/api/participants", json={"consent": True, **values}, headers=held)
     assert response.status_code == 200, response.text
     return response.json()
 
@@ -206,7 +206,7 @@ def test_somebody_of_prolific_finds_their_session_again_and_their_identifier_is_
     entry = {"PROLIFIC_PID": "5f1e2d3c4b5a69788766aa01", "STUDY_ID": "study77", "SESSION_ID": "session88"}
     session = begin(client, entry=entry)
     client.post("/api/answers", json=answer_to(session["trials"][0]), headers=headers(session))
-    again = begin(client, entry={**entry, "SESSION_ID": "another"})
+    again = begin(client, headers(session), entry={**entry, "SESSION_ID": "another"})
     assert again == {**session, "next": 1}
     assert begin(client, entry={"PROLIFIC_PID": "5f1e2d3c4b5a69788766aa02"})["participant"] == "p0002"
     files = b"".join(path.read_bytes() for path in study.folder.glob("study.sqlite*"))

@@ -40,18 +40,18 @@ GROUPS = {
 }
 """Heading of ``cuebench --help`` → its verbs."""
 ALIASES: dict[str, tuple[str, ...]] = {
-    **{"comparison": ("compare",), "check-data": ("data", "check"), "balance": ("data", "balance")},
     **dict.fromkeys(("evaluate", "eval", "benchmark", "bench", "measure", "test"), ("run",)),
     **dict.fromkeys(("plot", "draw", "figures", "chart"), ("figure",)),
     **dict.fromkeys(("show", "results", "summary", "table"), ("report",)),
     **dict.fromkeys(("generate", "create", "stimuli"), ("make",)),
     **dict.fromkeys(("transform", "apply"), ("cue",)),
     **dict.fromkeys(("describe", "define", "what-is", "info"), ("explain",)),
-    **{"diff": ("compare",), "correlation": ("correlate",), "download": ("fetch",), "ls": ("list",)},
+    **dict.fromkeys(("comparison", "diff"), ("compare",)),
+    **{"correlation": ("correlate",), "download": ("fetch",), "ls": ("list",)},
     **{"leaderboard": ("board",), "rescore": ("score",), "answers": ("trials",), "scaffold": ("new",)},
     **{"check": ("doctor",), "texture": ("texture-of",)},
 }
-"""Earlier names of verbs, and words that people try: they work and are not listed."""
+"""Words that people try for a verb: they work and are not listed."""
 GO_ON = ("resume", "continue", "restart")
 """What people try to go on with a run: no verb and no flag, because the same command does."""
 ALLOW_CODE = "--allow-code"
@@ -152,7 +152,7 @@ def _status_of(arguments: list[str]) -> int:
         for word in arguments:
             if not is_utf8(word):
                 raise UserError(f"the argument {word!r} is not UTF-8", "rename the file or folder")
-        return _call(_with_values(with_explained(_with_current_names(_without_allowed(arguments)))))
+        return _call(_with_values(with_explained(_with_verb(_without_allowed(arguments)))))
     except (UserError, OSError) as error:
         mistake = mistake_of(error) if isinstance(error, OSError) else error
         if mistake is None:
@@ -181,8 +181,8 @@ def _without_allowed(arguments: Sequence[str]) -> list[str]:
     return rest
 
 
-def _with_current_names(arguments: Sequence[str]) -> list[str]:
-    """Replace an earlier name of a verb by the current one."""
+def _with_verb(arguments: Sequence[str]) -> list[str]:
+    """Replace a word that people try by the verb that it means."""
     position = next((i for i, word in enumerate(arguments) if not word.startswith("-")), None)
     if position is None or arguments[position] not in ALIASES:
         return [*arguments]  # not list(): in this package `list` is the verb

@@ -25,7 +25,6 @@ class Flag(NamedTuple):
     """Type of the value, without None; paths are text."""
     default: Any
     help: str
-    hidden: bool
     is_path: bool = False
 
     @property
@@ -48,7 +47,7 @@ def flags_of(command: Callable[..., Any]) -> list[Flag]:
         written = [] if is_argument else [n for n in (info.default, *(info.param_decls or ())) if isinstance(n, str)]
         names = () if is_argument else tuple(written) or (f"--{name.replace('_', '-')}",)
         default = None if parameter.default is inspect.Parameter.empty else parameter.default
-        flags.append(Flag(name, names, _plain(kind), default, info.help or "", info.hidden, _is_path(kind)))
+        flags.append(Flag(name, names, _plain(kind), default, info.help or "", _is_path(kind)))
     return flags
 
 

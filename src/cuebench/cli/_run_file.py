@@ -45,7 +45,7 @@ class Wanted(NamedTuple):
 
 def keys_of(flags: Sequence[Flag]) -> dict[str, Flag]:
     """Return the keys of a file, each with its flag."""
-    return {PLURAL.get(f.key, f.key): f for f in flags if f.names and not f.hidden and f.key not in NOT_IN_FILES}
+    return {PLURAL.get(f.key, f.key): f for f in flags if f.names and f.key not in NOT_IN_FILES}
 
 
 def read_file(path: Path, flags: Sequence[Flag]) -> Wanted:

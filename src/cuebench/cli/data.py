@@ -10,19 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
-from cuebench.cli._idle import Counts
 from cuebench.cli._json import print_json
-
-ONE = Counts(
-    lambda given: given["protocol"] in ("", given["option"]), "beside another protocol", "name one for each call"
-)
 
 
 def check(
     protocol: Annotated[str, typer.Argument(help="A protocol, e.g. cue_conflict.")] = "",
     data_root: Annotated[Path | None, typer.Option(help="Folder with the datasets.", envvar="CUEBENCH_DATA")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
-    option: Annotated[str, typer.Option("--protocol", "-p", hidden=True), ONE] = "",
 ) -> int:
     """Check the stimuli of a protocol: what is there, what is missing or cannot be read.
 
@@ -31,9 +25,9 @@ def check(
     from cuebench.errors import UserError
     from cuebench.registry import protocols
 
-    if not (protocol or option):
+    if not protocol:
         raise UserError("data check needs a protocol", "cuebench data check cue_conflict --data-root DIR")
-    name = protocols.resolve(protocol or option)
+    name = protocols.resolve(protocol)
     if data_root is None:
         raise UserError("data check needs a data root", f"cuebench data check {name} --data-root DIR")
     module = protocols.module(name)

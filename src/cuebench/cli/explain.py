@@ -75,7 +75,7 @@ def _verb_facts(name: str) -> dict[str, Any]:
             for verb in verbs()
             for call, function in _commands(verb).items()
             for flag in flags_of(function)
-            if name in _written(flag) and not flag.hidden
+            if name in _written(flag)
         ]
         return {"name": name, "kind": "flag", "of": lines} if lines else {}
     return {}
@@ -85,7 +85,7 @@ def _described(verb: str) -> dict[str, Any]:
     commands = _commands(verb)
     module = module_of(verb)
     uses = [f"{call}: {(function.__doc__ or '').partition(chr(10))[0]}" for call, function in commands.items()]
-    flags = {flag.names: flag for function in commands.values() for flag in flags_of(function) if not flag.hidden}
+    flags = {flag.names: flag for function in commands.values() for flag in flags_of(function)}
     return {
         "what it does": uses if len(uses) > 1 else uses[0],
         "arguments": [f"{f.parameter}: {f.help}" for function in commands.values() for f in flags_of(function)

@@ -31,8 +31,6 @@ PASSED_ON = (
 """Flags that are arguments of ``evaluate`` as they are."""
 PLACES = ("out", "data_root", "cache", "save_config", "report_to", "responses")
 """Flags that are files, folders or addresses: named from the folder of the command, also while a run is repeated."""
-FORMER = {"triplets": "draw", "features": "layers", "baselines": "baselines"}
-"""Earlier flags → the option of the protocol triplets that each has become."""
 PROTOCOLS = names_of("protocols")
 REPORT = "report.html"
 """Where ``--report`` without a name writes, in the run folder."""
@@ -107,16 +105,12 @@ def command(
     save_config: Annotated[
         Path | None, typer.Option(metavar="FILE.toml", help="Write what is asked for to a file, too.")
     ] = None,
-    triplets: Annotated[str, typer.Option(hidden=True)] = "",
-    features: Annotated[str, typer.Option(hidden=True)] = "",
-    baselines: Annotated[str, typer.Option(hidden=True)] = "",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No bar, no table.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Events on stderr, result on stdout, as JSON.")] = False,
 ) -> int:
     """Show stimuli to observers, store their answers, score them."""
     given = {name: value for name, value in locals().items() if name != "context"}  # every flag by its name
     flags = flags_of(command)
-    refuse_former(given)
     with folder_of_run(again, given):
         return measure(*with_defaults(context, flags, given, split(settings or [])), flags)
 
@@ -253,14 +247,6 @@ def refuse_missing(given: Mapping[str, Any]) -> None:
     if missing:
         hint = "for example: cuebench run -o ideal:shape -p cue_conflict --data-root DATA --out runs/first"
         raise UserError(f"missing: {', '.join(missing)}", hint)
-
-
-def refuse_former(given: Mapping[str, Any]) -> None:
-    """Raise for an earlier flag, with the option that it has become."""
-    for flag, option in FORMER.items():
-        if value := given[flag]:
-            hint = f"write: --set triplets.{option}={value}"
-            raise UserError(f"--{flag} is an option of the protocol triplets", hint)
 
 
 def kept(words: Sequence[str], names: Sequence[str]) -> dict[str, str]:

@@ -71,14 +71,18 @@ def new(
                 "trials": trials,
                 "rules_sha256": study.rules.sha256,
                 "notes": study.settings.notes,
+                "fill_in": study.gaps,
             }
         )
     elif not quiet:
         print(f"{folder}: {len(study.images):,} images, {trials:,} trials for each participant")
         for note in study.settings.notes:
             print(f"note: {note}")
-        print(f"read and fix the exclusion rules before anybody takes part: {folder / 'exclusions.toml'}")
-        print(f"try it:  cuebench study serve {folder}")
+        print("before anybody takes part:")
+        for gap in study.gaps:
+            print(f"  fill in {folder / gap}")
+        print(f"  read and fix the exclusion rules: {folder / 'exclusions.toml'}")
+        print(f"try it:  cuebench study serve {folder}{' --draft' if study.gaps else ''}")
 
 
 def serve(
@@ -91,12 +95,16 @@ def serve(
     proxy: Annotated[
         str, typer.Option("--trusted-proxy", help="Addresses of reverse proxies whose headers are believed.")
     ] = "127.0.0.1",
+    draft: Annotated[
+        bool,
+        typer.Option("--draft", help="To look at it: with a banner, a database of its own, answers that never count."),
+    ] = False,
 ) -> int:
     """Run the server of a study until Ctrl-C or SIGTERM; answers on their way are stored before it ends."""
     from cuebench.reading import user_path
     from cuebench.study.serve import Options, serve_study
 
-    options = Options(host=host, port=port, workers=workers, root_path=root_path, trusted_proxy=proxy)
+    options = Options(host=host, port=port, workers=workers, root_path=root_path, trusted_proxy=proxy, draft=draft)
     return serve_study(user_path(folder), database, options)
 
 
@@ -104,6 +112,7 @@ def export(
     folder: Folder,
     out: Annotated[Path, typer.Option("--out", help="answers.parquet or answers.csv.")],
     database: Url = "",
+    draft: Annotated[bool, typer.Option("--draft", help="Of `study serve --draft`: all rows are excluded.")] = False,
     as_json: Json = False,
 ) -> None:
     """Write all answers as a table that `recorded:` reads; the server may run meanwhile."""
@@ -113,7 +122,7 @@ def export(
     from cuebench.study.export import write_export
     from cuebench.study.folder import open_study
 
-    study = open_study(user_path(folder))
+    study = open_study(user_path(folder), draft=draft)
     source = Database(database or study.database_url)
     source.prepare(study.facts)
     rows = write_export(study, source, user_path(out))
@@ -148,9 +157,11 @@ def bundle(
     study, place = open_study(user_path(folder)), user_path(out)
     files = write_bundle(study, place, domain=domain, postgresql=postgresql, wheel=user_path(wheel) if wheel else None)
     if as_json:
-        print_json({"folder": str(out), "files": files})
+        print_json({"folder": str(out), "files": files, "fill_in": study.gaps})
         return
     print(f"{out}: the study, and {', '.join(files)}")
+    for gap in study.gaps:
+        print(f"before it starts, fill in {out / 'study' / gap}")
     print(f"go on with {out / 'README.md'}; the bundle holds the study's secrets")
 
 

@@ -25,7 +25,8 @@ from cuebench.study.access import Access, Token
 from cuebench.study.exclusions import counted
 from cuebench.study.export import csv_bytes, export_rows, export_table
 from cuebench.study.folder import Study
-from cuebench.study.sessions import Refused, Sessions
+from cuebench.study.sessions import SOURCES, Refused, Sessions
+from cuebench.study.tables import ANSWERS
 
 WEB = Path(__file__).parent / "web"
 ACTIVE = timedelta(minutes=10)
@@ -34,12 +35,31 @@ RESAMPLES = 1_000
 """Of the interval of κ: enough for a look while the study runs."""
 
 
+BEGAN_ANEW = "began anew"
+"""The reason beside the answers of somebody whose identifier the experimenter let begin anew."""
+Name = Annotated[str, Field(pattern=r"^p[0-9]{4,9}$")]
+
+
 class Exclusion(BaseModel):
     """A decision of the experimenter: an empty reason includes a participant again."""
 
     model_config = ConfigDict(extra="forbid")
-    participant: Annotated[str, Field(pattern=r"^p[0-9]{4,9}$")]
+    participant: Name
     reason: Annotated[str, Field(max_length=200)] = ""
+
+
+class Somebody(BaseModel):
+    """A participant, by the name in exports."""
+
+    model_config = ConfigDict(extra="forbid")
+    participant: Name
+
+
+class Searched(BaseModel):
+    """An identifier of Prolific, MTurk or the laboratory, as somebody says it who cannot go on."""
+
+    model_config = ConfigDict(extra="forbid")
+    identifier: Annotated[str, Field(min_length=1, max_length=200)]
 
 
 def add_admin_routes(app: FastAPI, sessions: Sessions, access: Access) -> None:
@@ -89,13 +109,46 @@ def add_admin_routes(app: FastAPI, sessions: Sessions, access: Access) -> None:
     @app.post("/api/admin/exclude", dependencies=[Depends(allowed)], responses={**_REFUSED, 404: _UNKNOWN})
     def exclude(decision: Exclusion) -> dict[str, str]:
         """Exclude a participant, or include them again; their answers stay."""
-        number, reason = int(decision.participant[1:]), printable(decision.reason.strip())
+        person, reason = _participant(database, decision.participant), printable(decision.reason.strip())
+        sessions.writer.call(lambda connection: db.exclude(connection, person.number, reason)).result()
+        return {"participant": person.name, "excluded": reason}
+
+    _add_return_routes(app, sessions, {"dependencies": [Depends(allowed)], "responses": {**_REFUSED, 404: _UNKNOWN}})
+
+
+def _add_return_routes(app: FastAPI, sessions: Sessions, guard: Any) -> None:
+    """Add what helps somebody who has begun and cannot go on: their personal link, or to begin anew."""
+    study, database = sessions.study, sessions.database
+
+    @app.post("/api/admin/find", **guard)
+    def find(searched: Searched) -> dict[str, list[str]]:
+        """Return who came with an identifier: only its keyed hash is stored."""
+        hashes = [study.secrets.entry_hash(source, searched.identifier.strip()) for source in SOURCES]
         with database.reading() as connection:
-            known = db.find_participant(connection, number)
-        if known is None or known.name != decision.participant:
-            raise Refused(404, "participant", "there is no such participant")
-        sessions.writer.call(lambda connection: db.exclude(connection, number, reason)).result()
-        return {"participant": known.name, "excluded": reason}
+            return {"participants": [person.name for person in db.with_entries(connection, hashes)]}
+
+    @app.post("/api/admin/link", **guard)
+    def link(somebody: Somebody) -> dict[str, str]:
+        """Return the token that a personal link ends with."""
+        person = _participant(database, somebody.participant)
+        if person.is_replaced:
+            raise Refused(404, "replaced", "this session is over: its identifier was let begin anew")
+        return {"participant": person.name, "token": study.secrets.token(person.number)}
+
+    @app.post("/api/admin/replace", **guard)
+    def replace(somebody: Somebody) -> dict[str, str]:
+        """End a session, whose answers stay and are excluded, and let its identifier begin anew."""
+        person = _participant(database, somebody.participant)
+        sessions.replace(person.number, BEGAN_ANEW)
+        return {"participant": person.name, "excluded": BEGAN_ANEW}
+
+
+def _participant(database: db.Database, name: str) -> db.Participant:
+    with database.reading() as connection:
+        person = db.find_participant(connection, int(name[1:]))
+    if person is None or person.name != name:
+        raise Refused(404, "participant", "there is no such participant")
+    return person
 
 
 _REFUSED: dict[int | str, dict[str, Any]] = {
@@ -143,6 +196,7 @@ def progress(study: Study, database: db.Database) -> dict[str, Any]:
                 "minutes": _minutes(person.started_at, person.finished_at),
                 "code": _own_code(study, person),
                 "excluded": person.excluded,
+                "replaced": person.is_replaced,
             }
         )
     states = Counter(row["state"] for row in rows)
@@ -168,7 +222,7 @@ def progress(study: Study, database: db.Database) -> dict[str, Any]:
 
 def _counts(connection: sa.Connection) -> dict[int, tuple[int, int, int]]:
     """Return participant → answers, attention checks, and how many of these are right."""
-    table = db.ANSWERS
+    table = ANSWERS
     is_check = table.c.kind == "attention"
     checks = sa.func.sum(sa.case((is_check, 1), else_=0))
     passed = sa.func.sum(sa.case((is_check & table.c.correct.is_(True), 1), else_=0))

@@ -12,7 +12,7 @@ from cuebench._version import __version__
 from cuebench.errors import UserError
 from cuebench.files import copy_folder, disk_errors, filling
 from cuebench.reading import file_kind_problem
-from cuebench.study.folder import SQLITE, Study
+from cuebench.study.folder import Study
 
 TEMPLATES = Path(__file__).parent / "deploy"
 PASSWORD = ".env"
@@ -63,7 +63,7 @@ def write_bundle(
     templates = sorted(path.name for path in TEMPLATES.iterdir() if path.is_file())
     with filling(out, ("study", "wheels", PASSWORD, *templates)), disk_errors(out):
         out.chmod(0o700)
-        copy_folder(study.folder, out / "study", without=f"{SQLITE}*")
+        copy_folder(study.folder, out / "study", without="*.sqlite*")
         (out / "wheels").mkdir()
         if wheel is not None:
             shutil.copy(wheel, out / "wheels")

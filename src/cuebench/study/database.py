@@ -17,68 +17,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cuebench.errors import MissingExtra, UserError
+from cuebench.study.tables import ANSWERS, EXCLUSIONS, METADATA, PARTICIPANTS, STARTS, STUDY, VERSION
 from cuebench.study.types import Answer, Trial, trial_from
 
 try:
     import sqlalchemy as sa
 except ModuleNotFoundError as error:
     raise MissingExtra("a study", "study", error.name or "") from None
-
-VERSION = 1
-"""Of the tables."""
-_METADATA = sa.MetaData()
-STUDY = sa.Table(
-    "study",
-    _METADATA,
-    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("version", sa.Integer, nullable=False),
-    sa.Column("identity", sa.Text, nullable=False),
-    sa.Column("design_sha256", sa.Text, nullable=False),
-    sa.Column("rules_sha256", sa.Text, nullable=False),
-    sa.Column("made_at", sa.Text, nullable=False),
-)
-"""One row: whose database this is. Its lock orders the starts of participants."""
-PARTICIPANTS = sa.Table(
-    "participants",
-    _METADATA,
-    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("slot", sa.Integer, nullable=False, index=True),
-    sa.Column("entry_hash", sa.Text, unique=True),
-    sa.Column("source", sa.Text, nullable=False),
-    sa.Column("group", sa.Text, nullable=False),
-    sa.Column("language", sa.Text, nullable=False),
-    sa.Column("started_at", sa.Text, nullable=False),
-    sa.Column("last_at", sa.Text, nullable=False),
-    sa.Column("finished_at", sa.Text),
-    sa.Column("excluded", sa.Text, nullable=False, server_default=""),
-    sa.Column("length", sa.Integer),
-    sa.Column("trials", sa.Text),
-)
-"""One row for each person. ``slot``: which of the design's assignments; that of a drop-out is given out again."""
-ANSWERS = sa.Table(
-    "answers",
-    _METADATA,
-    sa.Column("participant", sa.Integer, sa.ForeignKey(PARTICIPANTS.c.number), primary_key=True, autoincrement=False),
-    sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("correct", sa.Boolean),
-    sa.Column("response", sa.Text, nullable=False),
-    sa.Column("rt_ms", sa.Double),
-    sa.Column("planned_ms", sa.Integer),
-    sa.Column("shown_ms", sa.Double),
-    sa.Column("text", sa.Text, nullable=False),
-    sa.Column("client", sa.Text, nullable=False),
-    sa.Column("answered_at", sa.Text, nullable=False),
-)
-EXCLUSIONS = sa.Table(
-    "exclusions",
-    _METADATA,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("participant", sa.Integer, sa.ForeignKey(PARTICIPANTS.c.number), nullable=False),
-    sa.Column("reason", sa.Text, nullable=False),
-    sa.Column("decided_at", sa.Text, nullable=False),
-)
-"""Every decision of an experimenter to exclude somebody (or, without a reason, to include them again)."""
 
 
 class Stored(Enum):
@@ -102,6 +47,12 @@ class Participant(NamedTuple):
     finished_at: str | None
     excluded: str
     length: int | None
+    entry_hash: str | None
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether their identifier was given free, to begin anew: this session is over."""
+        return (self.entry_hash or "").startswith(_REPLACED)
 
     @property
     def name(self) -> str:
@@ -131,8 +82,16 @@ class Facts(NamedTuple):
     rules_sha256: str
 
 
-class StudyIsFull(Exception):
+class NotStarted(Exception):
+    """Nobody was taken in, and nothing was written."""
+
+
+class StudyIsFull(NotStarted):
     """All assignments that were asked for are taken."""
+
+
+class AlreadyStarted(NotStarted):
+    """Somebody with this identifier has begun in another browser."""
 
 
 def participant_name(number: int) -> str:
@@ -188,7 +147,7 @@ class Database:
             with self.writing() as connection:
                 if not self.is_sqlite:  # two servers that start at once
                     connection.execute(sa.text("SELECT pg_advisory_xact_lock(7317)"))
-                _METADATA.create_all(connection)
+                METADATA.create_all(connection)
                 row = connection.execute(sa.select(STUDY)).one_or_none()
                 if row is None:
                     values = {"id": 1, "version": VERSION, "made_at": now(), **facts._asdict()}
@@ -261,7 +220,10 @@ def _check_facts(row: Any, facts: Facts, started: int, url: str) -> None:
     if row.version != VERSION:
         raise UserError(f"{url} has tables of version {row.version}; this cuebench uses {VERSION}", "use that cuebench")
     if row.identity != facts.identity:
-        raise UserError(f"{url} belongs to another study", "give each study a database of its own")
+        kind = "a draft" if row.identity.startswith(DRAFT) else "answers that count"
+        same = row.identity.removeprefix(DRAFT) == facts.identity.removeprefix(DRAFT)
+        whose = f"holds {kind} of this study" if same else "belongs to another study"
+        raise UserError(f"{url} {whose}", "give each study, and each draft of one, a database of its own")
     if started and row.design_sha256 != facts.design_sha256:
         raise UserError(
             f"the design was changed after {started} people had started",
@@ -272,12 +234,20 @@ def _check_facts(row: Any, facts: Facts, started: int, url: str) -> None:
 # ---------------------------------------------------------------------------------------------- participants
 
 
+DRAFT = "draft "
+"""How the identity of a draft's database begins."""
+_REPLACED = "replaced "
+"""How the ``entry_hash`` begins of somebody whose identifier was given free."""
+
+
 class Start(NamedTuple):
-    """What is known of somebody who starts."""
+    """What is known of somebody who starts: among it their number by the token, and the key, of their browser."""
 
     language: str
     source: str = ""
     entry_hash: str | None = None
+    number: int | None = None
+    key_hash: str | None = None
 
 
 def start_participant(
@@ -285,19 +255,21 @@ def start_participant(
 ) -> tuple[Participant, bool]:
     """Return the participant of this entry, a new one where there is none, and whether it is new.
 
-    The lowest assignment that nobody holds is taken: one of somebody who was excluded, or who has neither finished nor
+    An entry that has a participant is theirs only whose browser has the token or the key of that participant. The
+    lowest assignment that nobody holds is taken: one of somebody who was excluded, or who has neither finished nor
     answered for ``drop_out``, else the next one. To be called in a writing transaction.
 
     Raises
     ------
+    AlreadyStarted
+        Where the entry has a participant, and the browser shows neither their token nor their key.
     StudyIsFull
         Where ``most`` assignments are held.
     """
     connection.execute(sa.select(STUDY.c.id).with_for_update())  # one at a time, also in several processes
-    if start.entry_hash is not None:
-        known = _participants(connection, PARTICIPANTS.c.entry_hash == start.entry_hash)
-        if known:
-            return known[0], False
+    known = _began_before(connection, start)
+    if known is not None:
+        return known, False
     since = (datetime.now(UTC) - drop_out).isoformat(timespec="microseconds")
     holds = (PARTICIPANTS.c.excluded == "") & (
         PARTICIPANTS.c.finished_at.is_not(None) | (PARTICIPANTS.c.last_at > since)
@@ -312,9 +284,24 @@ def start_participant(
     if most and slot >= most:
         raise StudyIsFull
     at = now()
-    values = {"number": (last or 0) + 1, "slot": slot, "group": "", "started_at": at, "last_at": at, **start._asdict()}
+    of_start = {"language": start.language, "source": start.source, "entry_hash": start.entry_hash}
+    values = {"number": (last or 0) + 1, "slot": slot, "group": "", "started_at": at, "last_at": at, **of_start}
     row = connection.execute(PARTICIPANTS.insert().values(**values).returning(*_ROW)).one()
+    if start.key_hash is not None:
+        connection.execute(STARTS.insert().values(participant=row.number, key_hash=start.key_hash))
     return Participant(*row), True
+
+
+def _began_before(connection: sa.Connection, start: Start) -> Participant | None:
+    """Return who began with this identifier, or without one by this very request, which is sent again."""
+    of_key = sa.select(STARTS.c.participant).where(STARTS.c.key_hash == start.key_hash)
+    if start.entry_hash is None:
+        nameless = PARTICIPANTS.c.entry_hash.is_(None) & PARTICIPANTS.c.number.in_(of_key)
+        return next(iter(_participants(connection, nameless) if start.key_hash else []), None)
+    known = next(iter(with_entries(connection, [start.entry_hash])), None)
+    if known is not None and known.number not in (start.number, *connection.execute(of_key).scalars()):
+        raise AlreadyStarted
+    return known
 
 
 _ROW = [PARTICIPANTS.c[name] for name in Participant._fields]
@@ -333,6 +320,19 @@ def participants(connection: sa.Connection) -> list[Participant]:
 def find_participant(connection: sa.Connection, number: int) -> Participant | None:
     """Return one participant."""
     return next(iter(_participants(connection, PARTICIPANTS.c.number == number)), None)
+
+
+def with_entries(connection: sa.Connection, hashes: Sequence[str]) -> list[Participant]:
+    """Return the participants who came with identifiers of these hashes."""
+    return _participants(connection, PARTICIPANTS.c.entry_hash.in_(hashes))
+
+
+def replace_participant(connection: sa.Connection, number: int, reason: str) -> None:
+    """End a session and give its identifier free: who comes with it next begins anew. Its answers stay, excluded."""
+    exclude(connection, number, reason)
+    mine = PARTICIPANTS.c.number == number
+    connection.execute(PARTICIPANTS.update().where(mine).values(entry_hash=f"{_REPLACED}{number}"))
+    connection.execute(STARTS.delete().where(STARTS.c.participant == number))
 
 
 def store_trials(connection: sa.Connection, number: int, group: str, trials: Sequence[Trial]) -> None:

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -170,11 +170,13 @@ class Design:
         """Languages that it has texts in; English first."""
         return sorted(self.texts, key=lambda language: (language != "en", language))
 
-    @property
-    def gaps(self) -> list[str]:
-        """Placeholders in ⟨angle brackets⟩ that the experimenter has still to fill in, each with its file."""
-        places = [(code, name, text) for code in self.languages for name, text in self.texts[code].items()]
-        return [f"texts/{code}/{name}.md: {gap}" for code, name, text in places for gap in _GAP.findall(text)]
+    def shown(self, languages: Iterable[str]) -> dict[str, Any]:
+        """Return file → what participants read of it in some languages."""
+        files: dict[str, Any] = {"timeline.json": self.timeline}
+        for code in languages:
+            files |= {f"texts/{code}/{name}.md": text for name, text in self.texts[code].items()}
+            files[f"texts/{code}/words.toml"] = self.wording[code]
+        return files
 
     def block(self, name: str) -> Block:
         """Return a block by its name."""
@@ -216,6 +218,18 @@ class Design:
             "timeline": self.timeline,
             "icons": dict(self.icons),
         }
+
+
+def placeholders(content: Any) -> list[str]:
+    """Return the words in ⟨angle brackets⟩ in a text, or in all texts of mappings and lists.
+
+    >>> placeholders(["by ⟨your name⟩", {"title": "⟨title⟩"}])
+    ['⟨your name⟩', '⟨title⟩']
+    """
+    if isinstance(content, str):
+        return [" ".join(gap.split()) for gap in _GAP.findall(content)]
+    parts = content.values() if isinstance(content, Mapping) else content if isinstance(content, list | tuple) else ()
+    return [gap for part in parts for gap in placeholders(part)]
 
 
 def design_names() -> list[str]:

@@ -110,6 +110,7 @@ def _row(study: Study, person: db.Participant, trials: Sequence[Trial], stored: 
     names = {image.id: image.name for image in shown}
     first = shown[0] if shown else StudyImage("", "", "", 0, "")
     losses = answer.client.get("focus_losses")
+    why = person.excluded or ("draft" if study.draft else "")
     return {
         "study": study.settings.name,
         "design": study.settings.design,
@@ -136,7 +137,7 @@ def _row(study: Study, person: db.Participant, trials: Sequence[Trial], stored: 
         "focus_losses": losses if isinstance(losses, int) else None,
         "client": stored.client_text,
         "answered_at": stored.answered_at,
-        "excluded": f"{exclusions.BY_HAND}{person.excluded}" if person.excluded else "",
+        "excluded": f"{exclusions.BY_HAND}{why}" if why else "",
         "rules_sha256": study.rules.sha256,
     }
 

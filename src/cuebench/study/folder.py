@@ -6,7 +6,7 @@ exclusions.toml     the exclusion rules; study.toml keeps their hash
 stimuli.parquet     what is known of every image
 images/             the images under names that say nothing of their class
 secret              the key of all tokens, and the admin token
-study.sqlite        the answers, unless they are in PostgreSQL
+study.sqlite        the answers, unless they are in PostgreSQL; draft.sqlite those of drafts
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from cuebench.options import Option, check_types, parse
 from cuebench.reading import file_kind_problem, parse_parquet, path_problem, read_bytes, read_toml
 from cuebench.study import exclusions
 from cuebench.study.assign import assign, place_of
-from cuebench.study.database import Facts, now, sqlite_url
-from cuebench.study.design import Design, read_design
+from cuebench.study.database import DRAFT, Facts, now, sqlite_url
+from cuebench.study.design import Design, placeholders, read_design
 from cuebench.study.secrets import FILE as SECRETS
 from cuebench.study.secrets import Secrets, make_secrets, read_secrets
 from cuebench.study.stimuli import Chosen, pink_noise, select
 from cuebench.study.types import ROLES, StudyImage, Trial
 
 SETTINGS, DESIGN, STIMULI, IMAGES, SQLITE = "study.toml", "design", "stimuli.parquet", "images", "study.sqlite"
+DRAFT_SQLITE = "draft.sqlite"
 BROWSER_KINDS = (".png", ".jpg", ".jpeg", ".webp", ".gif")
 """Files that every browser shows; others become PNG."""
 
@@ -98,6 +99,8 @@ class Study:
     images: dict[str, StudyImage]
     secrets: Secrets
     rules: exclusions.Rules
+    draft: bool = False
+    """Served to be looked at: with a banner and a database of its own, whose answers do not count."""
 
     def assign(self, slot: int) -> tuple[str, list[Trial]]:
         """Return group and trials of an assignment, numbered from 0."""
@@ -117,11 +120,20 @@ class Study:
     @property
     def database_url(self) -> str:
         """The address of the database in the folder."""
-        return sqlite_url(self.folder / SQLITE)
+        return sqlite_url(self.folder / (DRAFT_SQLITE if self.draft else SQLITE))
+
+    @property
+    def gaps(self) -> list[str]:
+        """Placeholders in ⟨angle brackets⟩ in what participants read: file, and what is to be filled in."""
+        files: dict[str, Any] = {f"{DESIGN}/{name}": texts for name, texts in self.design.shown(self.languages).items()}
+        files[SETTINGS] = [self.settings.title, self.settings.contact]
+        return [f"{name}: {gap}" for name, texts in files.items() for gap in placeholders(texts)]
 
     @cached_property
     def facts(self) -> Facts:
-        """What the database of this study is checked with."""
+        """What the database of this study is checked with; the texts of a draft may change at any time."""
+        if self.draft:
+            return Facts(f"{DRAFT}{self.settings.identity}", "", self.rules.sha256)
         digest = hashlib.sha256(f"seed {self.settings.seed}\n".encode())
         files = [*sorted(p for p in (self.folder / DESIGN).rglob("*") if p.is_file()), self.folder / STIMULI]
         for path in files:
@@ -296,8 +308,8 @@ def _toml(settings: Settings) -> str:
 # ------------------------------------------------------------------------------------------------------ open
 
 
-def open_study(folder: Path) -> Study:
-    """Open a study folder and check that everything is there.
+def open_study(folder: Path, *, draft: bool = False) -> Study:
+    """Open a study folder and check that everything is there; ``draft``: to be looked at only.
 
     Raises
     ------
@@ -321,6 +333,7 @@ def open_study(folder: Path) -> Study:
         {image.id: image for image in images},
         read_secrets(folder),
         exclusions.read_rules(folder),
+        draft,
     )
 
 

@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -82,11 +82,12 @@ class Running(NamedTuple):
 
 
 @contextlib.contextmanager
-def running_server(folder: Path, database: str = "") -> Iterator[Running]:
+def running_server(folder: Path, database: str = "", *, draft: bool = False) -> Iterator[Running]:
     """Serve a study on this machine while the context lasts, with a database that is not the study's own."""
     with tempfile.TemporaryDirectory(prefix="cuebench-rehearsal-") as place:
         url = database or sqlite_url(Path(place) / "rehearsal.sqlite")
         command = [sys.executable, "-m", "cuebench", "study", "serve", str(folder), "--port", "0", "--database", url]
+        command += ["--draft"] if draft else []
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             assert process.stdout is not None
@@ -166,6 +167,7 @@ def rehearse(
     given_numbers = {"participants": participants, "at_once": at_once, "seed": seed}
     participants, at_once, seed = parse(NUMBERS, given_numbers, "a rehearsal").values()
     study = open_study(folder)
+    served = replace(study, draft=bool(study.gaps))  # texts need not be finished for a rehearsal
     wanted = study.settings.participants
     if 0 < wanted < participants:
         hint = f"--participants {wanted}, or change participants in {folder / 'study.toml'}"
@@ -178,7 +180,7 @@ def rehearse(
     result = Rehearsal(own_seconds=own_seconds(study, trials), hurried=hurry)
     answered = _counter(given, progress)
     begun = time.perf_counter()
-    with running_server(folder) as server:
+    with running_server(folder, draft=served.draft) as server:
         if browser:
             browsers = min(at_once or BROWSERS * (os.cpu_count() or 1), participants)
             visits = visit_all(
@@ -197,7 +199,7 @@ def rehearse(
         result.codes = [visit.code for visit in visits]
         result.problems = [problem for visit in visits for problem in visit.problems]
         source = Database(server.database)
-        source.prepare(study.facts)
+        source.prepare(served.facts)
         with contextlib.closing(source), tempfile.TemporaryDirectory() as place:
             result.answers = len(write_export(study, source, out or Path(place) / "answers.parquet"))
     if result.answers != given:

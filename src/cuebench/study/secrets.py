@@ -52,6 +52,10 @@ class Secrets(NamedTuple):
         """Return what is stored instead of an identifier of Prolific or MTurk."""
         return self._hash(f"entry {source}", identifier).hex()
 
+    def key_hash(self, key: str) -> str:
+        """Return what is stored instead of the key that a browser drew to begin."""
+        return self._hash("key", key).hex()
+
     def completion_code(self, number: int) -> str:
         """Return a code that proves that this participant has finished."""
         return "".join(_CODE_LETTERS[byte % len(_CODE_LETTERS)] for byte in self._hash("code", str(number))[:10])

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cuebench.errors import MissingExtra, UserError
+from cuebench.errors import MissingExtra, UserError, all_problems
 from cuebench.options import Option, parse
 from cuebench.study.database import Database
 from cuebench.study.folder import open_study
@@ -23,7 +23,7 @@ CONNECTIONS = 65_536
 """Open files that are asked for: every connection is one, and many systems allow 1,024 unless they are asked."""
 KEEP_ALIVE = 75
 """Seconds that a connection is kept: people think for longer than servers wait as a rule."""
-_FOLDER, _DATABASE = "CUEBENCH_STUDY", "CUEBENCH_STUDY_DATABASE"
+_FOLDER, _DATABASE, _DRAFT = "CUEBENCH_STUDY", "CUEBENCH_STUDY_DATABASE", "CUEBENCH_STUDY_DRAFT"
 """How worker processes learn what they serve."""
 
 
@@ -37,7 +37,11 @@ NUMBERS = {
 
 
 class Options(NamedTuple):
-    """How to serve. ``page``: jsPsych must be there; without it only simulated participants can take part."""
+    """How to serve.
+
+    ``page``: jsPsych must be there; without it only simulated participants can take part. ``draft``: to be looked at,
+    also where placeholders are left; the answers do not count.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8000
@@ -45,13 +49,14 @@ class Options(NamedTuple):
     root_path: str = ""
     trusted_proxy: str = "127.0.0.1"
     page: bool = True
+    draft: bool = False
 
 
 def app() -> FastAPI:
     """Return the application that the environment asks for: what worker processes call."""
     from cuebench.study.server import create_app
 
-    study = open_study(Path(os.environ[_FOLDER]))
+    study = open_study(Path(os.environ[_FOLDER]), draft=bool(os.environ.get(_DRAFT)))
     database = Database(os.environ.get(_DATABASE) or study.database_url)
     return create_app(study, database)
 
@@ -68,7 +73,13 @@ def serve_study(folder: Path, database: str = "", options: Options | None = None
 
     options = options or Options()
     parse(NUMBERS, {name: getattr(options, name) for name in NUMBERS}, "a server")
-    study = open_study(folder)  # problems are found here, not in a worker
+    study = open_study(folder, draft=options.draft)  # problems are found here, not in a worker
+    if study.gaps and not options.draft:
+        raise all_problems(
+            f"study {folder}: participants would read what is still to be filled in",
+            study.gaps,
+            f"fill it in; or look at it as it is: cuebench study serve {folder} --draft",
+        )
     checked = Database(database or study.database_url)
     checked.prepare(study.facts)
     checked.close()
@@ -76,15 +87,16 @@ def serve_study(folder: Path, database: str = "", options: Options | None = None
         check_present()
     _allow_connections()
     listening = _socket(options)
-    os.environ |= {_FOLDER: str(folder.resolve()), _DATABASE: database}
+    os.environ |= {_FOLDER: str(folder.resolve()), _DATABASE: database, _DRAFT: "1" if options.draft else ""}
     if options.workers == 1:
         listening.listen(2048)  # connections that come before the server is ready wait
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     print(f"study  http://{shown}:{port}/")
     print(f"admin  http://{shown}:{port}/admin  token: {study.secrets.admin_token}")
-    gaps = [f"still to be filled in: {gap}" for gap in study.design.gaps if gap.split("/")[1] in study.languages]
-    for note in filter(None, (study.rules_note, *study.settings.notes, *gaps)):
+    draft = f"a draft: answers do not count; they go to {checked.shown_url}" if study.draft else ""
+    gaps = [f"still to be filled in: {gap}" for gap in study.gaps]
+    for note in filter(None, (draft, study.rules_note, *study.settings.notes, *gaps)):
         print(f"note: {note}")
     sys.stdout.flush()
     settings: dict[str, Any] = {

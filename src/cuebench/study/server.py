@@ -46,17 +46,19 @@ _MOST_CLIENT = 2_000
 
 Identifier = Annotated[str, Field(max_length=200, pattern=r"^[\x21-\x7e]*$")]
 Option = Annotated[str, Field(max_length=200)]
+Key = Annotated[str, Field(pattern=r"^([A-Za-z0-9_-]{16,100})?$")]
 Milliseconds = Annotated[float, Field(ge=0, le=1e10, allow_inf_nan=False)]
 Fact = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
 
 
 class NewParticipant(BaseModel):
-    """Somebody who read the consent form and agrees."""
+    """Somebody who read the consent form and agrees; a request with the same ``key`` is the same request again."""
 
     model_config = ConfigDict(extra="forbid")
     consent: bool
     language: Annotated[str, Field(max_length=20)] = ""
     entry: Annotated[dict[Annotated[str, Field(max_length=50)], Identifier], Field(max_length=20)] = {}
+    key: Key = ""
 
 
 class NewAnswer(BaseModel):
@@ -175,14 +177,20 @@ def _add_session_routes(app: FastAPI, sessions: Sessions, access: Access) -> Non
     async def in_thread(do: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(sessions.threads, do)
 
-    @app.post("/api/participants", response_model=dict[str, Any], responses=_errors(403, 413, 429))
-    async def start(new: NewParticipant, request: Request) -> Response:
-        """Start a session, or find the one of the same Prolific or MTurk identifier again."""
+    @app.post(
+        "/api/participants",
+        response_model=dict[str, Any],
+        responses=_errors(403, 409, 413, 429),
+        openapi_extra={"security": [{}]},  # the token may be absent
+    )
+    async def start(new: NewParticipant, request: Request, token: Token) -> Response:
+        """Start a session, or find the one of the same identifier again: for the browser that has its token or key."""
         if not new.consent:
             raise Refused(403, "consent", "nobody takes part without having agreed")
         entry, language = entry_from(new.entry), study.language(new.language)
         access.start(request)
-        started = await asyncio.wrap_future(sessions.start(language, entry))
+        held = token.credentials if token else ""
+        started = await asyncio.wrap_future(sessions.start(language, entry, held, new.key))
         return await in_thread(lambda: session_response(sessions, sessions.opened(started)))
 
     @app.get("/api/session", response_model=dict[str, Any], responses=_errors(401, 429))
@@ -245,6 +253,7 @@ def study_description(study: Study, language: str) -> dict[str, Any]:
         "study": study.settings.name,
         "title": study.settings.title or design.title(spoken),
         "contact": study.settings.contact,
+        "draft": study.draft,
         **texts,
         **page,
         "languages": {code: name for code, name in page["languages"].items() if code in study.languages},
@@ -263,7 +272,7 @@ def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
         400: "the body cannot be read",
         401: "the token is missing or wrong",
         403: "not allowed: no consent, a preview, or the study is full",
-        409: "not the next position, or not finished",
+        409: "begun in another browser, not the next position, or not finished",
         413: "the request is too large",
         422: "malformed, or it does not fit the trial",
         429: "too many requests",

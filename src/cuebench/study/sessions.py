@@ -28,6 +28,10 @@ PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 """What MTurk sends instead of an assignment while somebody only looks at the task."""
 
 
+SOURCES = {"prolific": "PROLIFIC_PID", "mturk": "workerId", "laboratory": "id"}
+"""Where somebody comes from → the parameter of the address that identifies them."""
+
+
 class Entry(NamedTuple):
     """Where somebody comes from: the platform, and their identifier there (both empty: nowhere)."""
 
@@ -60,7 +64,7 @@ def entry_from(parameters: Mapping[str, str]) -> Entry:
     """
     if parameters.get("assignmentId") == PREVIEW:
         raise Refused(403, "preview", "accept the task on MTurk first: this is only its preview")
-    for source, name in (("prolific", "PROLIFIC_PID"), ("mturk", "workerId"), ("laboratory", "id")):
+    for source, name in SOURCES.items():
         if parameters.get(name):
             return Entry(source, parameters[name])
     return Entry()
@@ -110,19 +114,29 @@ class Sessions:
         self.writer.close()
         self.database.close()
 
-    def start(self, language: str, entry: Entry) -> Future[Any]:
-        """Take somebody in who gave their consent; the result, for ``opened``, is there when it is durable."""
-        hashed = self.study.secrets.entry_hash(*entry) if entry.identifier else None
-        start = db.Start(language, entry.source, hashed)
-        settings = self.study.settings
+    def start(self, language: str, entry: Entry, token: str = "", key: str = "") -> Future[Any]:
+        """Take somebody in who gave their consent; the result, for ``opened``, is there when it is durable.
+
+        ``token`` and ``key`` are what their browser holds: the token of its last session, and what it drew to begin.
+        """
+        secrets, settings = self.study.secrets, self.study.settings
+        start = db.Start(
+            language,
+            entry.source,
+            secrets.entry_hash(*entry) if entry.identifier else None,
+            secrets.number_of(token),
+            secrets.key_hash(key) if key else None,
+        )
         drop_out = timedelta(minutes=settings.drop_out_minutes)
         return self.writer.call(
             lambda connection: db.start_participant(connection, start, most=settings.participants, drop_out=drop_out)
         )
 
-    def opened(self, started: tuple[db.Participant, bool] | db.StudyIsFull) -> Session:
-        """Return the session that ``start`` began: a new one, or theirs where somebody was here before."""
-        if isinstance(started, db.StudyIsFull):
+    def opened(self, started: tuple[db.Participant, bool] | db.NotStarted) -> Session:
+        """Return the session that ``start`` began: a new one, or theirs where this browser began it before."""
+        if isinstance(started, db.AlreadyStarted):
+            raise Refused(409, "begun", "this identifier has begun in another browser: go on with the personal link")
+        if isinstance(started, db.NotStarted):
             raise Refused(403, "full", "this study has all the participants that it needs")
         participant, is_new = started
         return self._drawn(participant) if is_new else self.find(participant.number)
@@ -134,16 +148,22 @@ class Sessions:
     def find(self, number: int) -> Session:
         """Return a session; its trials are drawn where that has not been done yet."""
         session = self._kept.get(number)
-        if session is not None:
-            return session
         with self.database.reading() as connection:
             participant = db.find_participant(connection, number)
-            trials = db.read_trials(connection, number)
-        if participant is None:
-            raise Refused(401, "unknown", "there is no such participant: begin again")
+            trials = None if session else db.read_trials(connection, number)
+        if participant is None or participant.is_replaced:
+            raise Refused(401, "unknown", "there is no such session any more: begin again")
+        if session is not None:
+            return session
         if trials is None:
             return self._drawn(participant)
         return self._keep(Session(number, participant.group, participant.language, trials))
+
+    def replace(self, number: int, reason: str) -> None:
+        """End a session, and let its identifier begin anew."""
+        self.writer.call(lambda connection: db.replace_participant(connection, number, reason)).result()
+        with self._lock:
+            self._kept.pop(number, None)
 
     def _drawn(self, participant: db.Participant) -> Session:
         """Draw the trials of a participant. Nobody waits until they are stored: a server that dies draws them again."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from cuebench.study.database import Database, Given, StudyIsFull, store_answers
+from cuebench.study.database import Database, Given, NotStarted, store_answers
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -116,6 +116,6 @@ def _done(connection: sa.Connection, batch: Sequence[_Work]) -> list[Any]:
         if work.do is not None:
             try:
                 results[i] = work.do(connection)
-            except StudyIsFull as full:  # nothing was written: no reason to undo the others
-                results[i] = full
+            except NotStarted as refusal:  # nothing was written: no reason to undo the others
+                results[i] = refusal
     return [results[i] for i in range(len(batch))]

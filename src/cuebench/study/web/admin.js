@@ -173,7 +173,10 @@ function showParticipants() {
     const label = row.excluded ? "Include" : "Exclude…";
     const button = make("button", { className: "small", type: "button", ariaLabel: `${label} ${row.participant}` }, label);
     button.addEventListener("click", () => (row.excluded ? decide(row.participant, "") : openDialog(row.participant)));
-    return make("tr", { className: row.excluded ? "excluded" : "" }, ...cells, make("td", {}, button));
+    const link = make("button", { className: "small", type: "button", ariaLabel: `Link… ${row.participant}` }, "Link…");
+    link.addEventListener("click", () => openReturn(row.participant));
+    const actions = make("td", {}, make("span", { className: "actions" }, row.replaced ? "" : link, button));
+    return make("tr", { className: row.excluded ? "excluded" : "" }, ...cells, actions);
   });
   $("participants").replaceChildren(make("thead", {}, head), make("tbody", {}, ...lines));
   $("count").textContent = `${number(chosen.length)} of ${number(rows.length)}`;
@@ -188,10 +191,44 @@ function openDialog(participant) {
   $("exclude").showModal();
 }
 
+const send = (path, body) => ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+
 async function decide(participant, reason) {
-  const body = JSON.stringify({ participant, reason });
-  await guarded(() => ask("api/admin/exclude", { method: "POST", headers: { "Content-Type": "application/json" }, body }));
+  await guarded(() => send("api/admin/exclude", { participant, reason }));
   await refresh(true);
+}
+
+async function openReturn(participant) {
+  await guarded(async () => {
+    const { token } = await (await send("api/admin/link", { participant })).json();
+    $("return-who").textContent = participant;
+    $("link").value = `${new URL(".", location.href).href}#resume=${token}`;
+    $("copy").textContent = "Copy";
+    $("return").returnValue = "";
+    $("return").showModal();
+  });
+}
+
+async function copyLink() {
+  $("link").select();
+  const done = await navigator.clipboard.writeText($("link").value).then(() => true, () => document.execCommand("copy"));
+  if (done) $("copy").textContent = "Copied";
+}
+
+async function beginAnew(participant) {
+  await guarded(async () => {
+    await send("api/admin/replace", { participant });
+    $("found").textContent = `${participant} is excluded, and the identifier can begin anew.`;
+  });
+  await refresh(true);
+}
+
+async function find(identifier) {
+  await guarded(async () => {
+    const { participants } = await (await send("api/admin/find", { identifier })).json();
+    $("found").textContent = participants.length ? "" : "Nobody has begun with this identifier.";
+    if (participants.length) await openReturn(participants[0]);
+  });
 }
 
 async function guarded(action) {
@@ -242,6 +279,15 @@ $("login-form").addEventListener("submit", (event) => {
 $("exclude").addEventListener("close", () => {
   if ($("exclude").returnValue === "ok") decide($("exclude-who").textContent, $("reason").value.trim());
 });
+$("return").addEventListener("close", () => {
+  if ($("return").returnValue === "anew") beginAnew($("return-who").textContent);
+});
+$("copy").addEventListener("click", copyLink);
+$("find").addEventListener("submit", (event) => {
+  event.preventDefault();
+  find($("identifier").value);
+  $("identifier").value = "";
+});
 $("filter").append(...[...Object.keys(STATES), "excluded"].map((state) => make("option", { value: state }, state)));
 $("filter").addEventListener("change", showParticipants);
 $("csv").addEventListener("click", () => guarded(() => download("api/admin/export.csv", "answers.csv")));
@@ -249,5 +295,6 @@ $("parquet").addEventListener("click", () => guarded(() => download("api/admin/e
 $("logout").addEventListener("click", () => logOut());
 document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && refresh());
 
+fetch("api/study").then((reply) => reply.json()).then((study) => { $("draft").hidden = !study.draft; }).catch(() => {});
 if (sessionStorage.getItem(KEPT)) refresh(true);
 else logOut();

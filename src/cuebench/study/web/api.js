@@ -11,9 +11,16 @@ export class Refused extends Error {
   }
 }
 
-// localStorage is absent where a browser forbids it; the study then works, but a closed tab begins anew.
+// localStorage is absent where a browser forbids it; the study then works, and the address keeps the personal link.
 export const memory = {
   kept: {},
+  get lasts() {
+    try {
+      localStorage.setItem(`${HOME}:lasts`, "1");
+      localStorage.removeItem(`${HOME}:lasts`);
+      return true;
+    } catch { return false; }
+  },
   get(name) {
     try { return JSON.parse(localStorage.getItem(`${HOME}:${name}`)) ?? this.kept[name] ?? null; } catch { return this.kept[name] ?? null; }
   },

@@ -3,6 +3,7 @@
 import { Api, Refused, memory } from "./api.js";
 import { frameDuration } from "./frames.js";
 import { Damaged, loadImages } from "./images.js";
+import { MARK, askedLink, shownLink, tokenIn } from "./link.js";
 import { element, makePlugins } from "./plugins.js";
 import { buildTimeline, loadPlugins } from "./timeline.js";
 
@@ -58,12 +59,13 @@ class Page {
   async run() {
     await this.describe(parameters.get("lang") ?? memory.get("language") ?? navigator.language ?? "en");
     if (!globalThis.crypto?.subtle) return page([note(this.words.insecure, "text")]);
-    const resumed = await this.resume();
-    if (!resumed && !(await this.consent())) return;
+    if (!(await this.resume()) && !(await this.consent())) return;
+    this.keep();
     this.next = await this.api.storePending(this.session.next);
     if (this.next < this.session.trials.length) {
+      if (!this.resumed) await page([shownLink(this.words, this.session.token)], [this.words.next]);
       await this.load();
-      await this.prepare(resumed);
+      await this.prepare();
       await this.experiment();
     }
     await this.end();
@@ -75,24 +77,62 @@ class Page {
     document.documentElement.lang = this.study.language;
     document.title = this.study.title;
     at("progress").setAttribute("aria-label", this.words.progress);
+    at("draft").textContent = this.words.draft;
+    at("draft").hidden = !this.study.draft;
   }
 
-  // Find the session of this browser again, unless somebody else came by the address of a platform.
+  // Find the session of a personal link, or that of this browser unless somebody else came by the address of a platform.
   async resume() {
+    const linked = tokenIn(location.hash);
+    if (linked) {
+      if (await this.open(linked)) return true;
+      await page([note(this.words.unknown_session, "text")], [this.words.next]);
+    }
     const known = memory.get("session");
     if (!known || (identity !== "{}" && identity !== known.identity)) return false;
-    this.api.token = known.token;
+    if (await this.open(known.token)) return true;
+    for (const name of ["session", "pending", "start"]) memory.set(name, null);
+    return false;
+  }
+
+  // Open the session of a token; false where there is none any more.
+  async open(token) {
+    this.api.token = token;
     try {
       this.session = await this.api.session();
     } catch (error) {
       if (!(error instanceof Refused) || ![401, 403, 404].includes(error.status)) throw error;
       this.api.token = "";
-      memory.set("session", null);
-      memory.set("pending", null);
       return false;
     }
     if (this.session.language && this.session.language !== this.study.language) await this.describe(this.session.language);
+    this.resumed = true;
     return true;
+  }
+
+  // Start a session. A request that is sent again, since its reply was lost, has the same key; the token of the last
+  // session says whose browser this is where a platform sends somebody again with another address.
+  async start() {
+    const last = memory.get("start");
+    const key = last?.identity === identity ? last.key : Array.from(crypto.getRandomValues(new Uint8Array(24)), byte => byte.toString(16).padStart(2, "0")).join("");
+    memory.set("start", { identity, key });
+    this.api.token = memory.get("session")?.token ?? "";
+    try {
+      this.session = await this.api.start({ language: this.study.language, entry, consent: true, key });
+    } finally {
+      this.api.token = "";
+    }
+    this.resumed = this.session.next > 0;
+  }
+
+  // This browser goes on with the session. Where it may store nothing, the address keeps the personal link.
+  keep() {
+    const { token } = this.session;
+    this.api.token = token;
+    if (memory.get("session")?.token !== token) memory.set("pending", null);   // of another session
+    memory.set("session", { token, identity });
+    memory.set("start", null);
+    history.replaceState(null, "", location.pathname + location.search + (memory.lasts ? "" : MARK + token));
   }
 
   async consent() {
@@ -109,17 +149,23 @@ class Page {
         continue;
       }
       try {
-        this.session = await this.api.start({ language: this.study.language, entry, consent: true });
+        await this.start();
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
+        if (error.code === "begun") return this.begunElsewhere();
         await page([note(error.code === "full" ? this.words.closed : error.message, "text")]);
         return false;
       }
-      this.api.token = this.session.token;
-      memory.set("session", { token: this.session.token, identity });
-      memory.set("pending", null);
       return true;
     }
+  }
+
+  // Somebody has begun with this identifier in another browser: only the personal link goes on.
+  async begunElsewhere() {
+    const form = askedLink(this.words, this.study.contact);
+    page([form.part]);
+    while (!(await this.open(await form.next()))) form.wrong();
+    return true;
   }
 
   languages(codes) {
@@ -158,9 +204,9 @@ class Page {
     }
   }
 
-  async prepare(resumed) {
+  async prepare() {
     this.frame = await frameDuration();
-    if (resumed) await page([note(this.words.welcome_back, "text centre")], [this.words.resume]);
+    if (this.resumed) await page([note(this.words.welcome_back, "text centre")], [this.words.resume]);
     if (this.study.fullscreen && document.fullscreenEnabled && !document.fullscreenElement) {
       const answer = await page([note(this.words.fullscreen, "text")], [this.words.fullscreen_yes, this.words.fullscreen_no]);
       if (answer === 0) await document.documentElement.requestFullscreen().catch(() => {});
@@ -251,6 +297,9 @@ class Page {
     await page(parts);
   }
 }
+
+// A personal link that is pasted into the tab of the study.
+addEventListener("hashchange", () => { if (tokenIn(location.hash)) location.reload(); });
 
 const study = new Page();
 study.run().catch(error => {

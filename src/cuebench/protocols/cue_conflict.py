@@ -378,9 +378,8 @@ def _add_subjects(result: Result, trials: Trials, options: ScoreOptions) -> None
     for metric in RATIOS:
         assert metric.terms is not None
         terms = metric.terms(outcome)
-        estimate = mean_of_subjects(terms, trials.subjects)
-        note = f"mean over {estimate.n} subjects"
-        result.add(trials.responses, f"{trials.restricted}/mean_of_subjects", metric.name, estimate.noting(note))
+        mean = mean_of_subjects(terms, trials.subjects)
+        result.add(trials.responses, f"{trials.restricted}/mean_of_subjects", metric.name, mean)
 
 
 class _Answers:

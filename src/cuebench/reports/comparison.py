@@ -17,7 +17,7 @@ from cuebench.files import write_atomic
 from cuebench.observers.baselines import RANDOM
 from cuebench.options import SEED, parse
 from cuebench.protocols.headline import Column, headline_column, headline_of
-from cuebench.reports.paired import Paired, answers_of, compare_pairs
+from cuebench.reports.paired import Paired, answers_of, compare_pairs, p_text
 from cuebench.runs.answers import StoredAnswers
 from cuebench.runs.results import read_scores
 from cuebench.runs.table_text import latex_table, markdown_table
@@ -248,8 +248,8 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
         "first": str(row["first"]),
         "second": str(row["second"]),
         DIFFERENCE: _signed(row["difference"]) + interval,
-        "p": _p(row["p"]),
-        "p (Holm)": _p(row["p_holm"]),
+        "p": "–" if row["p"] is None else p_text(row["p"]),
+        "p (Holm)": "–" if row["p_holm"] is None else p_text(row["p_holm"]),
         "n": f"{row['n']:,}",
         "verdict": str(row["verdict"]),
     }
@@ -257,10 +257,6 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
 
 def _signed(value: float | None) -> str:
     return "–" if value is None else f"{value:+.3f}"
-
-
-def _p(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"
 
 
 Origin = dict[tuple[str, str], tuple[str, str]]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from cuebench.errors import UserError
 from cuebench.reports.html.material import Material
 from cuebench.reports.html.tables import Cell, Table, count, words
-from cuebench.reports.paired import Pair, answers_of, compare_pairs
+from cuebench.reports.paired import Pair, answers_of, compare_pairs, p_is, p_text
 
 MOST = 8
 """Observers of a protocol that are compared in a report: all pairs of many take minutes, and nobody reads them."""
@@ -55,7 +55,7 @@ def _sentence(pairs: tuple[Pair, ...]) -> str:
     if len(compared) == 1:
         (pair,) = compared
         verb = "differ" if different else "cannot be told apart"
-        return f"On the same stimuli {pair.first} and {pair.second} {verb} (paired, p = {pair.p_holm:.2g})."
+        return f"On the same stimuli {pair.first} and {pair.second} {verb} (paired, {p_is(pair.p_holm)})."
     share = f"{len(different)} of {len(compared)} pairs"
     return f"On the same stimuli {share} differ (paired, p ≤ 0.05 after Holm's correction)."
 
@@ -68,7 +68,7 @@ def _table(name: str, pairs: tuple[Pair, ...]) -> Table | None:
         row = pair.row()
         known = row["difference"] is not None and row["low"] is not None
         text = f"{row['difference']:+.3f} [{row['low']:+.2f}, {row['high']:+.2f}]".replace("-", "−") if known else "–"
-        p = Cell("–", None) if row["p_holm"] is None else Cell(f"{row['p_holm']:.4f}", row["p_holm"])
+        p = Cell("–", None) if row["p_holm"] is None else Cell(p_text(row["p_holm"]), row["p_holm"])
         cells = [words(pair.first), words(pair.second), Cell(text, row["difference"], row["low"], row["high"]), p]
         rows.append([*cells, count(row["n"]), words(pair.verdict, "note")])
     columns = ["higher", "lower", "difference", "p (Holm)", "n", "to tell them apart"]

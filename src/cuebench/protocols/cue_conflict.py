@@ -466,6 +466,7 @@ PROTOCOL = Protocol(
         conditions=("*-way",),
         direction="shape",
         beside=("decided_fraction",),
+        neutral=0.5,
         human=0.95869,
         human_condition="16-way",
         human_source="ten people of Geirhos et al. 2019, pooled",

@@ -9,13 +9,17 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from cuebench.callbacks import CONDITIONS, BiasOverTraining
+from cuebench.callbacks import UNALIGNED, BiasOverTraining
 from cuebench.errors import UserError
 from cuebench.observers.preprocess import Preprocess
+from cuebench.protocols.headline import chosen_condition
+from cuebench.protocols.triplets import PROTOCOL as TRIPLETS
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("torch")]
 
+HEADLINE = "experiment3/size=1.0/aligned"
+NUMBERS = (HEADLINE, UNALIGNED)
 SIZE = Preprocess(size=32, mean=(0.5,) * 3, std=(0.5,) * 3)
 
 
@@ -53,9 +57,17 @@ def test_shape_and_texture_networks_are_told_apart(watch):
     seen = {
         name: {r.condition: r.value for r in watch.measure(net)} for name, net in (("o", Outline()), ("c", Colour()))
     }
-    assert list(seen["o"]) == list(CONDITIONS)
-    assert seen["o"][CONDITIONS[0]] > 0.95  # aligned: the outline is the same pixels
+    assert tuple(seen["o"]) == NUMBERS
+    assert seen["o"][HEADLINE] > 0.95  # aligned: the outline is the same pixels
     assert max(seen["c"].values()) < 0.2
+
+
+def test_the_headline_is_that_of_a_run_of_all_novel_objects(watch):
+    watch.history.clear()
+    values = watch(0, Outline())
+    in_a_run = chosen_condition(TRIPLETS.headline, list(dict.fromkeys(s.condition for s in TRIPLETS.standalone())))
+    assert in_a_run == HEADLINE
+    assert next(iter(values)) == watch.history[0]["headline"]["triplets"] == f"triplet_shape_bias/{HEADLINE}"
 
 
 def test_the_schedule_the_log_and_the_history(watch, tmp_path):
@@ -107,8 +119,8 @@ def test_the_figure(watch, tmp_path):
         watch(epoch, net)
     picture = watch.figure()
     assert picture.csv() == bias_over_training(watch.save(tmp_path / "h.json")).csv()
-    assert "triplet_shape_bias experiment3 size=0.6 on a fixed set" in picture.subtitle
-    assert {row["name"] for row in picture.data} == {"aligned", "unaligned"}
+    assert "triplet_shape_bias experiment3 on a fixed set" in picture.subtitle
+    assert {row["name"] for row in picture.data} == {c.removeprefix("experiment3/") for c in NUMBERS}
     assert {row["epoch"] for row in picture.data} == {0, 2}
     assert picture.save(tmp_path / "bias.csv").file.stat().st_size > 100
 
@@ -130,7 +142,7 @@ def test_lightning_calls_it_and_logs_the_numbers(watch, monkeypatch):
     hook.on_train_epoch_end(SimpleNamespace(current_epoch=1, is_global_zero=True), module)
     assert not logged
     hook.on_train_epoch_end(SimpleNamespace(current_epoch=2, is_global_zero=True), module)
-    assert set(logged) == {f"triplet_shape_bias/{c}" for c in CONDITIONS}
+    assert set(logged) == {f"triplet_shape_bias/{c}" for c in NUMBERS}
     state = hook.state_dict()
     length = len(state["history"])
     hook.load_state_dict({"history": list(state["history"])})
@@ -141,7 +153,7 @@ def test_the_network_may_be_an_attribute_and_have_a_head():
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 32 * 32, 10))
     watch = BiasOverTraining(preprocess=SIZE, labels=10, network=lambda m: m.net, prefix="val/", resamples=100)
     found = watch(0, SimpleNamespace(net=net))
-    assert set(found) == {f"val/triplet_shape_bias/{c}" for c in CONDITIONS}
+    assert set(found) == {f"val/triplet_shape_bias/{c}" for c in NUMBERS}
     assert all(np.isfinite(v) for v in found.values())
 
 

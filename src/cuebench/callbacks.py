@@ -32,7 +32,7 @@ from cuebench.observers.preprocess import Geometry, Preprocess
 from cuebench.observers.wrap import wrap
 from cuebench.options import SEED, Option, check_types, parse
 from cuebench.protocols.base import Protocol, ScoreOptions, score_rows
-from cuebench.protocols.headline import headline_column, measured, one_row_each
+from cuebench.protocols.headline import chosen_condition, headline_column, measured, one_row_each
 from cuebench.registry import protocols as registered
 from cuebench.responses.job import Pieces, Question
 from cuebench.responses.pictures import BatchPictures, DecodePool
@@ -42,10 +42,10 @@ from cuebench.runs.experiments import Experiment, read_experiments
 from cuebench.runs.plan import check_labels, questions
 from cuebench.types import Score, Stimulus
 
-CONDITIONS = ("experiment3/size=0.6/aligned", "experiment3/size=0.6/unaligned")
-"""Of experiment 3 in the default small set of triplets: 8 shapes × 8 textures each, 128 pictures."""
-FINE = ("class=", "texture=", "similarity=", "layer=")
-"""Parts of conditions that are too fine to be watched over epochs."""
+UNALIGNED = "experiment3/size=0.6/unaligned"
+"""Beside the condition of the headline in the small set of triplets: 8 shapes × 8 textures each, 128 pictures."""
+FINE = ("class=", "texture=", "similarity=", "layer=", "size=1.0/unaligned")
+"""Parts of conditions that are too fine to be watched over epochs; an object of full size has one place only."""
 
 
 NUMBERS = {
@@ -94,7 +94,7 @@ class BiasOverTraining:
         Measure in epochs 0, every, 2·every, …
     protocols : str, Protocol, or several
         Names, ``python:FILE.py:NAME``, or protocol objects. ``triplets`` uses a small set of novel objects unless
-        ``settings`` say otherwise.
+        ``settings`` say otherwise; its headline is in the condition that it has in a run of all novel objects.
     settings : mapping, optional
         Options of the protocols, ``{"triplets.experiments": "3"}``: then the whole set is shown.
     data_root, limit
@@ -287,12 +287,14 @@ def _experiments(
     """Configure the protocols and read their stimuli; triplets without settings show a small set of novel objects."""
     if "triplets" not in names or settings:
         return read_experiments(names, data_root, limit=limit, seed=seed, settings=settings)
-    from cuebench.protocols.triplets.stimuli import novel_objects
+    from cuebench.protocols.triplets.stimuli import EXPERIMENTS, novel_objects
     from cuebench.stimuli.sources import novel_object
 
     triplets: Protocol = registered.get("triplets")
     values = {name: option.default for name, option in triplets.options.items()}
-    stimuli = novel_objects(novel_object.SHAPES[::2], novel_object.TEXTURES[::2], conditions=CONDITIONS)
+    headline = chosen_condition(triplets.headline, EXPERIMENTS["3"])
+    assert headline is not None
+    stimuli = novel_objects(novel_object.SHAPES[::2], novel_object.TEXTURES[::2], conditions=(headline, UNALIGNED))
     small = Experiment(triplets, values, limit, seed, stimuli)
     others = [name for name in names if name != "triplets"]
     read = read_experiments(others, data_root, limit=limit, seed=seed) if others else []

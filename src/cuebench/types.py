@@ -300,6 +300,10 @@ class Headline(Axis):
         For a protocol that measures two things: the shape axis and the texture axis.
     beside : tuple of str
         Metrics of the same condition without which the headline is misread; tables never leave them out.
+    neutral : float or None
+        The value of an observer that goes by neither cue more than by the other. Only where both cues compete in every
+        trial; None where the middle depends on how hard the pictures of each cue are. Reports say *more shape* and
+        *more texture* against this value only.
     """
 
     direction: Direction = "shape"
@@ -308,6 +312,7 @@ class Headline(Axis):
     human_condition: str = ""
     plane: tuple[Axis, Axis] | None = None
     beside: tuple[str, ...] = ()
+    neutral: float | None = None
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,14 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from cuebench.calibration.designs import DESIGNS
 from cuebench.calibration.planted import SETTINGS, Planted, happens, intercept, rates, with_guesses
 from cuebench.calibration.studies import Task, simulate
 from cuebench.calibration.tables import read_coverage
 from cuebench.registry import protocols
+from cuebench.statistics.logistic import central_log_odds, normal_nodes
 
 STUDIES = 10
 VARY = "sources vary"
@@ -119,6 +121,22 @@ def test_sources_vary_around_the_planted_rate():
 def test_the_intercept_is_that_of_a_large_sample():
     z = np.random.default_rng(0).standard_normal(400_000)
     assert np.mean(1 / (1 + np.exp(-intercept(0.8, 1.4) - 1.4 * z))) == pytest.approx(0.8, abs=0.002)
+
+
+@pytest.mark.parametrize("name", list(DESIGNS))
+@pytest.mark.parametrize("planted", [Planted(1.0, 1.0), Planted(0.0, 1.0, spread=1.0)])
+def test_observers_that_are_always_right_or_never_go_by_shape_can_be_simulated(name, planted):
+    assert found(name, planted, 2)
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 28.0])
+@pytest.mark.parametrize("number", [40, 41, 120])
+def test_every_rate_has_central_log_odds(spread, number):
+    values, weights = normal_nodes(number)
+    for rate in (1e-18, 1e-9, 0.001, 0.3, 0.5, 0.9, 0.9995, np.nextafter(1.0, 0.0)):
+        m = central_log_odds(rate, spread, number)
+        assert weights @ expit(m + spread * values) == pytest.approx(rate, rel=1e-6)
+    assert (central_log_odds(0.0, spread, number), central_log_odds(1.0, spread, number)) == (-math.inf, math.inf)
 
 
 def test_guesses():

@@ -191,6 +191,7 @@ BROKEN = {
     "headline not declared": ({"headline": Headline("shape_accuracy", ("8-way",))}, "is not among its metrics"),
     "direction": ({"headline": Headline("shape_bias", ("8-way",), direction="up")}, "direction of"),
     "value of people": ({"headline": Headline("shape_bias", ("8-way",), human=7.0)}, r"in \[0, 1\], got 7"),
+    "neutral value": ({"headline": Headline("shape_bias", ("8-way",), neutral=1.5)}, "the neutral value in .0, 1.+1.5"),
     "source of people": ({"headline": Headline("shape_bias", ("8-way",), human=0.9)}, "no human_source"),
     "published value": ({"reference": (Reference("x", "accuracy", "8-way", 1.0, "x"),)}, "published value of x"),
     "no hint": ({"read": refuse}, "expected a hint where its data should lie, got: no data"),

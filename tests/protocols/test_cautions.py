@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from cuebench.protocols.cautions import cautions
+from cuebench.statistics.estimates import mean_of_shares, mean_of_subjects
+from cuebench.statistics.ratios import Terms
 from cuebench.types import Score
 
 
-def row(metric: str, value: float, note: str = "", observer: str = "net") -> Score:
+def row(metric: str, value: float, note: str = "", observer: str = "net", n: int = 100) -> Score:
     return Score(
         protocol="p", protocol_version=1, observer=observer, condition="native", metric=metric, value=value,
-        ci_low=value, ci_high=value, ci_kind="images", n=100, n_excluded=0, note=note,
+        ci_low=value, ci_high=value, ci_kind="images", n=n, n_excluded=0, note=note,
     )  # fmt: skip
 
 
@@ -20,6 +24,17 @@ def test_a_preference_of_noise_is_named() -> None:
     assert "hardly anything is recognised" in found
     assert "net at most 0.040" in found
     assert "other" not in found
+
+
+def test_people_and_initialisations_are_not_called_trials() -> None:
+    people, trials = np.repeat(np.arange(10), 100), np.ones(1000)
+    by_people = mean_of_subjects(Terms((np.arange(1000) % 3 == 0).astype(float), trials), people)
+    by_seeds = mean_of_shares(np.array([0.4, 0.5, 0.6]), "seeds")
+    assert by_people.notes == ("mean over 10 subjects",)
+    assert by_seeds.notes == ("mean over 3 random initialisations",)
+    for estimate in (by_people, by_seeds):
+        assert not cautions([row("shape_bias", estimate.value, estimate.notes[0], n=estimate.n)], "shape_bias")
+    assert cautions([row("shape_bias", 0.5, n=10)], "shape_bias") == ["few trials: shape_bias rests on 10 of net"]
 
 
 def test_one_model_is_its_own_average() -> None:

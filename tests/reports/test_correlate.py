@@ -8,9 +8,11 @@ import pytest
 from scipy.stats import spearmanr
 
 from cuebench import cli
+from cuebench.cli.correlate import _print
 from cuebench.errors import UserError
-from cuebench.reports.correlate import correlate_columns, headline_structure, score_columns
+from cuebench.reports.correlate import Pair, correlate_columns, headline_structure, score_columns
 from cuebench.runs.evaluate import evaluate
+from cuebench.statistics.correlations import correlate
 
 MIXTURES = [f"ideal:mixture?shape={p}" for p in (0.1, 0.3, 0.5, 0.7, 0.9)]
 
@@ -113,3 +115,15 @@ def test_observers_that_were_named_one_are_counted(data_root):
 def test_a_figure_that_cannot_be_written_is_refused_at_once(tmp_path, capsys):
     assert cli.invoke(["correlate", "runs/none", "--corrected", "--out", str(tmp_path / "x.xyz")]) == 2
     assert "cannot write a figure as 'x.xyz'" in capsys.readouterr().err
+
+
+def test_a_perfect_correlation_is_printed_without_certainty(capsys):
+    line = range(9)
+    pairs = [Pair("a", "b", correlate(line, line, method), tuple("abcdefghi")) for method in ("spearman", "pearson")]
+    _print([*pairs, Pair("a", "c", correlate(line, [1] * 9), tuple("abcdefghi"))], everything=True)
+    out = capsys.readouterr().out
+    assert "+1.00 [+0.96, +1.00]" in out
+    assert "no interval: all lie on one line" in out
+    assert "undefined: a column is constant" in out
+    assert "nan" not in out
+    assert out.count("< 0.0001") == 2

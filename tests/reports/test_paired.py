@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import cuebench as cb
 from cuebench import cli
 from cuebench.errors import UserError
 from cuebench.reports.comparison import compare_runs, write_pairs
+from cuebench.reports.paired import p_is, p_text
 from cuebench.reports.power import plan_runs
 from small_data import write_cue_conflict
 
@@ -127,3 +129,18 @@ def test_the_command_line(root: Path, capsys, monkeypatch, width: int) -> None:
     data = json.loads(capsys.readouterr().out)
     assert data["groups"]["cue_conflict"][SHAPE] == "a"
     assert len(data["pairs"]) == 6
+
+
+@pytest.mark.parametrize(
+    ("p", "cell", "words"),
+    [
+        (0.0, "< 0.0001", "p < 0.0001"),
+        (4e-5, "< 0.0001", "p < 0.0001"),
+        (0.0123, "0.0123", "p = 0.0123"),
+        (0.52, "0.52", "p = 0.52"),
+        (math.nan, "–", "p = –"),
+    ],
+)
+def test_no_p_is_printed_as_0(p, cell, words):
+    assert p_text(p) == cell
+    assert p_is(p) == words

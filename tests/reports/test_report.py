@@ -21,6 +21,7 @@ from cuebench import cli
 from cuebench.errors import UserError
 from cuebench.files import parquet_bytes
 from cuebench.labels import LabelSpace, label_map
+from cuebench.registry import protocols
 from cuebench.reports import theme
 from cuebench.reports.html import page as page_module
 from cuebench.reports.html.answers import _ranks
@@ -103,6 +104,33 @@ def test_findings_go_by_the_whole_interval() -> None:
     assert "low 0.200 [0.10, 0.30]: the whole interval lies below 0.5" in finding.statements[1].text
     assert "Each of the 3 models lies below people" in finding.statements[-1].text
     assert "other objects and other textures" in finding.uncertainty
+
+
+@pytest.mark.parametrize(
+    ("protocol", "metric", "condition"),
+    [
+        ("feature_suppression", "shape_reliance", "all"),
+        ("cue_decomposition", "shape_bias_cd", "eed+voronoi H=run"),
+        ("cue_decomposition_segmentation", "shape_bias_cd", "eed+voronoi H=run"),
+        ("refined_bias", "shape_preference", "faithful"),
+    ],
+)
+def test_no_verdict_where_the_middle_depends_on_the_pictures(protocol: str, metric: str, condition: str) -> None:
+    rows = [Score(protocol, 1, "control:texture", condition, metric, 0.9, 0.85, 0.95, "images", 99)]
+    rows += [Score(protocol, 1, "other", condition, metric, 0.1, 0.05, 0.15, "images", 99)]
+    material = Material((Run(Scores(tuple(rows), Path("run"), RunRecord({})), {}),))
+    (finding,) = findings(material)
+    assert [s.verdict for s in finding.statements] == ["in order"]
+    assert "0.5" not in finding.statements[0].text
+
+
+def test_only_protocols_whose_cues_compete_have_a_neutral_value() -> None:
+    declared = {name: protocol.headline.neutral for name, protocol in protocols.usable()}
+    assert {n for n, value in declared.items() if value is not None} - {"striped_objects"} == {
+        "cue_conflict",
+        "textured_silhouettes",
+        "triplets",
+    }
 
 
 def test_people_of_the_run_go_before_published_ones() -> None:

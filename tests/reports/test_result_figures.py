@@ -129,7 +129,7 @@ def test_a_correlation_is_given_for_four_models_and_more(tmp_path):
     protocols = (("imagenet_accuracy", "top1", "accuracy"), ("cue_conflict", "16-way", "shape_bias"))
     values = {f"net{k}": [(0.5 + k / 20, 0.01), (0.2 + k / 10, 0.05)] for k in range(6)}
     picture = figures.get("accuracy_vs_bias")(scores_of(tmp_path / "six", values, protocols))
-    assert "Rank correlation over 6 models: 1.00 [" in picture.subtitle
+    assert "Rank correlation over 6 models: +1.00 [+0.77, +1.00], p = 0.0028" in picture.subtitle
     few = figures.get("accuracy_vs_bias")(scores_of(tmp_path / "two", dict(list(values.items())[:2]), protocols))
     assert "No correlation: it needs 4 models, here are 2" in few.subtitle
     with pytest.raises(UserError, match=r"no observer has the headline of imagenet_accuracy(.|\n)*cuebench run -p"):

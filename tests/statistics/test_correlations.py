@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -58,7 +59,6 @@ def test_fisher_standard_errors_of_ranks_by_their_formulas():
     z, reach = math.atanh(0.5), stats.norm.ppf(0.975)
     assert fisher_interval(0.5, 28, "spearman")[1] == pytest.approx(math.tanh(z + reach * math.sqrt(1.125 / 25)))
     assert fisher_interval(0.5, 28, "kendall")[0] == pytest.approx(math.tanh(z - reach * math.sqrt(0.437 / 24)))
-    assert fisher_interval(1.0, 28) == (1.0, 1.0)
     assert all(math.isnan(end) for end in fisher_interval(0.5, 3))
 
 
@@ -94,6 +94,69 @@ def test_p_of_few_models_is_that_of_all_orders(ties):
 
 def test_p_of_five_models_in_perfect_order_is_not_zero():
     assert correlate([1, 2, 3, 4, 5], [1, 2, 3, 4, 50], how="fisher").p == pytest.approx(2 / 120)
+
+
+@pytest.mark.parametrize("n", [3, 8, 9, 21, 40, 200])
+@pytest.mark.parametrize("method", SCIPY)
+def test_a_perfect_correlation_is_not_certain(method, n):
+    x = np.linspace(0.1, 0.7, n)
+    for sign in (1, -1):
+        found = correlate(x, sign * 3 * x, method)
+        assert found.value == pytest.approx(sign)
+        assert found.p >= 2 / math.factorial(min(n, 170))
+        assert found.p == pytest.approx(2 / math.factorial(n), rel=1e-9) or n > 8
+        if method == "pearson":
+            assert math.isnan(found.low)
+            assert math.isnan(found.high)
+            assert found.note == "no interval: all lie on one line"
+        else:
+            assert found.high - found.low > 0
+            assert (found.high if sign > 0 else found.low) == sign
+
+
+@pytest.mark.parametrize("how", ["fisher", "bootstrap"])
+def test_a_perfect_order_of_many_models_has_one_end_at_one(how):
+    x = np.arange(25.0)
+    found = correlate(x, np.exp(x / 9), how=how, resamples=100)
+    r = 1 - 6 / (25 * 624)
+    low = math.tanh(math.atanh(r) - stats.norm.ppf(0.975) * math.sqrt((1 + r * r / 2) / 22))
+    assert (found.low, found.high) == (pytest.approx(low), 1.0)
+    assert correlate(x, -x, how=how, resamples=100)[1:3] == (-1.0, pytest.approx(-low))
+    line = correlate(x, 2 * x + 0.1, "pearson", how=how, resamples=100)
+    assert math.isnan(line.low)
+    assert line.note == "no interval: all lie on one line"
+
+
+def test_intervals_of_perfect_orders_narrow_with_every_further_model():
+    for method, last in (("spearman", 20), ("kendall", 30)):
+        lows = [few_interval(1.0, n, method)[0] for n in (last - 10, last - 5, last - 1, last)]
+        lows += [fisher_interval(1.0, n, method)[0] for n in (last + 5, last + 20)]
+        assert lows == sorted(lows)
+        assert lows[-1] < 1
+
+
+@pytest.mark.parametrize(("method", "n", "rho"), [("spearman", 25, 0.9985), ("kendall", 33, 0.9995)])
+def test_the_interval_of_a_perfect_order_holds_the_truth_where_it_is_frequent(method, n, rho):
+    """Where the true correlation lies below an interval of a perfect order, such orders are rare."""
+    rng, perfect, studies = np.random.default_rng(3), 0, 4000
+    truth = 6 / math.pi * math.asin(rho / 2) if method == "spearman" else 2 / math.pi * math.asin(rho)
+    for _ in range(studies):
+        x, noise = rng.normal(size=(2, n))
+        order = np.argsort(x)
+        perfect += bool((np.diff((rho * x + math.sqrt(1 - rho**2) * noise)[order]) > 0).all())
+    low = fisher_interval(1.0, n, method)[0]
+    assert truth < low
+    assert perfect / studies <= 0.06
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("method", ["pearson", "kendall"])
+def test_p_of_few_models_counts_the_orders_of_scipy(method, ties):
+    a, b = table(models=6, columns=2, ties=ties, seed=5).values()
+    every = np.array([SCIPY[method](order, b).statistic for order in permutations(a)])
+    found = correlate(a, b, method)
+    assert found.value == pytest.approx(SCIPY[method](a, b).statistic)
+    assert found.p == pytest.approx(np.mean(np.abs(every) >= abs(found.value) - 1e-9))
 
 
 def test_p_of_no_association_is_below_a_tenth_in_a_tenth_of_all_cases():
@@ -133,6 +196,13 @@ def test_missing_values_are_left_out_and_said():
     found = correlate([1, 2, 3, 4, math.nan], [1, 3, 2, 4, 5], how="fisher")
     assert found.n == 4
     assert found.note == "1 pair with a missing value left out; 4 models: the interval is rough"
+
+
+def test_pearson_of_three_models_has_no_interval_and_says_why():
+    found = correlate([1, 2, 3], [1, 3, 2], "pearson")
+    assert math.isnan(found.low)
+    assert found.note == "no interval: 3 models are too few"
+    assert found.p == 1
 
 
 def test_a_constant_column_has_no_correlation():

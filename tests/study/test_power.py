@@ -131,3 +131,15 @@ def test_the_verb_answers_in_a_sentence_and_as_json(capsys):
     assert invoke([*words, "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["people"] == next(s["people"] for s in printed["steps"] if s["width"] <= 0.2)
+
+
+@pytest.mark.parametrize("share", [1e-9, 0.001, 0.999, 1 - 1e-9])
+def test_shares_near_the_ends_and_people_who_differ_widely_have_a_plan(share):
+    assumed = Assumptions(share, person_sd=20.0, image_sd=20.0, trials=10)
+    assert 0 <= components(assumed).people <= share * (1 - share) * 1.01
+    assert plan(assumed, 0.5, studies=2).answer
+
+
+def test_a_share_that_is_an_end_is_refused():
+    with pytest.raises(UserError, match="between 0 and 1"):
+        Assumptions(1e-300)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from cuebench.arrays import Array, Bools, Floats
+from cuebench.statistics.logistic import central_log_odds
 
 
 @dataclass(frozen=True)
@@ -107,15 +107,6 @@ def rates(rate: float, spread: float, rng: np.random.Generator, *sources: Array)
     return np.asarray(1 / (1 + np.exp(-lean)))
 
 
-@lru_cache(maxsize=1024)
 def intercept(rate: float, spread: float) -> float:
-    """Return m such that the mean of 1/(1 + exp(−m − spread·Z)) is the rate, Z standard normal.
-
-    >>> round(intercept(0.5, 2.0), 6)
-    0.0
-    """
-    from scipy.optimize import brentq
-
-    nodes, weights = np.polynomial.hermite_e.hermegauss(120)
-    weights = weights / weights.sum()
-    return float(brentq(lambda m: float(weights @ (1 / (1 + np.exp(-m - spread * nodes)))) - rate, -60, 60))
+    """Return the log odds without effects at which the mean over effects is the rate."""
+    return central_log_odds(rate, spread, 120)

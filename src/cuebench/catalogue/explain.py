@@ -170,6 +170,8 @@ def _headline(headline: Headline) -> list[str]:
         return f"{of.metric} in {', else '.join(of.conditions)}"
 
     lines = [axis(headline), f"larger means {LARGER[headline.direction]}"]
+    if headline.neutral is not None:
+        lines.append(f"neither cue wins at {headline.neutral:g}")
     if headline.human is not None:
         lines.append(f"people: {headline.human:.3f} ({headline.human_source})")
     if headline.plane is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -84,8 +83,7 @@ def _print(comparison: Comparison, *, every: bool) -> None:
         _print_protocol(console, column, comparison.paired.get(column.protocol, Paired()), every=every)
     _print_families(console, comparison)
     for pair, tau in comparison.agreement().items():
-        interval = f" [{tau.low:.2f}, {tau.high:.2f}]" if math.isfinite(tau.low) else " (too few for an interval)"
-        console.print(f"Kendall's τ, {pair}: {tau.value:.2f}{interval}, {tau.n} observers", style="dim")
+        console.print(f"Kendall's τ, {pair}: {tau.text}, {tau.n} observers", style="dim")
     for protocol, reason in comparison.omitted.items():
         console.print(f"not shown: {protocol}: {reason}", style="dim")
 
@@ -175,7 +173,9 @@ def _print_families(console: Console, comparison: Comparison) -> None:
 
 
 def _verdict(cell: dict[str, Any], expected: str) -> str:
+    from cuebench.reports.paired import p_is
+
     if not cell["says"]:
         return str(cell["note"])
     mark = "✓" if cell["says"] == expected else "✗"
-    return f"{mark} {cell['says']}, p = {cell['p']:.2g}"
+    return f"{mark} {cell['says']}, {p_is(cell['p'])}"

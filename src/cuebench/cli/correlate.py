@@ -119,6 +119,7 @@ def _print(pairs: Sequence[Pair], *, everything: bool) -> None:
     """Print the strongest correlations as a table; all of them where that was asked for."""
     from cuebench.cli._console import plain_console
     from cuebench.cli._fit import Column, print_columns
+    from cuebench.reports.paired import p_text
 
     console = plain_console()
     ranked = sorted(pairs, key=lambda p: -abs(p.correlation.value) if p.correlation.value == p.correlation.value else 0)
@@ -127,9 +128,9 @@ def _print(pairs: Sequence[Pair], *, everything: bool) -> None:
     columns = [
         Column("x", [p.x for p in shown], needed=True, number=False),
         Column("y", [p.y for p in shown], needed=True, number=False),
-        Column("correlation", [f"{r.value:+.2f} [{r.low:+.2f}, {r.high:+.2f}]" for r in correlations], needed=True),
+        Column("correlation", [r.text for r in correlations], needed=True),
         Column("n", [str(r.n) for r in correlations], needed=True),
-        Column("p", [f"{r.p:.2g}" for r in correlations]),
+        Column("p", [p_text(r.p) for r in correlations]),
     ]
     print_columns(console, columns)
     if len(shown) < len(pairs):

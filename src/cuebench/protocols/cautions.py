@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from cuebench.protocols.base import PARTIAL
+from cuebench.statistics.estimates import MEAN_OVER
 from cuebench.types import Score
 
 FEW = 50
@@ -44,7 +45,9 @@ def cautions(rows: Sequence[Score], metric: str) -> list[str]:
             best[row.observer] = max(row.value, best.get(row.observer, 0.0))
     if blind := [f"{o} at most {value:.3f}" for o, value in best.items() if value < HARDLY]:
         warnings.append(f"hardly anything is recognised, so {metric} is that of noise: sensitivity of {_some(blind)}")
-    few = {row.observer: row.n for row in headline_rows if 0 < row.n < FEW and math.isfinite(row.value)}
+    # A mean over people counts these; the number of trials is that of the pooled people.
+    of_trials = [row for row in headline_rows if MEAN_OVER not in row.note]
+    few = {row.observer: row.n for row in of_trials if 0 < row.n < FEW and math.isfinite(row.value)}
     if few:
         warnings.append(f"few trials: {metric} rests on {_some([f'{n} of {o}' for o, n in few.items()])}")
     valued = [(row, part) for row, part in notes if math.isfinite(row.value)]

@@ -378,9 +378,8 @@ def _add_subjects(result: Result, trials: Trials, options: ScoreOptions) -> None
     for metric in RATIOS:
         assert metric.terms is not None
         terms = metric.terms(outcome)
-        estimate = mean_of_subjects(terms, trials.subjects)
-        note = f"mean over {estimate.n} subjects"
-        result.add(trials.responses, f"{trials.restricted}/mean_of_subjects", metric.name, estimate.noting(note))
+        mean = mean_of_subjects(terms, trials.subjects)
+        result.add(trials.responses, f"{trials.restricted}/mean_of_subjects", metric.name, mean)
 
 
 class _Answers:
@@ -467,6 +466,7 @@ PROTOCOL = Protocol(
         conditions=("*-way",),
         direction="shape",
         beside=("decided_fraction",),
+        neutral=0.5,
         human=0.95869,
         human_condition="16-way",
         human_source="ten people of Geirhos et al. 2019, pooled",

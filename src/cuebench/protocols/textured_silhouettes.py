@@ -139,6 +139,7 @@ PROTOCOL = Protocol(
         metric="shape_bias",
         conditions=("alpha=1.0", "alpha=*"),
         direction="shape",
+        neutral=0.5,
         plane=(Axis("shape_accuracy", ("alpha=1.0", "alpha=*")), Axis("texture_accuracy", ("alpha=1.0", "alpha=*"))),
     ),
     citation=TRIPLETS.citation,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -243,8 +242,8 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
         "first": str(row["first"]),
         "second": str(row["second"]),
         DIFFERENCE: _signed(row["difference"]) + interval,
-        "p": p_text(math.nan if row["p"] is None else row["p"]),
-        "p (Holm)": p_text(math.nan if row["p_holm"] is None else row["p_holm"]),
+        "p": "–" if row["p"] is None else p_text(row["p"]),
+        "p (Holm)": "–" if row["p_holm"] is None else p_text(row["p_holm"]),
         "n": f"{row['n']:,}",
         "verdict": str(row["verdict"]),
     }

@@ -9,7 +9,7 @@ from cuebench.errors import UserError
 from cuebench.protocols.cautions import cautions
 from cuebench.protocols.headline import Column, headline_of
 from cuebench.reports.comparison import LARGER, Comparison
-from cuebench.reports.paired import Pair, Paired, difference_text, p_text
+from cuebench.reports.paired import Pair, Paired, difference_text, p_is, p_text
 from cuebench.runs.table_text import html, html_table
 from cuebench.types import Score
 
@@ -23,12 +23,7 @@ def comparison_html(comparison: Comparison) -> str:
     parts = [_protocol(c, comparison.paired.get(c.protocol, Paired())) for c in comparison.columns]
     if comparison.tests:
         parts.append(_families(comparison))
-    lines = [
-        f"Kendall's τ, {pair}: {tau.value:.2f}"
-        + (f" [{tau.low:.2f}, {tau.high:.2f}]" if math.isfinite(tau.low) else "")
-        + f", {tau.n} observers"
-        for pair, tau in comparison.agreement().items()
-    ]
+    lines = [f"Kendall's τ, {pair}: {tau.text}, {tau.n} observers" for pair, tau in comparison.agreement().items()]
     lines += [f"not shown: {protocol}: {reason}" for protocol, reason in comparison.omitted.items()]
     return f"<div>{''.join(parts)}{_paragraph(lines)}</div>"
 
@@ -64,7 +59,7 @@ def _families(comparison: Comparison) -> str:
         [
             row["family"],
             row["expected"],
-            *(f"{row[p]['says']} (p = {p_text(row[p]['p'])})" if row[p]["says"] else str(row[p]["note"])
+            *(f"{row[p]['says']} ({p_is(row[p]['p'])})" if row[p]["says"] else str(row[p]["note"])
               for p in comparison.tests),
         ]
         for row in comparison.family_rows()

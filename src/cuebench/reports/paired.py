@@ -287,4 +287,10 @@ def p_text(p: float) -> str:
     """Return a p value as text: four digits below .1, else two; never 0."""
     if math.isnan(p):
         return "–"
-    return "<0.0001" if p < 0.00005 else f"{p:.4f}" if p < 0.1 else f"{p:.2f}"
+    return "< 0.0001" if p < 0.0001 else f"{p:.4f}" if p < 0.1 else f"{p:.2f}"
+
+
+def p_is(p: float) -> str:
+    """Return a p value as a part of a sentence: ``p = 0.0120`` or ``p < 0.0001``."""
+    text = p_text(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"

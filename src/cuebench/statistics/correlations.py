@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import permutations
+from math import factorial, isnan, log
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -36,13 +37,17 @@ _CHUNK = 2_000_000  # float64 numbers in memory at once: 16 MB
 _EXACT = 8
 """Most models for which all orders are tried (8! = 40,320). The t distribution that is used above this says p = 0 of
 five models in perfect order; 2 of their 120 orders are."""
+_PERFECT = 1 - 1e-12
+"""From here on a correlation is 1 but for rounding."""
 _FEW: Mapping[Method, int] = {"pearson": 20, "spearman": 20, "kendall": 30}
 """Up to this many models the interval of a rank correlation is an inverted test, that of Pearson's is Fisher's. Of 21
 models Fisher's holds a τ of .8 in 92.7 % of studies."""
 _ROUGH = 5
 """Models below which it is too wide or too narrow by some percent: there are too few different orders."""
 _SAMPLES = 10_000
-_GRID = 41
+_FAR = (3.8, 4.5, 5.3, 6.2)
+_GRID = np.tanh(np.r_[np.negative(_FAR[::-1]), np.linspace(-3.2, 3.2, 41), _FAR])
+"""True correlations that are tried; those at both ends decide about samples of many models in perfect order."""
 
 
 class Correlation(NamedTuple):
@@ -54,6 +59,13 @@ class Correlation(NamedTuple):
     p: float
     n: int
     note: str = ""
+
+    @property
+    def text(self) -> str:
+        """The value with its interval, as tables have it; a dash where it is undefined."""
+        if isnan(self.value):
+            return "–"
+        return f"{self.value:+.2f}" + ("" if isnan(self.low) else f" [{self.low:+.2f}, {self.high:+.2f}]")
 
 
 class Matrix(NamedTuple):
@@ -87,15 +99,17 @@ def correlate(
     how : ``fisher`` or ``bootstrap``
         Of more than twenty models (Kendall: thirty): atanh(r) ± z·se with se² = 1/(n−3) for Pearson, (1 + r²/2)/(n−3)
         for Spearman and .437/(n−4) for Kendall; or percentiles over resampled models, which held Pearson's correlation
-        of 40 models in 92 to 94 % of simulated studies. Of fewer models: an inverted test, see above.
+        of 40 models in 92 to 94 % of simulated studies. Of fewer models: an inverted test, see above. For a perfect
+        correlation see `fisher_interval`.
     seed, resamples, level
         The same three give the same bytes.
 
     Returns
     -------
     Correlation
-        NaN with a reason where a column is constant. The p-value of a rank correlation is exact for eight models or
-        fewer: the share of all orders of y that correlate at least as much.
+        NaN with a reason where a column is constant. The p-value is exact for eight models or fewer: the share of all
+        n! orders of y that correlate at least as much. Of more models it is never below 2/n!, which is what the
+        perfect order and its reverse are among all orders.
 
     Examples
     --------
@@ -104,13 +118,11 @@ def correlate(
     """
     _check(method, how)
     a, b, missing = _pairs(x, y)
-    few = f"{len(a)} models: the interval is rough" if len(a) < _ROUGH else ""
     left_out = f"{missing} pair{'s' * (missing != 1)} with a missing value left out" if missing else ""
-    note = "; ".join(filter(None, (left_out, few)))
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         reason = "undefined: a column is constant"
-        return Correlation(np.nan, np.nan, np.nan, np.nan, len(a), "; ".join(filter(None, (reason, note))))
-    value, p = _scipy(a, b, method)
+        return Correlation(np.nan, np.nan, np.nan, np.nan, len(a), "; ".join(filter(None, (reason, left_out))))
+    value, p = _tested(a, b, method)
     if len(a) <= _FEW[method]:
         low, high = few_interval(value, len(a), method, level)
     elif how == "fisher":
@@ -118,21 +130,42 @@ def correlate(
     else:
         matrix = correlation_matrix({"x": a, "y": b}, method, seed=seed, resamples=resamples, level=level)
         low, high = float(matrix.low[0, 1]), float(matrix.high[0, 1])
-    return Correlation(value, low, high, p, len(a), note)
+    limits = f"{len(a)} models: the interval is rough" if len(a) < _ROUGH else ""
+    if np.isnan(low):
+        limits = "no interval: " + ("all lie on one line" if abs(value) >= _PERFECT else f"{len(a)} models are too few")
+    return Correlation(value, low, high, p, len(a), "; ".join(filter(None, (left_out, limits))))
 
 
 def fisher_interval(value: float, n: int, method: Method = "pearson", level: float = 0.95) -> tuple[float, float]:
-    """Return tanh(atanh(r) ± z·se); (NaN, NaN) where n is too small for the standard error."""
+    """Return tanh(atanh(r) ± z·se); (NaN, NaN) where n is too small for the standard error.
+
+    Of a perfect rank correlation one end is ±1. The other is Fisher's of the value halfway to the next order for
+    Spearman, and for Kendall, where Fisher's is far too narrow so near to 1, it is where the expected number of pairs
+    out of order is −ln(1 − level). Pearson's at ±1 has none: nothing says how far other models are from the line.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in fisher_interval(1.0, 30, "spearman")]
+    [0.999, 1.0]
+    """
     from scipy.stats import norm
 
     spare = n - (4 if method == "kendall" else 3)
-    if spare < 1:
+    perfect = abs(value) >= _PERFECT
+    if spare < 1 or (perfect and method == "pearson"):
         return np.nan, np.nan
-    numerator = {"pearson": 1.0, "spearman": 1 + value**2 / 2, "kendall": 0.437}[method]
+    if perfect and method == "kendall":
+        inner = 1 + 4 * log(1 - level) / (n * (n - 1))
+        return (inner, 1.0) if value > 0 else (-1.0, -inner)
+    # Two neighbours that change places change Spearman's ρ by 12/(n(n² − 1)).
+    most = 1 - 6 / (n * (n * n - 1)) if method == "spearman" else 1.0
+    r = min(max(value, -most), most)
+    numerator = {"pearson": 1.0, "spearman": 1 + r**2 / 2, "kendall": 0.437}[method]
     reach = norm.ppf((1 + level) / 2) * np.sqrt(numerator / spare)
-    # ±1 has an infinite z; the interval of a perfect correlation is the point itself.
-    z = np.arctanh(value) if abs(value) < 1 else np.copysign(np.inf, value)
-    return float(np.tanh(z - reach)), float(np.tanh(z + reach))
+    low, high = (float(np.tanh(np.arctanh(r) + d)) for d in (-reach, reach))
+    if perfect:
+        return (low, 1.0) if value > 0 else (-1.0, high)
+    return low, high
 
 
 def few_interval(value: float, n: int, method: Method = "spearman", level: float = 0.95) -> tuple[float, float]:
@@ -165,12 +198,12 @@ def _inverted(value: float, n: int, method: Method, level: float) -> tuple[float
 def _copula(n: int, method: Method) -> tuple[Floats, Floats]:
     """Return true rank correlations, and sorted correlations of samples of n with each of them."""
     rng = child_generator(0, f"correlations/{method}/{n}")
-    rho = np.tanh(np.linspace(-3.2, 3.2, _GRID))
+    rho = _GRID
     first, noise = rng.normal(size=(2, _SAMPLES, n))
     i, j = np.triu_indices(n, 1)
     signs = (first[:, i] > first[:, j]) if method == "kendall" else np.empty(0)
     order = first.argsort(axis=1).argsort(axis=1)
-    samples = np.empty((_GRID, _SAMPLES))
+    samples = np.empty((len(rho), _SAMPLES))
     for row, r in enumerate(rho):
         second = r * first + np.sqrt(1 - r * r) * noise
         if method == "kendall":
@@ -212,6 +245,9 @@ def correlation_matrix(
     draws, tail = np.concatenate(parts), (1 - level) / 2
     quantile = np.nanquantile if np.isnan(draws).any() else np.quantile  # the former is much slower
     low, high = quantile(draws, [tail, 1 - tail], axis=0)
+    for place in np.argwhere(np.abs(value) >= _PERFECT):  # resampled models are in perfect order too
+        i, j = place
+        low[i, j], high[i, j] = fisher_interval(value[i, j], table.shape[1], method, level)
     return Matrix(tuple(columns), value, low, high, table.shape[1])
 
 
@@ -263,22 +299,31 @@ def _normalised(products: Floats) -> Floats:
     return np.clip(products / (spread[:, :, None] * spread[:, None, :]), -1, 1)
 
 
-def _scipy(a: Floats, b: Floats, method: Method) -> tuple[float, float]:
+def _tested(a: Floats, b: Floats, method: Method) -> tuple[float, float]:
+    """Return the correlation and its p-value."""
     from scipy import stats
 
-    if method == "spearman" and len(a) <= _EXACT:
-        return _exact(a, b)
+    if len(a) <= _EXACT:
+        return _exact(a, b, method)
     test = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}[method](a, b)
-    return float(test.statistic), float(test.pvalue)
+    # Of more than 170 models, 2/n! is smaller than any float.
+    return float(test.statistic), max(float(test.pvalue), 2 / factorial(min(len(a), 170)))
 
 
-def _exact(a: Floats, b: Floats) -> tuple[float, float]:
-    """Return Spearman's correlation, and the share of all n! orders whose correlation is at least as far from 0."""
-    once = np.ones((1, len(a)))
-    x, y = (ranks(v, once)[0] - (len(v) + 1) / 2 for v in (a, b))
-    products = y[_orders(len(y))] @ x
-    value = float(x @ y / np.sqrt((x @ x) * (y @ y)))
-    return min(1.0, max(-1.0, value)), float((np.abs(products) >= abs(x @ y) - 1e-9).mean())
+def _exact(a: Floats, b: Floats, method: Method) -> tuple[float, float]:
+    """Return the correlation, and the share of all n! orders whose correlation is at least as far from 0."""
+    orders = _orders(len(a))
+    if method == "kendall":
+        i, j = np.triu_indices(len(a), 1)
+        x, y = (np.sign(np.subtract.outer(v, v)) for v in (a, b))
+        x, arranged = x[i, j], y[orders[:, i], orders[:, j]]
+    else:
+        once = np.ones((1, len(a)))
+        x, y = (v - v.mean() for v in ((a, b) if method == "pearson" else (ranks(v, once)[0] for v in (a, b))))
+        arranged = y[orders]
+    # The first order is that of the models as they are.
+    found = arranged @ x / np.sqrt((x @ x) * (arranged[0] @ arranged[0]))
+    return min(1.0, max(-1.0, float(found[0]))), float((np.abs(found) >= abs(found[0]) - 1e-9).mean())
 
 
 @lru_cache(maxsize=_EXACT)

@@ -24,6 +24,8 @@ from cuebench.types import Estimate, Interval, IntervalKind, LeftOut
 
 ALL_ALIKE = "all alike: nothing says how far others would vary"
 """Why a number that does not vary has no interval."""
+MEAN_OVER = "mean over "
+"""How the note begins of a number whose n counts people or random initialisations, not trials."""
 NORMAL = 1.959963984540054
 """97.5 % quantile of the normal distribution."""
 
@@ -68,6 +70,8 @@ def mean_of_subjects(terms: Terms, subjects: Array) -> Estimate:
 def mean_of_shares(shares: Array, kind: IntervalKind) -> Estimate:
     """Return the mean of numbers between 0 and 1, n = how many, with Student's interval on the logit scale.
 
+    A note says what n counts.
+
     Parameters
     ----------
     shares : float array
@@ -83,7 +87,11 @@ def mean_of_shares(shares: Array, kind: IntervalKind) -> Estimate:
         interval = undefined(
             kind, f"{len(shares)} {kind.removesuffix('s') if len(shares) else kind}: nothing to resample"
         )
-    return Estimate(float(np.mean(shares)) if len(shares) else math.nan, len(shares), (interval,))
+    value, counted = float(np.mean(shares)) if len(shares) else math.nan, _COUNTED.get(kind, kind)
+    return Estimate(value, len(shares), (interval,), notes=(f"{MEAN_OVER}{len(shares)} {counted}",))
+
+
+_COUNTED: Mapping[IntervalKind, str] = {"seeds": "random initialisations"}
 
 
 def jackknifed(

@@ -43,7 +43,7 @@ def one_sample_t(values: Sequence[float] | Floats, against: float = 0.0, *, leve
     Parameters
     ----------
     values : sequence of float
-        At least two; not all equal, or t is undefined (NaN with a reason).
+        At least two; not all equal but for rounding, or t is undefined (NaN with a reason).
     against : float
         What the mean is compared with; the estimate and its interval are of mean − against.
     level : float
@@ -61,13 +61,13 @@ def one_sample_t(values: Sequence[float] | Floats, against: float = 0.0, *, leve
     from scipy import stats
 
     x = _values(values, "values")
-    if np.ptp(x) == 0:
+    if np.ptp(x) <= _TIE * np.abs(x).max():
         reason = "undefined: all values are equal"
         return Verdict(float(x[0] - against), np.nan, np.nan, np.nan, len(x) - 1, np.nan, len(x), reason)
     test = stats.ttest_1samp(x, against)
     interval = test.confidence_interval(level)
     low, high = float(interval.low) - against, float(interval.high) - against
-    t, p = float(test.statistic), float(test.pvalue)
+    t, p = float(test.statistic), max(float(test.pvalue), np.finfo(np.float64).tiny)
     return Verdict(float(x.mean() - against), low, high, t, len(x) - 1, p, len(x))
 
 

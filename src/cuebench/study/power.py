@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ from cuebench.statistics.clustered import t_quantile
 from cuebench.statistics.crossed import Crossed
 from cuebench.statistics.crossed import share as crossed_share
 from cuebench.statistics.intervals import child_generator
+from cuebench.statistics.logistic import central_log_odds, normal_nodes
 from cuebench.statistics.ratios import Terms
 from cuebench.study.analysis import judged_answers, read_answers
 
@@ -34,7 +34,10 @@ MOST_SHOWN, MOST_STUDIES = 10_000, 100_000
 """Images and trials of a person, and simulated studies: what can be simulated."""
 MOST_NAMED = 1_000_000
 """Most images that advice names."""
+NEAREST = 1e-9
+"""A share of the population is at least so far from 0 and 1."""
 _NODES = 41
+"""Values that stand for the effects of people and of images."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Assumptions:
     images: int = 0
 
     def __post_init__(self) -> None:
-        problems = [] if 0 < self.share < 1 else [f"share {self.share}: between 0 and 1"]
+        problems = [] if NEAREST <= self.share <= 1 - NEAREST else [f"share {self.share}: between 0 and 1"]
         spreads = (("person_sd", self.person_sd), ("image_sd", self.image_sd))
         problems += [f"{n} {v}: 0 to {WIDEST:g}" for n, v in spreads if not 0 <= v <= WIDEST]
         problems += (
@@ -122,14 +125,9 @@ class Components(NamedTuple):
     whole: float
 
 
-@lru_cache(maxsize=256)
-def level_of(share: float, spread: float) -> float:
-    """Return the logit at which the mean over normal effects with this spread is the share."""
-    from scipy.optimize import brentq
-    from scipy.special import expit
-
-    x, weight = _nodes()
-    return float(brentq(lambda mu: float(weight @ expit(mu + spread * x)) - share, -40, 40))
+def level_of(assumed: Assumptions) -> float:
+    """Return the logit at which the mean over people and images is the share."""
+    return central_log_odds(assumed.share, math.hypot(assumed.person_sd, assumed.image_sd), _NODES)
 
 
 def marginal_share(typical: float, person_sd: float, image_sd: float) -> float:
@@ -142,14 +140,8 @@ def marginal_share(typical: float, person_sd: float, image_sd: float) -> float:
     """
     from scipy.special import expit, logit
 
-    x, weight = _nodes()
+    x, weight = normal_nodes(_NODES)
     return round(float(weight @ expit(logit(typical) + math.hypot(person_sd, image_sd) * x)), 12)
-
-
-@lru_cache(maxsize=1)
-def _nodes() -> tuple[Floats, Floats]:
-    x, weight = np.polynomial.hermite_e.hermegauss(_NODES)
-    return x, weight / weight.sum()
 
 
 def components(assumed: Assumptions) -> Components:
@@ -162,8 +154,8 @@ def components(assumed: Assumptions) -> Components:
     """
     from scipy.special import expit
 
-    x, weight = _nodes()
-    mu = level_of(assumed.share, math.hypot(assumed.person_sd, assumed.image_sd))
+    x, weight = normal_nodes(_NODES)
+    mu = level_of(assumed)
     table = expit(mu + assumed.person_sd * x[:, None] + assumed.image_sd * x[None, :])
     by_person, by_image = table @ weight, weight @ table
     people, images = (float(weight @ (by - assumed.share) ** 2) for by in (by_person, by_image))
@@ -222,7 +214,7 @@ def simulate_studies(assumed: Assumptions, people: int, over: str, *, studies: i
     from scipy.special import expit
 
     rng = child_generator(seed, f"study/power/{people}")
-    mu = level_of(assumed.share, math.hypot(assumed.person_sd, assumed.image_sd))
+    mu = level_of(assumed)
     person = np.repeat(np.arange(people), assumed.trials)
     ones = np.ones(len(person))
     widths, held = [], 0
@@ -252,7 +244,7 @@ def _drawn_images(rng: np.random.Generator, assumed: Assumptions, people: int) -
 def _share_of_images(mu: float, person_sd: float, effects: Floats) -> float:
     from scipy.special import expit
 
-    x, weight = _nodes()
+    x, weight = normal_nodes(_NODES)
     return float((expit(mu + effects[:, None] + person_sd * x) @ weight).mean())
 
 

@@ -245,11 +245,10 @@ def _check_metrics_declared(protocol: Protocol, name: str) -> None:
         require(axis.conditions, f"{name}: its {what} {axis.metric!r} has no condition")
     known = headline.direction in get_args(Direction)
     require(known, f"{name}: expected a direction of {', '.join(get_args(Direction))}, got {headline.direction!r}")
-    if headline.human is not None:
-        low, high = metrics.get(headline.metric).bounds
-        inside = low <= headline.human <= high
-        require(inside, f"{name}: expected the value of people in [{low:g}, {high:g}], got {headline.human}")
-        require(headline.human_source, f"{name}: the value of people has no human_source")
+    low, high = metrics.get(headline.metric).bounds
+    for value, what in ((headline.human, "the value of people"), (headline.neutral, "the neutral value")):
+        require(value is None or low <= value <= high, f"{name}: expected {what} in [{low:g}, {high:g}], got {value}")
+    require(headline.human is None or headline.human_source, f"{name}: the value of people has no human_source")
     for reference in protocol.reference:
         emitted = reference.metric in declared
         require(emitted, f"{name}: the published value of {reference.observer} is a {reference.metric}, which it lacks")

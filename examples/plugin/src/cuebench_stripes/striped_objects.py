@@ -122,7 +122,7 @@ PROTOCOL = Protocol(
     score=score,
     metrics=(METRIC.name,),
     conditions={"contrast=*": "contrast of the stripes in front of the object; 0: no stripes"},
-    headline=Headline(METRIC.name, ("contrast=0.5", "contrast=*"), direction="shape"),
+    headline=Headline(METRIC.name, ("contrast=0.5", "contrast=*"), direction="shape", neutral=0.5),
     options={"period": Option(12, "width of a dark and a bright stripe together, in pixels", low=2, high=112)},
     configure=configure,
     citation=Citation(

@@ -14,6 +14,7 @@ from cuebench.observers.model_vs_human import DATA_SETS
 from cuebench.protocols.human_alignment import NAME
 from cuebench.protocols.human_alignment.trials import DECISION
 from cuebench.responses.table import Responses, once
+from cuebench.statistics.logistic import normal_nodes
 from cuebench.stimuli.readers.model_vs_human import TARGETS
 from cuebench.types import Stimulus, StimulusSet
 
@@ -81,7 +82,8 @@ def logit(rate: Floats) -> Floats:
 
 def _rate_of_data_set(level: Floats, spread: float) -> Floats:
     """Return how often the observer is right on new images of data sets with given log odds."""
-    return np.asarray(expit(level[..., None] + spread * _NODES) @ _WEIGHTS)
+    # A sum of weights of 1 may be rounded to more than 1.
+    return np.minimum(expit(level[..., None] + spread * _NODES) @ _WEIGHTS, 1)
 
 
 def truths(planted: Planted) -> dict[Number, float]:
@@ -124,8 +126,7 @@ def _effects(rate: float, spread: float) -> Floats:
     return np.asarray(expit(intercept(rate, spread) + spread * _NODES))
 
 
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+_NODES, _WEIGHTS = normal_nodes(40)
 
 DESIGN = Design(
     NAME,

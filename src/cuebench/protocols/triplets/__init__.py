@@ -160,6 +160,7 @@ PROTOCOL = Protocol(
             "choices",
         ),
         direction="shape",
+        neutral=0.5,
     ),
     reference=(Reference("ResNet-50, ImageNet", "triplet_shape_bias", "experiment1/alpha=0.0", 0.02, _PAPER),),
     options=OPTIONS,

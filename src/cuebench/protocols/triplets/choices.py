@@ -162,6 +162,5 @@ def measure(responses: Responses, options: ScoreOptions) -> Result:
         result.add(responses, condition, BIAS, estimate.excluding({"unanswered": trials.unanswered}).noting(note))
         if people is not None:
             mean = mean_of_subjects(Terms(trials.shape, np.ones(len(trials.shape))), people)
-            note = f"mean over {mean.n} subjects"
-            result.add(responses, f"{condition}/mean_of_subjects", BIAS, mean.noting(note))
+            result.add(responses, f"{condition}/mean_of_subjects", BIAS, mean)
     return result

@@ -118,7 +118,7 @@ def add_gains(
         partial, note = _partial(responses, condition), f"{len(tallies)} random initialisations"
         biases = np.array([total(terms(tally)).value for tally in tallies])
         mean = mean_of_shares(biases, "seeds")
-        mean = mean.excluding({"initialisations that saw other images": len(baselines) - len(tallies)}).noting(note)
+        mean = mean.excluding({"initialisations that saw other images": len(baselines) - len(tallies)})
         name = f"{condition}/random_initialisation"
         result.add(responses, name, BIAS, mean, partial=partial)
         if tallies:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from cuebench.errors import UserError
@@ -9,6 +10,7 @@ from cuebench.options import Option
 from cuebench.protocols.headline import Column, headline_column, headline_of
 from cuebench.reports.figures.base import Figure
 from cuebench.reports.observers import Series
+from cuebench.reports.paired import p_is
 from cuebench.reports.picture import Picture
 from cuebench.reports.run_data import (
     PEOPLE,
@@ -89,8 +91,9 @@ def _correlation(records: list[dict[str, Any]], accuracy: str, bias: str) -> str
     if len(models) < FEWEST:
         return f"No correlation: it needs {FEWEST} models, here are {len(models)}"
     c = correlate([r[accuracy] for r in models], [r[bias] for r in models])
-    text = f"Rank correlation over {c.n} models: {c.value:.2f} [{c.low:.2f}, {c.high:.2f}], p = {c.p:.2g}"
-    return text.replace("-0", "−0")
+    if math.isnan(c.value):
+        return f"No correlation over {c.n} models: {c.note}"
+    return f"Rank correlation over {c.n} models: {c.text}, {p_is(c.p)}".replace("-", "−")
 
 
 def _chart(records: list[dict[str, Any]], accuracy: str, bias: str, series: Series, room: float) -> Any:

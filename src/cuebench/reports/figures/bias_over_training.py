@@ -10,7 +10,7 @@ from typing import Any
 from cuebench.errors import UserError
 from cuebench.options import Option, check_types
 from cuebench.reading import read_json, user_path
-from cuebench.registry import metrics
+from cuebench.registry import metrics, protocols
 from cuebench.reports.figures.base import Figure
 from cuebench.reports.marks import curves, share_axis, whiskers
 from cuebench.reports.observers import Series
@@ -54,18 +54,26 @@ def bias_over_training(run: str | Path | Sequence[Mapping[str, Any]], *, show: s
         for record in history
         if record["values"].get(number) is not None
     ]
+    neutral = _neutral(numbers)
     common = [part for part in numbers[0].split("/") if all(part in name.split("/") for name in numbers)]
     series = Series.of(names.values())
     return Picture(
         "Shape bias over training",
-        lambda room: _chart(records, series, room),
+        lambda room: _chart(records, series, room, neutral),
         records,
         f"{' '.join(common)} on a fixed set of pictures{whiskers(series, 'widest interval')}".strip(),
         f"{len(numbers)} numbers over {len(history)} epochs of training.",
     )
 
 
-def _chart(records: Sequence[dict[str, Any]], series: Series, room: float) -> Any:
+def _neutral(numbers: Sequence[str]) -> float | None:
+    """Return the value at which neither cue wins; None where the numbers have none, or different ones."""
+    declared = {part.headline.metric: part.headline.neutral for _, part in protocols.usable()}
+    values = {next((declared[part] for part in number.split("/") if part in declared), None) for number in numbers}
+    return values.pop() if len(values) == 1 else None
+
+
+def _chart(records: Sequence[dict[str, Any]], series: Series, room: float, neutral: float | None) -> Any:
     return curves(
         [{**record, "position": record["epoch"]} for record in records],
         series,
@@ -74,7 +82,7 @@ def _chart(records: Sequence[dict[str, Any]], series: Series, room: float) -> An
         x=alt.Axis(title="epoch", tickMinStep=1, format="d", grid=False),
         y=share_axis("value"),
         legend=series.legend(room),
-        chance=0.5,
+        chance=neutral,
     )
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cuebench.protocols.headline import Column
 from cuebench.reports.comparison import LARGER
-from cuebench.reports.html.material import PEOPLE, Material, declared, headline, metric_of, neutral
+from cuebench.reports.html.material import PEOPLE, Material, declared, direction, headline, metric_of
 from cuebench.reports.html.text import counted, covers, has_interval, listed, number
 from cuebench.types import Score
 
@@ -77,22 +77,24 @@ def _statements(material: Material, column: Column) -> list[Statement]:
     if not material.of_kind(shown, "people"):
         shown = material.of_kind(column.rows, "model", *PEOPLE)
     rows = sorted((column.rows[o] for o in shown), key=lambda row: row.value)
-    middle = neutral(column.protocol)
+    axis = headline(column.protocol)
     if not rows:
         ideal = sorted((column.rows[o] for o in material.of_kind(column.rows, "ideal")), key=lambda row: row.value)
         begin = "Only ideal observers, whose answer is known, were measured: "
         return [Statement("calibration", begin=begin, entries=_named(ideal), end=".")] if ideal else []
-    statements = _by_side(rows, middle) if middle is not None else [_in_order(rows)]
+    middle = axis.neutral if axis is not None else None
+    statements = _by_side(rows, middle, direction(column.protocol)) if middle is not None else [_in_order(rows)]
     return [*statements, *_people(material, column, rows)]
 
 
-def _by_side(rows: Sequence[Score], middle: float) -> list[Statement]:
+def _by_side(rows: Sequence[Score], middle: float, above_is: str) -> list[Statement]:
     """Sort observers by the side of the neutral value that their whole interval lies on."""
     below = [r for r in rows if _high(r) < middle]
     above = [r for r in rows if _low(r) > middle]
     unclear = [r for r in rows if r not in below and r not in above]
     statements = []
-    for group, side, cue in ((above, "above", "shape"), (below, "below", "texture")):
+    cues = ("texture", "shape") if above_is == "texture" else ("shape", "texture")
+    for group, side, cue in zip((above, below), ("above", "below"), cues):
         if group:
             whole = "the whole interval lies" if all(map(has_interval, group)) else "the value lies"
             end = f": {whole} {side} {middle:g}, where neither cue would win."

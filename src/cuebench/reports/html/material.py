@@ -71,7 +71,7 @@ class Material:
     def protocols(self) -> list[str]:
         """The protocols that anybody was measured with: what speaks of shape and texture first, accuracies last."""
         present = list(dict.fromkeys(row.protocol for row in measured(self.rows)))
-        return sorted(present, key=lambda name: _direction(name) == "correct")
+        return sorted(present, key=lambda name: direction(name) == "correct")
 
     @cached_property
     def kinds(self) -> dict[str, str]:
@@ -164,18 +164,7 @@ def metric_of(name: str) -> Any:
         return None
 
 
-def neutral(protocol: str) -> float | None:
-    """Return the value at which neither cue has the upper hand; None where the headline has none.
-
-    Such metrics say so in the description of chance, which begins with the number.
-    """
-    axis = headline(protocol)
-    metric = metric_of(axis.metric) if axis else None
-    if axis is None or metric is None or axis.direction != "shape" or not metric.chance.startswith("0.5"):
-        return None
-    return 0.5
-
-
-def _direction(protocol: str) -> str:
+def direction(protocol: str) -> str:
+    """Return what a larger headline means; ``correct`` for a protocol that is not known here."""
     axis = headline(protocol)
     return axis.direction if axis else "correct"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from cuebench.errors import UserError
 from cuebench.reports.html.material import Material
 from cuebench.reports.html.tables import Cell, Table, count, words
-from cuebench.reports.paired import Pair, answers_of, compare_pairs, p_text
+from cuebench.reports.paired import Pair, answers_of, compare_pairs, p_is, p_text
 
 MOST = 8
 """Observers of a protocol that are compared in a report: all pairs of many take minutes, and nobody reads them."""
@@ -55,10 +55,7 @@ def _sentence(pairs: tuple[Pair, ...]) -> str:
     if len(compared) == 1:
         (pair,) = compared
         verb = "differ" if different else "cannot be told apart"
-        p = p_text(pair.p_holm)
-        return (
-            f"On the same stimuli {pair.first} and {pair.second} {verb} (paired, p {p if p[0] == '<' else f'= {p}'})."
-        )
+        return f"On the same stimuli {pair.first} and {pair.second} {verb} (paired, {p_is(pair.p_holm)})."
     share = f"{len(different)} of {len(compared)} pairs"
     return f"On the same stimuli {share} differ (paired, p ≤ 0.05 after Holm's correction)."
 

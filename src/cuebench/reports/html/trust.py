@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from cuebench.calibration import trust as calibrated
 from cuebench.protocols.base import NOT_MEASURED
-from cuebench.reports.html.material import Material, neutral
+from cuebench.reports.html.material import Material, direction
 from cuebench.reports.html.tables import Cell, Table, count, of_score, words
 from cuebench.reports.html.text import MEANINGS
 from cuebench.runs.results import read_table
@@ -54,7 +54,7 @@ def trust(material: Material) -> Trust:
         calibration=_calibration(material),
         known=_known([(c.protocol, c.condition) for c in headlines]),
         made=[text for name in material.protocols if (text := calibrated.made(name))],
-        ideal=_ideal(material, [c.rows for c in headlines if neutral(c.protocol) is not None]),
+        ideal=_ideal(material, [c.rows for c in headlines if direction(c.protocol) == "shape"]),
         intervals=_intervals(material, rows, kinds),
         meanings=[(kind.replace("_", " "), MEANINGS[kind].partition(": ")[2]) for kind in kinds],
     )

@@ -87,7 +87,7 @@ def test_a_source_counts_with_all_trials_that_show_it():
         g = len(sums)
         variance = g * (g - 1) / (g - 2) ** 2 * sum(s * s for s in sums)
         found = next(i for i in estimate.intervals if i.kind == kind)
-        expected = share_interval(estimate.value, variance, g - 1, kind)
+        expected = share_interval(estimate.value, variance, g - 1, estimate.n, kind)
         assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
 
 

@@ -23,7 +23,7 @@ from cuebench.runs.answers import StoredAnswers
 from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_scores
 from cuebench.statistics.correlations import Correlation, Method, correlate
-from cuebench.statistics.paired import by_image
+from cuebench.statistics.paired import TOO_FEW, Number, by_image
 from cuebench.statistics.reliability import Influence, Structure, error_covariance, structure
 from cuebench.types import ObserverKind
 
@@ -328,6 +328,8 @@ def _influence(
         observer_sums, why = sums_of(answers, run, observer, column, protocol)
         if observer_sums is None:
             return None, f"{observer}: {why}"
+        if few := Number.of(observer_sums).too_few:
+            return None, f"{observer}: {TOO_FEW} ({few}), which says nothing of its noise"
         sums.append(observer_sums)
     images = sums[0].images
     for s in sums[1:]:

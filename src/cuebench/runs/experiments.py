@@ -18,6 +18,7 @@ from cuebench.protocols.base import Protocol
 from cuebench.registry import BUILT_IN, datasets, makers, metrics, protocols
 from cuebench.runs.people import data_root_of
 from cuebench.runs.record import parse_settings
+from cuebench.stimuli.background import WHITE, on_background
 from cuebench.stimuli.identity import identified
 from cuebench.types import StimulusSet
 
@@ -85,6 +86,7 @@ def read_experiments(
     limit: int = 0,
     seed: int = 0,
     settings: Mapping[str, Any] | None = None,
+    background: str = WHITE,
 ) -> list[Experiment]:
     """Configure every protocol and read its stimuli. Missing data is an error only if an observer turns out to need it.
 
@@ -94,7 +96,7 @@ def read_experiments(
         Protocols, by their names in the registry.
     data_root : path or None
         Folder with the datasets; None: the environment variable ``CUEBENCH_DATA``.
-    limit, seed, settings
+    limit, seed, settings, background
         As in ``RunOptions``.
     """
     if not names:
@@ -110,7 +112,7 @@ def read_experiments(
             experiment = replace(experiment, protocol=protocol.configured(option_values))
             configured = True
             experiment = replace(experiment, table=_table_of(experiment.protocol, root))
-            whole = read_stimuli(experiment.protocol, root)
+            whole = on_background(read_stimuli(experiment.protocol, root), background)
             experiments.append(replace(experiment, whole=whole, stimuli=identified(experiment.limited(whole))))
         except UserError as error:
             if not configured:

@@ -22,6 +22,7 @@ from cuebench.observers.preprocess import LARGEST_SIDE
 from cuebench.options import WORKERS, Option
 from cuebench.registry import cues as cue_parts
 from cuebench.stimuli.apply_cue import apply_cue, claim_folder, recipe_of
+from cuebench.stimuli.background import BACKGROUNDS, on_background
 from cuebench.stimuli.cue_files import plan
 from cuebench.stimuli.decomposition import conflicts as mixing
 from cuebench.stimuli.decomposition import folder, shape_files
@@ -53,6 +54,7 @@ OPTIONS = {
     "rounding": Option(
         "round", "grey levels of EED: rounded, or truncated as in the authors' files", choices=get_args(Rounding)
     ),
+    "background": Option("white", "of transparent pictures; refuse: do not take them", choices=BACKGROUNDS),
     "workers": replace(WORKERS, about="processes; 0: one for each core"),
     "device": Option("auto", "for EED; auto: a GPU where there is one", choices=("auto", "cpu", "cuda")),
     "hours": Option(24.0, "longest estimated time of EED that is started; 0: any", low=0),
@@ -92,6 +94,7 @@ def make(
     steps: int = 0,
     accuracy: float = 0.0,
     rounding: str = "round",
+    background: str = "white",
     workers: int = 0,
     device: str = "auto",
     hours: float = 24.0,
@@ -130,6 +133,8 @@ def make(
         dB against the explicit scheme: reaches the same diffusion time with fewer steps (45 or 50); 0: explicit.
     rounding : str
         Grey levels of EED: ``round``, or ``truncate`` as in the authors' files.
+    background : str
+        What partly transparent pictures are put on: ``white``, ``black``, ``grey``; ``refuse``: none is taken.
     workers : int
         Processes; 0: one for each core.
     device : str
@@ -138,6 +143,7 @@ def make(
         Longest estimated time of EED that is started; 0: any.
     """
     dataset = read_source(source, layout, classes=classes, labels=labels, count=count, seed=seed)
+    dataset = replace(dataset, images=on_background(dataset.images, background))
     home = out / (folder.SEGMENTATION if dataset.classes else folder.CLASSIFICATION)
     if conflicts and dataset.classes:
         raise UserError("cue-conflict candidates need one class for each image", "leave out conflicts= for masks")

@@ -58,7 +58,7 @@ def check(
     if rows:
         table = Table(*dict.fromkeys(heading for row in rows for heading in row), box=None, pad_edge=False)
         for row in rows:
-            table.add_row(*(_text(row.get(column.header, "")) for column in table.columns))
+            table.add_row(*(_text(row.get(str(column.header), "")) for column in table.columns))
         console.print(table)
     console.print(summary)
     return status

@@ -337,7 +337,7 @@ def _prepared_images(view: View, observer: ObserverBase, needs: Sequence[Capabil
     preprocess = observer.preprocess
     if preprocess is None:
         return None, ""
-    changed = view.change(preprocess)
+    changed = view.prepared(preprocess)
     if view.fixed is None or accepts(observer, changed.hw, needs):
         return changed, ""
     (height, width), fixed = changed.hw, view.fixed(preprocess)

@@ -121,8 +121,7 @@ def _preprocess(arch: str, model: Any) -> Preprocess:
         # (docs/real_models.md); torchvision's own rule misses them by some tenths of a percent.
         published = torchvision.fitting_weights(arch.partition(":")[2], model)
         return replace(torchvision.preprocess_of(published), centre="down")
-    preprocess = getattr(model, "preprocess", None)
-    return preprocess if isinstance(preprocess, Preprocess) else imagenet_usual()
+    return carried_preprocess(model) or imagenet_usual()
 
 
 ADAPTER = Adapter(

@@ -13,7 +13,9 @@ from PIL import Image
 
 import cuebench as cb
 from cuebench.errors import UserError
+from cuebench.observers.base import LoadOptions
 from cuebench.observers.function_preprocess import LARGEST, FunctionPreprocess, OwnSize, picture_in
+from cuebench.observers.load import load
 from cuebench.observers.wrap import NO_FINGERPRINT
 from cuebench.runs.trials import Trials
 
@@ -195,3 +197,22 @@ def test_a_network_that_is_a_sequence_is_one_model(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="preprocessing of Sequential is not known") as caught:
         cb.wrap(network())
     assert "cuebench.wrap(model, preprocess=" in caught.value.hint
+
+
+def test_a_factory_s_own_transform_counts_for_checkpoints(tmp_path: Path) -> None:
+    code = (
+        "import torch\n"
+        "from cuebench.observers.torch.torchvision_import import import_torchvision\n"
+        "import_torchvision()\n"
+        "from torchvision import transforms as T\n"
+        "def net():\n"
+        "    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(192, 4))\n"
+        "    model.preprocess = T.Compose([T.Resize(9), T.CenterCrop(8), T.ToTensor()])\n"
+        "    return model\n"
+    )
+    (tmp_path / "my_net.py").write_text(code)
+    torch.save(network().state_dict(), tmp_path / "w.pth")
+    (tmp_path / "c.json").write_text(json.dumps(CLASSES))
+    spec = f"checkpoint:{tmp_path}/w.pth?arch=python:{tmp_path}/my_net.py:net&labels={tmp_path}/c.json"
+    (observer,) = load(spec, LoadOptions(device="cpu"))
+    assert (observer.preprocess.hw, observer.preprocess.mean) == ((8, 8), (0, 0, 0))

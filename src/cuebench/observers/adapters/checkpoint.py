@@ -35,6 +35,7 @@ from cuebench.observers.preprocess import Preprocess, imagenet_usual
 from cuebench.observers.torch.observer import TorchObserver
 from cuebench.observers.torch.torchvision_import import import_torchvision, repaired
 from cuebench.observers.torch.weights import existing_file
+from cuebench.observers.wrap import carried_preprocess
 from cuebench.options import Option
 
 SOURCES = "torchvision:NAME, timm:NAME or python:MODULE:FACTORY"

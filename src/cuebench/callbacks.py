@@ -26,7 +26,7 @@ from cuebench.errors import UserError
 from cuebench.files import write_json
 from cuebench.labels import Labels, LabelSpace, are_probabilities, label_space, logits_of
 from cuebench.labels.checks import refuse_shares
-from cuebench.observers.arguments import check_preprocess
+from cuebench.observers.arguments import as_preprocess
 from cuebench.observers.base import ObserverBase, complete
 from cuebench.observers.preprocess import Geometry, Preprocess
 from cuebench.observers.wrap import wrap
@@ -85,8 +85,8 @@ class BiasOverTraining:
 
     Parameters
     ----------
-    preprocess : Preprocess
-        How the network wants its images.
+    preprocess : Preprocess, transform of torchvision, or callable
+        How the network wants its images; see ``cuebench.wrap``.
     labels : int, str, sequence of str, map, LabelSpace or None
         Number of classes of the head (enough for features), or what the logits stand for (for protocols that score
         answers); None: the network has no head, its output is the embedding.
@@ -122,7 +122,7 @@ class BiasOverTraining:
     def __init__(
         self,
         *,
-        preprocess: Preprocess,
+        preprocess: Preprocess | Callable[[Any], Any],
         labels: int | Labels | None = None,
         every: int = 1,
         protocols: str | Protocol | Sequence[str | Protocol] = ("triplets",),
@@ -141,7 +141,7 @@ class BiasOverTraining:
         numbers = {"every": every, "limit": limit, "seed": seed, "resamples": resamples, "batch_size": batch_size}
         check_types({**numbers, "features": features, "task": task, "prefix": prefix}, _Arguments, "BiasOverTraining")
         parse(NUMBERS, numbers, "BiasOverTraining")
-        check_preprocess(preprocess)
+        preprocess = as_preprocess(preprocess)
         if not all(function is None or callable(function) for function in (network, log)):
             raise UserError(f"network={network!r:.60}, log={log!r:.60}", "each is a function, or left out")
         several = [protocols] if isinstance(protocols, (str, Protocol)) else protocols
@@ -200,7 +200,7 @@ class BiasOverTraining:
             raise experiment.problem or UserError(f"protocol {experiment.protocol.name!r} has no stimuli")
         if self.labels is not None:
             check_labels(experiment.protocol, "the network", self.labels, stimuli)
-        prepared = [view.change(self.preprocess) for view in experiment.protocol.views]
+        prepared = [view.prepared(self.preprocess) for view in experiment.protocol.views]
         # The network is not here yet: where it may accept its own size only, both ways of showing are decoded.
         resized = zip(experiment.protocol.views, list(prepared))
         prepared += [v.fixed(self.preprocess) for v, p in resized if v.fixed and p.hw != self.preprocess.hw]

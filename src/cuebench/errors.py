@@ -92,6 +92,22 @@ def did_you_mean(kind: str, name: str, known: Iterable[str]) -> UserError:
     return UserError(f"unknown {kind} {name!r}.{guess}", f"known: {listing}")
 
 
+class NoStimuli(UserError):
+    """A folder in which stimuli are expected is missing or empty: perhaps the data root is another one.
+
+    Parameters
+    ----------
+    message, hint : str
+        As of every ``UserError``.
+    place : str
+        The folder.
+    """
+
+    def __init__(self, message: str, hint: str, place: str) -> None:
+        self.place = place
+        super().__init__(message, hint)
+
+
 def all_problems(title: str, problems: Iterable[str], hint: str = "", most: int = 20) -> UserError:
     """Build an error that reports all problems at once instead of the first only."""
     listed = list(problems)

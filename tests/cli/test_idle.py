@@ -54,8 +54,8 @@ REFUSED = [
 
 ALWAYS = {
     "demo": "out seed report_to",
-    "run": "observer protocol out data_root device precision batch_size shard_size workers cache cues limit seed "
-    "resamples allow_unreadable common fresh offline settings keep plan again save_config",
+    "run": "observer protocol out data_root device precision batch_size shard_size workers cache cues background limit "
+    "seed resamples allow_unreadable common fresh offline settings keep plan again save_config",
     "score": "seed resamples common settings workers",
     "merge": "out",
     "texture-of": "observer run data_root label draw top",
@@ -86,7 +86,7 @@ ALWAYS = {
     "curate": "agreement",
     "fetch": "data_root offline",
     "cue": "seed mask other sheet",
-    "data check": "data_root",
+    "data check": "data_root background",
     "data balance": "classes by measure condition out",
     "import model-vs-human": "out",
     "import answers": "out",
@@ -183,7 +183,7 @@ def test_a_device_that_does_not_exist_is_refused_whoever_looks(device: str, tmp_
 
 
 def test_what_is_chosen_for_networks_has_a_notice_where_there_is_none(data_root: Path, tmp_path: Path) -> None:
-    chosen = {"device": "cuda:1", "precision": "bfloat16", "compile": True, "cues_on": "device"}
+    chosen = {"device": "cuda:1", "precision": "bfloat16", "compile": True, "cues_on": "device", "background": "grey"}
     pictures = {"cache": tmp_path / "cache", "batch_size": 7, "allow_unreadable": 0.5}
 
     def notices(out: str, **options: Any) -> list[str]:
@@ -194,7 +194,8 @@ def test_what_is_chosen_for_networks_has_a_notice_where_there_is_none(data_root:
 
     assert notices("plain", device="cpu") == []
     assert notices("chosen", **chosen) == [
-        "no observer looks at pixels: no effect of device cuda:1, precision bfloat16, compile, cues on device"
+        "no observer looks at pixels: no effect of device cuda:1, precision bfloat16, compile, cues on device, "
+        "background grey"
     ]
     assert notices("pictures", **pictures) == [
         f"no observer looks at pixels: no effect of cache {tmp_path / 'cache'}, batch size 7, allow unreadable 0.5"

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from cuebench.cues import eed
+from cuebench.cues import eed, texture_residual
 from cuebench.cues._eed.backends import backend_for
 from cuebench.cues._eed.scheme import Scheme
 from cuebench.errors import MissingExtra, UserError
@@ -44,6 +44,42 @@ def test_stretch_reaches_the_full_range_over_all_channels():
     kept = eed(0.3 + 0.2 * COLOUR, steps=20, stretch=False)
     assert 0.25 < kept.min() < kept.max() < 0.55
     assert np.allclose(out, (kept - kept.min()) / (kept.max() - kept.min()), atol=1e-6)
+
+
+def as_the_authors_write(state):
+    """Grey levels of a state in [0, 1]: clipped, stretched, and cut off by torchvision's ``mul(255).byte()``."""
+    state = np.clip(state, 0, 1)
+    return (np.float32(255) * ((state - state.min()) / (state.max() - state.min())).astype(np.float32)).astype(np.uint8)
+
+
+def test_truncated_grey_levels_are_those_of_the_authors():
+    image = np.rint(255 * RNG.random((40, 30, 3))).astype(np.uint8)
+    theirs = as_the_authors_write(eed(image / np.float32(255), steps=20, stretch=False))
+    rounded, truncated = (eed(image, steps=20, rounding=rounding) for rounding in ("round", "truncate"))
+    assert np.mean(truncated == theirs) > 0.998  # the rest are whole grey levels up to the noise of float32
+    assert 0.4 < np.mean(rounded == theirs) < 0.6
+    assert set(np.unique(rounded.astype(int) - truncated)) == {0, 1}
+
+
+def test_only_bytes_are_truncated():
+    for function in (eed, texture_residual):
+        with pytest.raises(UserError, match="dtype float64") as caught:
+            function(COLOUR, steps=2, rounding="truncate")
+        assert "uint8" in caught.value.hint
+
+
+@pytest.mark.parametrize("stretch", [True, False])
+def test_whole_grey_levels_are_not_truncated(stretch):
+    for value in range(256):
+        image = np.full((2, 2), value, np.uint8)
+        assert np.array_equal(eed(image, steps=1, stretch=stretch, rounding="truncate"), image)
+
+
+def test_the_residual_of_truncated_pictures_is_a_whole_number_of_grey_levels():
+    image = np.rint(255 * (0.4 + 0.2 * COLOUR)).astype(np.uint8)
+    smooth = eed(image, steps=20, rounding="truncate").astype(int)
+    residual = texture_residual(image, steps=20, rounding="truncate")
+    assert np.array_equal(residual, np.clip(image - smooth + 127, 0, 255))
 
 
 @pytest.mark.parametrize("value", [0, 7, 255])
@@ -136,6 +172,7 @@ BAD_OPTIONS = [
     ({"kernel_size": 31}, "kernel_size is 31"),
     ({"diffusivity": "publised"}, "diffusivity is 'publised'"),
     ({"boundary": "zero"}, "boundary is 'zero'"),
+    ({"rounding": "floor"}, "rounding is 'floor'"),
     ({"backend": "opencl"}, "backend is 'opencl'"),
     ({"workers": 0}, "workers is 0"),
     ({"cycles": 0}, "cycles is 0"),

@@ -27,7 +27,12 @@ from cuebench.types import Stimulus  # noqa: E402
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("torch")]
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 NAMES = [name for name in cues.names() if cues.get(name).info.device is not None]
-DIFFUSION = [{"steps": 30}, {"steps": 30, "boundary": "mirror", "stretch": False}, {"steps": 500, "accuracy": 40}]
+DIFFUSION = [
+    {"steps": 30},
+    {"steps": 30, "rounding": "truncate"},
+    {"steps": 30, "boundary": "mirror", "stretch": False},
+    {"steps": 500, "accuracy": 40},
+]
 MORE = {
     "eed": DIFFUSION,
     "texture_residual": DIFFUSION,
@@ -39,6 +44,7 @@ MORE = {
     "diamond_shuffle": [{"grid": 3}, {"grid": 11}],
     "bilateral": [{"diameter": 6, "sigma_space": 1.5}],
     "eidolon": [{"grain": 3.0, "coherence": 0.5}],
+    "greyscale": [{"alpha": alpha, "weights": "rec601", "rounding": "truncate"} for alpha in (0.2, 0.6, 1.0)],
     "low_pass": [{"sigma": 2.0, "border": 0.9}],
 }
 """Options beyond the published levels."""

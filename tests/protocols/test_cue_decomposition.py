@@ -66,7 +66,7 @@ def test_the_set_holds_every_cue_of_every_image_and_the_ten_candidates(made):
     assert counts == dict.fromkeys([*parts, *(c.condition for c in conflicts.PUBLISHED)], 8)
     record = json.loads((Path(made.root) / "made.json").read_text())
     assert record["cues"]["voronoi8"] == {"cue": "voronoi_shuffle", "of": "original", "sites": 8}
-    assert record["cues"]["eed"] == {"cue": "eed", "of": "original", "steps": 4}
+    assert record["cues"]["eed"] == {"cue": "eed", "of": "original", "rounding": "round", "steps": 4}
 
 
 def test_the_same_command_gives_the_same_bytes_anywhere(made, photographs, tmp_path):
@@ -553,6 +553,24 @@ def test_scores_say_that_the_diffusion_is_not_the_published_one(photographs, tmp
     other = evaluate("ideal:shape", "corruption_robustness", data_root=tmp_path, out=tmp_path / "c", workers=0,
                      resamples=100)  # fmt: skip
     assert not any("eed" in row.note for row in other)
+
+
+def test_truncated_grey_levels_are_recorded(photographs, tmp_path):
+    record = lambda home: json.loads((tmp_path / home / "cue_decomposition" / "made.json").read_text())  # noqa: E731
+    make("cue_decomposition", tmp_path / "a", source=str(photographs), cues="eed", **QUICK)
+    made = make("cue_decomposition", tmp_path / "b", source=str(photographs), cues="eed", rounding="truncate", **QUICK)
+    assert record("a")["cues"]["eed"]["rounding"] == "round"
+    assert record("b")["cues"]["eed"]["rounding"] == "truncate"
+    assert "eed truncated to grey levels, as in the authors' files" in made.notes
+    first, *_ = sorted((tmp_path / "a" / "cue_decomposition" / "eed").rglob("*.png"))
+    rounded, truncated = (
+        np.asarray(Image.open(tmp_path / home / first.relative_to(tmp_path / "a")), int) for home in ("a", "b")
+    )
+    assert set(np.unique(rounded - truncated)) == {0, 1}
+    with pytest.raises(UserError, match="eed made with steps=4, now steps=4, rounding=truncate"):
+        make("cue_decomposition", tmp_path / "a", source=str(photographs), cues="eed", rounding="truncate", **QUICK)
+    # A set continues with the options that it was made with.
+    make("cue_decomposition", tmp_path / "a", source=str(photographs), cues="eed,patch", **QUICK)
 
 
 def test_a_set_with_a_label_map_of_the_user_s_own_can_be_moved(photographs, tmp_path, monkeypatch):

@@ -95,6 +95,7 @@ def test_answers_of_a_changed_model_that_were_not_asked_for_are_named(measure: A
         ({"shard_size": 8}, "shard size was 256, now 8"),
         ({"precision": "bfloat16"}, "precision was 'float32', now 'bfloat16'"),
         ({"cues_on": "device"}, "cues on was 'cpu', now 'device'"),
+        ({"background": "black"}, "background was 'white', now 'black'"),
     ],
 )
 def test_other_conditions_are_refused_and_cost_nothing(measure: Any, options: dict, words: str) -> None:

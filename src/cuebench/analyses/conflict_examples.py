@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
+
+from PIL.Image import Image
 
 from cuebench.errors import UserError
 from cuebench.runs.answers import StoredAnswers
 from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_stimuli
 from cuebench.runs.trials import Trials
+from cuebench.stimuli.render import decode, render
 from cuebench.types import Stimulus, StimulusSet
 
 PROTOCOL = "cue_conflict"
@@ -113,12 +117,13 @@ def examples(images: Sequence[ImageOutcome], kind: str, count: int) -> list[Imag
     return [*first, *others][:count]
 
 
-def picture_file(conflicts: ConflictImages, stimulus: Stimulus) -> Path:
-    """Return the file of an image; where it is not there, say so."""
-    path = conflicts.root / (stimulus.path or f"{stimulus.shape}/{stimulus.id}.png")
+def picture(conflicts: ConflictImages, stimulus: Stimulus) -> Image:
+    """Return an image as it was shown; where its file is not there, say so."""
+    stimulus = replace(stimulus, path=stimulus.path or f"{stimulus.shape}/{stimulus.id}.png")
+    path = conflicts.root / stimulus.path
     if not path.is_file():
         raise UserError(
             f"the image {stimulus.id} is not at {path}",
             "a sheet of pictures needs the stimuli where the run found them",
         )
-    return path
+    return render(conflicts.root, decode(conflicts.root, stimulus), stimulus)

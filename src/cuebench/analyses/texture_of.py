@@ -338,7 +338,9 @@ def open_image(image: str | Path | Array | Image) -> Image:
             raise UserError(f"there is no image {path}", "give the path of an image file")
         return decode(path.parent, Stimulus(path.name, path.name))
     if isinstance(image, pillow.Image):
-        return image.convert("RGB")
+        from cuebench.stimuli.image_files import as_rgb
+
+        return as_rgb(image, "the image")
     pixels = np.asarray(image)
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
         raise UserError(

@@ -16,6 +16,7 @@ from cuebench.cli._json import print_json
 def check(
     protocol: Annotated[str, typer.Argument(help="A protocol, e.g. cue_conflict.")] = "",
     data_root: Annotated[Path | None, typer.Option(help="Folder with the datasets.", envvar="CUEBENCH_DATA")] = None,
+    background: Annotated[str, typer.Option(help="Of transparent pictures: white, black, grey, or refuse.")] = "white",
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> int:
     """Check the stimuli of a protocol: what is there, what is missing or cannot be read.
@@ -24,6 +25,9 @@ def check(
     """
     from cuebench.errors import UserError
     from cuebench.registry import protocols
+    from cuebench.runs.experiments import read_stimuli
+    from cuebench.stimuli.background import on_background
+    from cuebench.stimuli.overview import odd_sizes, overview, problems_of
 
     if not protocol:
         raise UserError("data check needs a protocol", "cuebench data check cue_conflict --data-root DIR")
@@ -31,16 +35,12 @@ def check(
     if data_root is None:
         raise UserError("data check needs a data root", f"cuebench data check {name} --data-root DIR")
     module = protocols.module(name)
+    stimuli = on_background(read_stimuli(protocols.get(name), data_root.expanduser()), background)
+    summary, rows = overview(stimuli)
+    status = 1 if problems_of(stimuli.stimuli) else 0
     if hasattr(module, "data_report"):
-        summary, rows = module.data_report(data_root.expanduser())
-        status = 0
-    else:
-        from cuebench.runs.experiments import read_stimuli
-        from cuebench.stimuli.overview import overview, problems_of
-
-        stimuli = read_stimuli(protocols.get(name), data_root.expanduser())
-        summary, rows = overview(stimuli)
-        status = 1 if problems_of(stimuli.stimuli) else 0
+        more, rows = module.data_report(data_root.expanduser())
+        summary, status = "\n".join([more, *(f"! {line}" for line in odd_sizes(stimuli.stimuli)), *stimuli.notes]), 0
     if as_json:
         print_json({"summary": summary, "rows": rows})
         return status
@@ -52,7 +52,7 @@ def check(
     if rows:
         table = Table(*dict.fromkeys(heading for row in rows for heading in row), box=None, pad_edge=False)
         for row in rows:
-            table.add_row(*(_text(row.get(column.header, "")) for column in table.columns))
+            table.add_row(*(_text(row.get(str(column.header), "")) for column in table.columns))
         console.print(table)
     console.print(summary)
     return status

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PASSED_ON = (
     *("data_root", "out", "device", "precision", "batch_size", "shard_size", "workers", "cache", "cache_size", "limit"),
-    *("seed", "resamples", "offline", "allow_unreadable", "common", "fresh"),
+    *("background", "seed", "resamples", "offline", "allow_unreadable", "common", "fresh"),
 )
 """Flags that are arguments of ``evaluate`` as they are."""
 PLACES = ("out", "data_root", "cache", "save_config", "report_to", "responses")
@@ -81,6 +81,7 @@ def command(
     cache_size: Annotated[float, typer.Option(help="GiB that --cache may take."), needs("cache")] = 50.0,
     compile_networks: Compile = False,
     cues: Annotated[str, typer.Option(help="Where cues in the stream are made: cpu, or device (a GPU).")] = "cpu",
+    background: Annotated[str, typer.Option(help="Of transparent pictures: white, black, grey, or refuse.")] = "white",
     limit: Annotated[
         int, typer.Option(help="Approximate number of stimuli; versions of one image stay together. 0: all.")
     ] = 0,

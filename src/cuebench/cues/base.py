@@ -13,18 +13,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
 from cuebench.arrays import Array
+from cuebench.cues.parameters import check_choice
 from cuebench.errors import UserError
 
 Rng = int | np.random.Generator | Sequence[int] | None
 Function = TypeVar("Function", bound=Callable[..., Any])
+Rounding = Literal["round", "truncate"]
+"""How a result becomes 8-bit values: to the nearest level, or to the next lower one, as ``astype(uint8)`` does it."""
 Kind = Literal["shape", "texture", "suppression", "corruption", "mixing"]
 
 SHAPES = "H×W, H×W×C or N×H×W×C with C = 1 or 3, channels last"
+NEARLY_WHOLE = 2**-14
+"""Grey levels: so far below a whole one, float32 is rounding noise and nothing is truncated."""
 DTYPES = "uint8 in [0, 255], or float16, float32, float64 in [0, 1]"
 
 
@@ -104,10 +109,11 @@ class Layout:
         """Height and width."""
         return (self.shape[1], self.shape[2]) if len(self.shape) == 4 else (self.shape[0], self.shape[1])
 
-    def restore(self, batch: Array) -> Array:
+    def restore(self, batch: Array, rounding: Rounding = "round") -> Array:
         """Bring an N×H×W×C result back: clip floats to [0, 1], round to uint8 where the input was uint8."""
         if self.dtype == np.uint8 and batch.dtype != np.uint8:
-            batch = np.rint(np.clip(batch, 0, 1) * 255)
+            levels = np.clip(batch, 0, 1) * 255
+            batch = np.rint(levels) if rounding == "round" else np.floor(levels + NEARLY_WHOLE)
         elif batch.dtype != np.uint8:
             batch = np.clip(batch, 0, 1)
         return np.ascontiguousarray(batch.astype(self.dtype, copy=False).reshape(self.shape))
@@ -160,6 +166,14 @@ def _check_range(array: Array, name: str) -> None:
             f"{name} has float values from {low:g} to {high:g}",
             "accepted: floats in [0, 1]; divide by 255, or pass uint8",
         )
+
+
+def check_rounding(rounding: Rounding, image: Any) -> None:
+    """Refuse an unknown rounding, and truncation of floats, which come back as they are."""
+    check_choice("rounding", rounding, get_args(Rounding))
+    dtype = image.dtype if is_tensor(image) else np.asarray(image).dtype
+    if rounding == "truncate" and not str(dtype).endswith("uint8"):
+        raise UserError(f"rounding is 'truncate' and the image has dtype {dtype}", "accepted with 'truncate': uint8")
 
 
 def check_mask(mask: Any, layout: Layout, name: str = "mask") -> Array:
@@ -235,6 +249,7 @@ def on_images(
     other_name: str = "other",
     raw: bool = False,
     on_device: Callable[..., Any] | None = None,
+    rounding: Rounding = "round",
 ) -> Any:
     """Apply a kernel to an image or to each image of a batch; the result has the caller's shape and dtype.
 
@@ -264,17 +279,21 @@ def on_images(
     on_device : callable, optional
         The kernel for a tensor: ``on_device(images, *, rng)`` on N×H×W×C floats in [0, 1] (with ``raw``: as they are),
         ``rng`` a list with one generator for each image, given where the cue is random.
+    rounding : {"round", "truncate"}
+        How the result becomes 8-bit values; see `check_rounding`.
 
     Returns
     -------
     array, or (array, array) where labels were moved; a tensor where the image is one
     """
+    check_rounding(rounding, image)
     if is_tensor(image):
         from cuebench.cues.on_device import on_tensor
 
         given = {"mask": mask, "label mask": labels, other_name: other}
         rngs = generators(rng, len(image)) if random else None
-        return on_tensor(on_device, image, rngs, raw=raw, given=[name for name, v in given.items() if v is not None])
+        unused = [name for name, value in given.items() if value is not None]
+        return on_tensor(on_device, image, rngs, raw=raw, given=unused, rounding=rounding)
     batch, layout = as_batch(image, raw=raw)
     keywords: dict[str, Sequence[Any] | Array] = {}  # name → one value for each image
     if random:
@@ -287,7 +306,7 @@ def on_images(
         keywords["other"] = match_other(other, batch, layout, other_name)
     results = [kernel(pixels, **{k: v[i] for k, v in keywords.items()}) for i, pixels in enumerate(batch)]
     images = results if labels is None else [result[0] for result in results]
-    restored = layout.restore(np.stack([np.broadcast_to(pixels, batch.shape[1:]) for pixels in images]))
+    restored = layout.restore(np.stack([np.broadcast_to(pixels, batch.shape[1:]) for pixels in images]), rounding)
     if labels is None:
         return restored
     moved = np.stack([result[1] for result in results]).astype(np.asarray(labels).dtype, copy=False)

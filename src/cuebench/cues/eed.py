@@ -16,7 +16,7 @@ from cuebench.cues._eed.accuracy import ON_DEVICE, cycles_for
 from cuebench.cues._eed.backends import BACKENDS, DEVICES, backend_for
 from cuebench.cues._eed.plan import Plan, cycle_plan, explicit_plan
 from cuebench.cues._eed.scheme import Boundary, Diffusivity, Report, Scheme
-from cuebench.cues.base import CueInfo, as_batch, is_tensor
+from cuebench.cues.base import CueInfo, Rounding, as_batch, check_rounding, is_tensor
 from cuebench.cues.parameters import check_choice, check_number, check_whole
 from cuebench.errors import UserError
 
@@ -48,6 +48,7 @@ def eed(
     diffusivity: Diffusivity = "published",
     boundary: Boundary = "published",
     stretch: bool = True,
+    rounding: Rounding = "round",
     snapshots: Sequence[int] | None = None,
     backend: str = "auto",
     workers: int | None = None,
@@ -104,6 +105,9 @@ def eed(
         drift by up to half a grey level; ``"mirror"`` reflects it with the right signs, which conserves the mean.
     stretch : bool
         Stretch the result's range (over all channels) to the full range, as the authors do.
+    rounding : {"round", "truncate"}
+        Of a uint8 image: to the nearest grey level, or to the next lower one. The authors' files are truncated (by
+        torchvision's ``ToPILImage``), so that half of their values are one grey level below the nearest one.
     snapshots : sequence of int, optional
         Rising numbers of steps (at most ``steps``): return the states there, stacked along a new first axis.
     backend : {"auto", "cpu", "cuda", "numba", "torch", "triton"}
@@ -156,15 +160,16 @@ def eed(
     plan = _plan(times, tau, accuracy, cycles, scheme)
     check_choice("backend", backend, ("auto", *DEVICES, *BACKENDS))
     threads = check_whole("workers", workers) if workers is not None else os.cpu_count() or 1
+    check_rounding(rounding, image)
     if is_tensor(image):
         if snapshots is not None:
             raise UserError("a tensor with snapshots", "accepted with a tensor: no snapshots; else pass an array")
-        return _of_tensor(image, scheme, plan, stretch, backend, threads, progress)
+        return _of_tensor(image, scheme, plan, stretch, rounding, backend, threads, progress)
     batch, layout = as_batch(image)
     planes = np.ascontiguousarray(np.moveaxis(batch, -1, 1), dtype=np.float32) * np.float32(255)
     report = _reporter(progress, plan.work * len(planes))
     states = backend_for(backend, planes, scheme).diffuse(planes, scheme, plan, report, threads)
-    results = [layout.restore(np.moveaxis(_finish(state, stretch), 1, -1)) for state in states]
+    results = [layout.restore(np.moveaxis(_finish(state, stretch), 1, -1), rounding) for state in states]
     return results[0] if snapshots is None else np.stack(results)
 
 
@@ -216,6 +221,7 @@ def _of_tensor(
     scheme: Scheme,
     plan: Plan,
     stretch: bool,
+    rounding: Rounding,
     backend: str,
     threads: int,
     progress: Callable[[int, int], None] | None,
@@ -238,7 +244,7 @@ def _of_tensor(
             state = state / 255
         return state.movedim(1, -1)
 
-    return on_tensor(kernel, image, None)
+    return on_tensor(kernel, image, None, rounding=rounding)
 
 
 def _finish(state: Array, stretch: bool) -> Array:

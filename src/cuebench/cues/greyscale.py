@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cuebench.arrays import Array
-from cuebench.cues.base import CueInfo, Tolerance, on_images
+from cuebench.cues.base import CueInfo, Rounding, Tolerance, on_images
 from cuebench.cues.grey import luminance
 from cuebench.cues.parameters import check_choice, check_number
 
@@ -21,7 +21,7 @@ CUE = CueInfo(
 )
 
 
-def greyscale(image: Any, *, alpha: float = 1.0, weights: str = "rec709") -> Array:
+def greyscale(image: Any, *, alpha: float = 1.0, weights: str = "rec709", rounding: Rounding = "round") -> Array:
     r"""Mix the image with its luminance.
 
     :math:`\mathrm{out} = (1-\alpha)\,I + \alpha\,Y` with :math:`Y = 0.2125 R + 0.7154 G + 0.0721 B` (``rec709``, as
@@ -35,6 +35,9 @@ def greyscale(image: Any, *, alpha: float = 1.0, weights: str = "rec709") -> Arr
         In [0, 1]. 0: identity; 1: no colour left. Published: 0.2 to 1.
     weights : {"rec709", "rec601"}
         Parts of the channels in the luminance.
+    rounding : {"round", "truncate"}
+        Of a uint8 image. ``"truncate"``: as the authors' code, which rounds the luminance to grey levels and truncates
+        the mixture.
 
     Returns
     -------
@@ -50,9 +53,11 @@ def greyscale(image: Any, *, alpha: float = 1.0, weights: str = "rec709") -> Arr
 
     def kernel(pixels: Array) -> Array:
         grey = luminance(pixels) if weights == "rec709" or pixels.shape[-1] == 1 else _rec601(pixels)
+        if rounding == "truncate":
+            grey = (grey * 255).round() / 255
         return (1 - alpha) * pixels + alpha * grey
 
-    return on_images(kernel, image, on_device=kernel)
+    return on_images(kernel, image, on_device=kernel, rounding=rounding)
 
 
 def _rec601(pixels: Array) -> Array:

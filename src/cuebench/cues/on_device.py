@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from cuebench.arrays import Array
+from cuebench.cues.base import NEARLY_WHOLE, Rounding
 from cuebench.errors import MissingExtra, UserError
 
 try:
@@ -37,6 +38,7 @@ def on_tensor(
     *,
     raw: bool = False,
     given: Sequence[str] = (),
+    rounding: Rounding = "round",
 ) -> Tensor:
     """Apply a batch kernel to a tensor N×H×W×C; see `cuebench.cues.base.on_images`."""
     if kernel is None:
@@ -49,7 +51,7 @@ def on_tensor(
     keywords = {} if rngs is None else {"rng": rngs}
     with torch.inference_mode():
         result = kernel(images if raw else as_floats(images), **keywords)
-        return restored(result, images)
+        return restored(result, images, rounding)
 
 
 def check_tensor(images: Tensor) -> None:
@@ -70,11 +72,13 @@ def as_floats(images: Tensor) -> Tensor:
     return images.to(torch.float32) / torch.full((), 255.0, device=images.device)
 
 
-def restored(result: Tensor, images: Tensor) -> Tensor:
+def restored(result: Tensor, images: Tensor, rounding: Rounding = "round") -> Tensor:
     """Bring a result to the shape and dtype of the images: clipped to [0, 1], rounded where they are bytes."""
     if result.dtype != torch.uint8:
         result = result.clamp(0, 1)
-        result = torch.round(result * 255) if images.dtype == torch.uint8 else result
+        if images.dtype == torch.uint8:
+            levels = result * 255
+            result = torch.round(levels) if rounding == "round" else torch.floor(levels + NEARLY_WHOLE)
     return result.to(images.dtype).expand(images.shape).contiguous()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from cuebench.arrays import Array
 from cuebench.cues._eed.accuracy import ON_DEVICE
-from cuebench.cues.base import CueInfo, as_batch, is_tensor
+from cuebench.cues.base import CueInfo, Rounding, as_batch, is_tensor
 
 CENTRE = 0.5
 """Grey level that stands for 'no difference'."""
@@ -20,7 +20,7 @@ CUE = CueInfo(
 )
 
 
-def texture_residual(image: Any, **eed_options: Any) -> Array:
+def texture_residual(image: Any, *, rounding: Rounding = "round", **eed_options: Any) -> Array:
     r"""Return the difference of the image and its edge-enhancing diffusion, moved to mid-grey.
 
     .. math:: \mathrm{out} = \mathrm{clip}\left(I - \mathrm{EED}(I) + \tfrac12,\; 0,\; 1\right)
@@ -32,6 +32,8 @@ def texture_residual(image: Any, **eed_options: Any) -> Array:
     ----------
     image : array
         H×W, H×W×C or N×H×W×C; uint8 or float in [0, 1].
+    rounding : {"round", "truncate"}
+        Of a uint8 image. ``"truncate"``: what is taken off is EED as its authors' files have it.
     **eed_options
         Passed to `eed`: ``steps=``, ``accuracy=``, ``stretch=``, … The more diffusion, the more is left here. By
         default `eed` stretches its range as published, and the residual then holds that change of contrast too;
@@ -57,8 +59,14 @@ def texture_residual(image: Any, **eed_options: Any) -> Array:
     from cuebench.cues.eed import eed
 
     if is_tensor(image):
-        from cuebench.cues.on_device import on_tensor
+        from cuebench.cues.on_device import as_floats, on_tensor
 
-        return on_tensor(lambda images: images - eed(images, **eed_options) + CENTRE, image, None)
+        def kernel(images: Any) -> Any:
+            smooth = eed(images, **eed_options) if rounding == "round" else as_floats(truncated)
+            return images - smooth + CENTRE
+
+        truncated = None if rounding == "round" else eed(image, rounding=rounding, **eed_options)
+        return on_tensor(kernel, image, None, rounding=rounding)
     batch, layout = as_batch(image)
-    return layout.restore(batch - as_batch(eed(batch, **eed_options))[0] + CENTRE)
+    smooth = eed(batch if rounding == "round" else image, rounding=rounding, **eed_options)
+    return layout.restore(batch - as_batch(smooth)[0] + CENTRE, rounding)

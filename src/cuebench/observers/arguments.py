@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from cuebench.errors import UserError
+from cuebench.observers.function_preprocess import by_function
 from cuebench.observers.preprocess import Preprocess
+from cuebench.observers.verify_preprocess import same_input
 from cuebench.options import check_types
 
 ELSE = (
-    "pass cuebench.Preprocess(size=224, resize=256, mean=(…), std=(…)). Of a transform of torchvision: Resize is "
-    "resize, CenterCrop is size (without one: crop=False), Normalize is mean and std"
+    "pass cuebench.Preprocess(size=224, resize=256, mean=(…), std=(…)), a transform of torchvision, or a function that "
+    "takes a PIL image and returns numbers 3×height×width"
 )
 _SILENT = frozenset({"ToTensor", "PILToTensor", "ToImage", "ToDtype", "ConvertImageDtype"})
 """Transforms of torchvision that turn a picture into numbers in [0, 1], as ``Preprocess`` does."""
@@ -31,40 +33,46 @@ class _Wrap:
     stride: int
 
 
-def check_wrap(preprocess: Any, given: Mapping[str, Any]) -> None:
-    """Refuse arguments of ``wrap`` that are of another type, and a name that nothing can be called by.
-
-    Parameters
-    ----------
-    preprocess : value
-        None, or a ``Preprocess``.
-    given : mapping of str to value
-        The other arguments, but for the labels.
-    """
+def check_wrap(given: Mapping[str, Any]) -> None:
+    """Refuse arguments of ``wrap`` that are of another type, and a name that nothing can be called by."""
     check_types(given, _Wrap, "wrap")
     name = given["name"]
     if name is not None and (not name.strip() or name != name.encode(errors="replace").decode()):
         what = "is no text that can be written to a file" if name.strip() else "is empty"
         raise UserError(f"name={name!r} {what}", "leave it out, or give the name that tables and figures show")
-    if preprocess is not None:
-        check_preprocess(preprocess)
 
 
-def check_preprocess(preprocess: Any) -> None:
-    """Refuse anything but a ``Preprocess``; of a transform of torchvision say how it is written as one."""
-    if not isinstance(preprocess, Preprocess):
-        shown = repr(preprocess).partition("\n")[0]
-        shown = shown if len(shown) <= 60 else f"{shown[:57]}…"
-        kind = type(preprocess).__name__
-        raise UserError(f"preprocess is {shown} ({kind}), no Preprocess", _translated(preprocess) or ELSE)
+def as_preprocess(given: Any, named: str = "") -> Preprocess:
+    """Return the preprocessing that a user gave, in whatever form.
+
+    Parameters
+    ----------
+    given : Preprocess, transform of torchvision, or callable
+        A transform that a ``Preprocess`` can express is translated, after both have made the same numbers of test
+        pictures. Any other callable takes a PIL image and returns numbers 3×H×W (`FunctionPreprocess`).
+    named : str
+        What identifies a callable in the cache; empty: what it holds and the code that it runs.
+    """
+    if isinstance(given, Preprocess):
+        return given
+    if translated := translation(given):
+        return translated
+    if callable(given) and not isinstance(given, type):
+        return by_function(given, named)
+    shown = repr(given).partition("\n")[0]
+    shown = shown if len(shown) <= 60 else f"{shown[:57]}…"
+    raise UserError(f"preprocess is {shown} ({type(given).__name__}), no Preprocess", ELSE)
 
 
-def _translated(transform: Any) -> str:
-    """Return the ``Preprocess`` that does what a transform of torchvision does; empty where it does something else."""
+def translation(transform: Any) -> Preprocess | None:
+    """Return the ``Preprocess`` that does exactly what a transform of torchvision does; None where there is none."""
     values = _of_preset(transform) or _of_steps(transform)
-    if not values:
-        return ""
-    return f"pass preprocess=cuebench.Preprocess({', '.join(f'{name}={value!r}' for name, value in values.items())})"
+    if not values or not callable(transform):
+        return None
+    try:
+        return same_input(Preprocess(**values, source=f"{type(transform).__name__} of torchvision"), transform, "it")
+    except Exception:  # noqa: BLE001 - somebody else's code; whoever calls it next reports what is wrong
+        return None
 
 
 def _of_preset(transform: Any) -> dict[str, Any]:

@@ -203,6 +203,11 @@ class Preprocess:
         # Without a crop there is no centre, and models that share the rest share the decoded image.
         return Geometry(self.hw, resize, self.crop, self.interpolation, self.centre if self.crop else "even")
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the record of a run says about it, beside itself."""
+        return ()
+
     def whole_image(self) -> Preprocess:
         """Return the same normalisation with the *whole* stimulus scaled to the input size, nothing cropped.
 

@@ -11,8 +11,9 @@ import numpy as np
 from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.labels import Labels, LabelSpace, label_space
-from cuebench.observers.arguments import check_wrap
+from cuebench.observers.arguments import as_preprocess, check_wrap, translation
 from cuebench.observers.base import REQUIRED, Answers, Batch, Observer, ObserverBase, is_observer
+from cuebench.observers.function_preprocess import FunctionPreprocess
 from cuebench.observers.masks import FUNCTION_PRECISION, MaskObserver
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch.observer import TorchObserver, check_logits
@@ -106,7 +107,7 @@ class CallableObserver(ObserverBase):
 def wrap(
     model: Any,
     *,
-    preprocess: Preprocess | None = None,
+    preprocess: Preprocess | Callable[[Any], Any] | None = None,
     labels: Labels | None = "imagenet1k",
     name: str | None = None,
     fingerprint: str | None = None,
@@ -124,9 +125,10 @@ def wrap(
     model : nn.Module, callable or Observer
         A module or function from normalised pixels float32 N×3×H×W to logits N×classes. An observer is returned as it
         is. A module is put into evaluation mode and moved to the device.
-    preprocess : Preprocess, optional
-        What is done to an image before. May be left out where the model says so itself: an attribute ``preprocess``, or
-        timm's ``pretrained_cfg``.
+    preprocess : Preprocess, transform of torchvision, or callable, optional
+        What is done to an image before. A transform that a ``Preprocess`` can express becomes one; any other function
+        takes a PIL image and returns numbers 3×H×W, with a note that its geometry is unknown. May be left out where the
+        model says so itself: an attribute ``preprocess``, or timm's ``pretrained_cfg``.
     labels : str, file, list of names, map, LabelSpace or None
         What the logits stand for, in their order; a map says it by index (``class_to_idx``, ``id2label``). None: no
         head, the output of the module is its features.
@@ -162,9 +164,9 @@ def wrap(
             f"cannot make an observer of {type(model).__name__}",
             "pass an nn.Module, a function N×3×H×W → N×classes, or an object with " + ", ".join(REQUIRED),
         )
-    check_wrap(preprocess, {"name": name, "fingerprint": fingerprint, "features": features, "precision": precision,
-                            "task": task, "window": window, "stride": stride})  # fmt: skip
-    preprocess = preprocess or own_preprocess(model)
+    check_wrap({"name": name, "fingerprint": fingerprint, "features": features, "precision": precision, "task": task,
+                "window": window, "stride": stride})  # fmt: skip
+    prepared = _prepared(model, preprocess, fingerprint or "", task)
     space = None if labels is None else label_space(labels)
     public_name: str = name or getattr(model, "__name__", None) or type(model).__name__
     if task not in ("classification", "segmentation"):
@@ -180,27 +182,38 @@ def wrap(
             from cuebench.observers.torch.segmentation import torch_masks
 
             assert space is not None
-            return torch_masks(model, name=public_name, preprocess=preprocess, labels=space, device=device,
+            return torch_masks(model, name=public_name, preprocess=prepared, labels=space, device=device,
                                precision=precision, settings=settings, window=window, stride=stride)  # fmt: skip
         trains = getattr(model, "training", False)  # a frozen TorchScript module has none
-        notes = ("the module was in training mode and was put into evaluation mode",) if trains else ()
-        return TorchObserver(model, name=public_name, preprocess=preprocess, labels=space, device=device,
+        trained = ("the module was in training mode and was put into evaluation mode",) if trains else ()
+        notes = (*trained, *prepared.notes)
+        return TorchObserver(model, name=public_name, preprocess=prepared, labels=space, device=device,
                              precision=precision, features=features, settings=settings, notes=notes)  # fmt: skip
     assert space is not None
-    notes = () if fingerprint else (NO_FINGERPRINT,)
+    notes = (*(() if fingerprint else (NO_FINGERPRINT,)), *prepared.notes)
     identity = fingerprint or f"unknown-{secrets.token_hex(16)}"
     if task == "segmentation":
-        return MaskObserver(_in_plain_numbers(model), name=public_name, fingerprint=identity, preprocess=preprocess,
+        return MaskObserver(_in_plain_numbers(model), name=public_name, fingerprint=identity, preprocess=prepared,
                             labels=space, window=window, stride=stride, notes=notes)  # fmt: skip
     return CallableObserver(
-        model, name=public_name, fingerprint=identity, preprocess=preprocess, labels=space, notes=notes
+        model, name=public_name, fingerprint=identity, preprocess=prepared, labels=space, notes=notes
     )
+
+
+def _prepared(model: Any, given: Preprocess | Callable[[Any], Any] | None, named: str, task: str) -> Preprocess:
+    """Return the preprocessing that was given, or that of the model."""
+    prepared = own_preprocess(model) if given is None else as_preprocess(given, named)
+    if task == "segmentation" and isinstance(prepared, FunctionPreprocess):
+        raise UserError(
+            f"{prepared} cannot prepare pictures for masks: where a mask's pixels belong is unknown",
+            "pass preprocess=cuebench.Preprocess(size=…)",
+        )
+    return prepared
 
 
 def own_preprocess(model: Any) -> Preprocess:
     """Return the preprocessing that a model carries itself; an error says how to pass one."""
-    carried = getattr(model, "preprocess", None)
-    if isinstance(carried, Preprocess):
+    if carried := carried_preprocess(model):
         return carried
     timm_config = getattr(model, "pretrained_cfg", None) or getattr(model, "default_cfg", None)
     if timm_config and "input_size" in (timm_config if isinstance(timm_config, dict) else vars(timm_config)):
@@ -209,9 +222,16 @@ def own_preprocess(model: Any) -> Preprocess:
         return preprocess_of(model)
     raise UserError(
         f"the preprocessing of {getattr(model, '__name__', type(model).__name__)} is not known",
-        "pass preprocess=cuebench.Preprocess(size=224, resize=256, mean=(…), std=(…)); Preprocess's own defaults are "
-        "ImageNet's mean and std. A wrong one costs accuracy without any error",
+        "say it: cuebench.wrap(model, preprocess=cuebench.Preprocess(size=224, resize=256, mean=(…), std=(…))); "
+        "Preprocess's own defaults are ImageNet's mean and std. Or pass the transform of torchvision, or the function "
+        "from a PIL image to numbers, that it was tested with. A wrong one costs accuracy without any error",
     )
+
+
+def carried_preprocess(model: Any) -> Preprocess | None:
+    """Return a model's attribute ``preprocess`` where it is a ``Preprocess``, or a transform that can be one."""
+    carried = getattr(model, "preprocess", None)
+    return carried if isinstance(carried, Preprocess) else translation(carried)
 
 
 def _torch_in_use() -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelSpace
+from cuebench.observers.function_preprocess import FunctionPreprocess
 from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option
 from cuebench.protocols.trials import Contributions, TrialTable, plain_rows
@@ -37,6 +38,10 @@ class View:
     name: str
     change: Callable[[Preprocess], Preprocess]
     fixed: Callable[[Preprocess], Preprocess] | None = None
+
+    def prepared(self, preprocess: Preprocess) -> Preprocess:
+        """Return how images are prepared in this view; a function of the user's does it in its own way in every one."""
+        return preprocess if isinstance(preprocess, FunctionPreprocess) else self.change(preprocess)
 
 
 @dataclass(frozen=True)

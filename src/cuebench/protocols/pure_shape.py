@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from cuebench.arrays import Array, Bools
-from cuebench.errors import UserError, all_problems
+from cuebench.errors import NoStimuli, all_problems
 from cuebench.labels import LabelMap, LabelSpace, coverage_problems, label_map, shown_only
 from cuebench.labels.decisions import Codes, full_space, named, named_full, partial_space
 from cuebench.metrics.recognition import METRIC, Answers
@@ -49,9 +49,10 @@ def read(data_root: Path) -> StimulusSet:
     folder_of_set = {name: _folder(data_root, folders) for name, folders in SETS.items()}
     if not any(folder_of_set.values()):
         places = "; ".join(f"{name}: {' or '.join(folders)}" for name, folders in SETS.items())
-        raise UserError(
+        raise NoStimuli(
             f"{data_root} has neither silhouettes nor edge images ({places})",
-            "cuebench fetch cue_conflict_silhouettes --data-root DIR",
+            f"cuebench fetch cue_conflict_silhouettes --data-root {data_root}",
+            str(data_root / SETS["silhouettes"][0]),
         )
     stimuli: list[Stimulus] = []
     partial = [f"no {name}" for name, folder in folder_of_set.items() if folder is None]

@@ -26,7 +26,7 @@ from cuebench.processes import ProcessPool, Tell, warn
 from cuebench.responses.pixel_cache import DamagedPixels, Keeping, Kept, PixelCache, Reading, keep, read_kept
 from cuebench.responses.shared_memory import Block, SharedMemory, bytes_of
 from cuebench.stimuli.on_device import BeforeDevice, before_device
-from cuebench.stimuli.render import Unreadable, decode, render, steps
+from cuebench.stimuli.render import Unreadable, background_step, decode, render, steps
 from cuebench.types import Stimulus, StimulusSet
 
 T = TypeVar("T")
@@ -460,9 +460,10 @@ Files = tuple[tuple[tuple[int, ...], tuple[Stimulus, ...]], ...]
 
 def files_of(batch: Sequence[Stimulus]) -> Files:
     """Return the files of a batch, each with all that is made from it."""
-    files: dict[tuple[str, str], list[int]] = {}
+    files: dict[tuple[str, ...], list[int]] = {}
     for position, stimulus in enumerate(batch):  # by the hash, too: it is compared with the first of each file only
-        files.setdefault((stimulus.path or stimulus.id, stimulus.sha256), []).append(position)
+        file = (stimulus.path or stimulus.id, stimulus.sha256, background_step(stimulus.recipe))
+        files.setdefault(file, []).append(position)
     return tuple((tuple(positions), tuple(batch[i] for i in positions)) for positions in files.values())
 
 

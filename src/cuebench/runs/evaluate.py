@@ -66,6 +66,7 @@ def evaluate(
     cache_size: float = 50.0,
     compile: bool = False,
     cues_on: str = "cpu",
+    background: str = "white",
     limit: int = 0,
     seed: int = 0,
     resamples: int = 10_000,
@@ -114,6 +115,8 @@ def evaluate(
     cues_on : {"cpu", "device"}
         Where cues that stimuli are made with in the stream are computed: by the decoding processes, or on the GPU of
         each torch network, within a stated tolerance of the same pixels (docs/cues.md).
+    background : {"white", "black", "grey", "refuse"}
+        What partly transparent pictures are put on; ``refuse``: they end the run.
     limit : int
         Approximate number of stimuli of each set, drawn by the seed; versions of one image stay together. 0: all.
     seed : int
@@ -156,6 +159,7 @@ def evaluate(
         cache_size=cache_size,
         compile=compile,
         cues_on=cues_on,
+        background=background,
         limit=limit,
         seed=seed,
         resamples=resamples,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from cuebench.errors import UserError
+from cuebench.errors import NoStimuli, UserError
 from cuebench.labels import label_map
 from cuebench.protocols.base import Protocol
 from cuebench.registry import BUILT_IN, datasets, makers, metrics, protocols
 from cuebench.runs.people import data_root_of
 from cuebench.runs.record import parse_settings
+from cuebench.stimuli.background import on_background
 from cuebench.stimuli.identity import identified
 from cuebench.types import StimulusSet
 
@@ -85,6 +87,7 @@ def read_experiments(
     limit: int = 0,
     seed: int = 0,
     settings: Mapping[str, Any] | None = None,
+    background: str = "white",
 ) -> list[Experiment]:
     """Configure every protocol and read its stimuli. Missing data is an error only if an observer turns out to need it.
 
@@ -94,7 +97,7 @@ def read_experiments(
         Protocols, by their names in the registry.
     data_root : path or None
         Folder with the datasets; None: the environment variable ``CUEBENCH_DATA``.
-    limit, seed, settings
+    limit, seed, settings, background
         As in ``RunOptions``.
     """
     if not names:
@@ -110,7 +113,7 @@ def read_experiments(
             experiment = replace(experiment, protocol=protocol.configured(option_values))
             configured = True
             experiment = replace(experiment, table=_table_of(experiment.protocol, root))
-            whole = read_stimuli(experiment.protocol, root)
+            whole = on_background(read_stimuli(experiment.protocol, root), background)
             experiments.append(replace(experiment, whole=whole, stimuli=identified(experiment.limited(whole))))
         except UserError as error:
             if not configured:
@@ -136,21 +139,35 @@ def read_stimuli(protocol: Protocol, root: str | Path | None) -> StimulusSet:
     if root is not None:
         try:
             return protocol.read(Path(root))
-        except UserError:
-            if Path(root).expanduser().is_dir():
+        except UserError as error:
+            folder = Path(root).expanduser()
+            if not folder.is_dir():
+                missing = f"there is no folder {folder.absolute()}: --data-root names the folder of the data"
+                raise UserError(missing, f"check the path{_ways_to_get(protocol, str(root))}") from None
+            if not isinstance(error, NoStimuli):
                 raise
-            missing = (
-                f"there is no folder {Path(root).expanduser().absolute()}: --data-root names the folder of the data"
-            )
-            raise UserError(missing, f"check the path{_ways_to_get(protocol, str(root))}") from None
+            raise UserError(error.message, _where_else(error, protocol, folder)) from None
     if protocol.standalone is not None:
         return protocol.standalone()
     how = _ways_to_get(protocol, "DIR")
     raise UserError(f"protocol {protocol.name!r} needs its stimuli", f"say where they are with --data-root DIR{how}")
 
 
-def _ways_to_get(protocol: Protocol, root: str) -> str:
-    """Return the commands that bring the stimuli of a protocol into a data root."""
+def _where_else(error: NoStimuli, protocol: Protocol, root: Path) -> str:
+    """Return which folder near the data root holds the stimuli; where none does, how to get them."""
+    root, place = root.absolute(), Path(error.place).absolute()
+    below = place.relative_to(root) if place.is_relative_to(root) else Path(protocol.name)
+    inside = sorted(folder for folder in root.iterdir() if folder.is_dir())
+    for folder in (root.parent, root.parent.parent, *inside):
+        if below.parts and folder != root and (folder / below).is_dir():
+            return f"--data-root names the folder that holds {below.parts[0]}/: --data-root {shlex.quote(str(folder))}"
+    return f"check the path{_ways_to_get(protocol, str(root), error.hint)}; {error.hint}"
+
+
+def _ways_to_get(protocol: Protocol, root: str, hint: str = "") -> str:
+    """Return the commands that bring the stimuli of a protocol into a data root; none where the hint has one."""
+    if "cuebench " in hint:
+        return ""
     maker = next((name for name, m in makers.usable() if protocol.name in (name, m.protocol)), "")
     get = f", or get them: cuebench fetch {protocol.name} --data-root {root}" if protocol.name in datasets else ""
     return get + (f", or make them: cuebench make {maker} --out {root}" if maker else "")

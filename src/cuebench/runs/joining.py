@@ -1,8 +1,8 @@
 """One run folder, several commands: what was measured before stays in the run, if the conditions are the same.
 
-A run has one seed, one limit, one size of its stored files, one precision, one place where cues are made, one set of
-stimuli for each protocol and one set of options for each. Under these conditions observers and protocols can be added,
-by ``cuebench run`` with the same ``--out`` or by ``cuebench merge``.
+A run has one seed, one limit, one size of its stored files, one precision, one place where cues are made, one
+background of transparent pictures, one set of stimuli for each protocol and one set of options for each. Under these
+conditions observers and protocols can be added, by ``cuebench run`` with the same ``--out`` or by ``cuebench merge``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cuebench.runs.people import brought_for_nothing, is_brought
 from cuebench.runs.record import RunOptions, RunRecord, parse_settings
 from cuebench.types import Failure
 
-CONDITIONS = ("seed", "limit", "shard_size", "precision", "cues_on")
+CONDITIONS = ("seed", "limit", "shard_size", "precision", "cues_on", "background")
 """Options that must be the same in all of a run: the record keeps one value of each; a repetition uses it for all."""
 NOT_APPLICABLE = "not_applicable"
 """Detail of the failure of an observer that by its nature cannot answer a protocol."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from cuebench.errors import UserError
 from cuebench.observers.base import LoadOptions, Observer, ObserverBase, complete, is_observer, missing_attributes
@@ -141,7 +141,8 @@ def listed_observers(
     if isinstance(observers, str) or is_observer(observers):
         wanted: list[Any] = [observers]
     else:
-        wanted = list(observers) if isinstance(observers, Iterable) else [observers]
+        one = callable(observers) or not isinstance(observers, Iterable)  # an nn.Sequential is one model
+        wanted = [observers] if one else list(cast("Iterable[Any]", observers))
     for observer in wanted:
         if not isinstance(observer, str) and not is_observer(observer):
             missing = ", ".join(missing_attributes(observer))

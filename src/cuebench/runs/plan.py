@@ -41,6 +41,7 @@ from cuebench.source_code import UNREADABLE, notices_of_code
 from cuebench.stimuli.cue_files import read_labels
 from cuebench.stimuli.manifest import duplicates, to_bytes
 from cuebench.stimuli.on_device import marked
+from cuebench.stimuli.overview import size_notice
 from cuebench.types import Capability, Failure, Stimulus, StimulusSet
 
 # ----------------------------------------------------------------------------------------------------- the plan
@@ -112,7 +113,8 @@ def plan_run(
     UserError
         Where no observer is left to be measured, with every reason.
     """
-    experiments = read_experiments(names, data_root, limit=options.limit, seed=options.seed, settings=options.settings)
+    chosen = {name: getattr(options, name) for name in ("limit", "seed", "settings", "background")}
+    experiments = read_experiments(names, data_root, **chosen)
     loaded = _load(wanted, experiments, folder, options, tell)
     plan = Plan(device=loaded.device, experiments=experiments, load_options=loaded.options)
     for experiment in experiments:
@@ -123,7 +125,8 @@ def plan_run(
         people = people_for(experiment.protocol, data_root, loaded, shown, plan.notices, before)
         _add_experiment(plan, replace(experiment, shown_to_others=shown), people, loaded, folder, options)
     _sort_out_skipped(plan)
-    plan.notices += expense_notices(plan.jobs, options)
+    plan.notices += [size_notice(e.stimuli, e.protocol.name) for e in experiments if e.stimuli is not None]
+    plan.notices = list(filter(None, [*plan.notices, *expense_notices(plan.jobs, options)]))
     if not plan.failures and not loaded.failures:
         plan.notices += _idle_notices(plan.jobs, options)
     if not plan.jobs and plan.failures:
@@ -142,6 +145,7 @@ def _idle_notices(jobs: Sequence[Job], options: RunOptions) -> list[str]:
         "compile": options.compile,
         f"cues on {options.cues_on}": options.cues_on != "cpu",
         f"cache {options.cache}": options.cache is not None,
+        f"background {options.background}": options.background != RunOptions().background,
         f"batch size {options.batch_size}": options.batch_size != 0,
         f"allow unreadable {options.allow_unreadable:g}": options.allow_unreadable != RunOptions().allow_unreadable,
     }
@@ -333,7 +337,7 @@ def _prepared_images(view: View, observer: ObserverBase, needs: Sequence[Capabil
     preprocess = observer.preprocess
     if preprocess is None:
         return None, ""
-    changed = view.change(preprocess)
+    changed = view.prepared(preprocess)
     if view.fixed is None or accepts(observer, changed.hw, needs):
         return changed, ""
     (height, width), fixed = changed.hw, view.fixed(preprocess)

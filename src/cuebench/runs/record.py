@@ -38,6 +38,7 @@ from cuebench.registry import BUILT_IN, protocols
 from cuebench.responses.engines import address_of
 from cuebench.responses.job import JobRecord
 from cuebench.runs.record_form import check_record
+from cuebench.stimuli.background import BACKGROUNDS
 from cuebench.types import Failure, Headline
 
 __all__ = ["DamagedRecord", "JobRecord", "RunOptions", "RunRecord", "locked", "note_scored", "now", "parse_settings"]
@@ -78,6 +79,8 @@ class RunOptions:
         Compile networks where that pays.
     cues_on : {"cpu", "device"}
         Where cues of recipes are made: with the decoding, or on the GPU of each torch network. Part of the cache key.
+    background : str
+        What partly transparent pictures are put on: ``white``, ``black``, ``grey``; ``refuse``: do not show them.
     limit : int
         Approximate number of stimuli of each set, drawn by the seed; versions of one image stay together. 0: all.
     seed : int
@@ -111,6 +114,7 @@ class RunOptions:
     cache_size: float = 50.0
     compile: bool = False
     cues_on: str = "cpu"
+    background: str = "white"
     limit: int = 0
     seed: int = 0
     resamples: int = 10_000
@@ -156,6 +160,8 @@ class RunOptions:
             yield error
         if self.cues_on not in {"cpu", "device"}:
             yield UserError(f"cues on {self.cues_on!r}; one of cpu, device")
+        if self.background not in BACKGROUNDS:
+            yield UserError(f"background {self.background!r}; one of {', '.join(BACKGROUNDS)}")
         if self.limit < 0:
             yield UserError(f"limit must be 0 (all) or more; got {self.limit}")
         if self.precision not in {"float32", "bfloat16", "float16"}:

@@ -12,14 +12,16 @@ from PIL import Image
 from cuebench.arrays import Pixels
 from cuebench.stimuli._depth import SIXTEEN, too_dark
 
+WHITE = "white"
+
 _LARGEST = {"I": 2**31 - 1, "F": 1.0}
 """Mode → white. Pixels of 32 bits use their whole range, floating-point ones 0 to 1; every mode I;16… is of 16 bits."""
 _WIDENED = {"PNG", "PPM"}
 """Formats of 16 bits that some versions of Pillow open as 32."""
 
 
-def to_rgb(image: Image.Image) -> Image.Image:
-    """Return a loaded image as RGB: transparent parts on white, deep pixels scaled by the range of their type.
+def to_rgb(image: Image.Image, background: str = WHITE) -> Image.Image:
+    """Return a loaded image as RGB: transparent parts on a colour, deep pixels scaled by the range of their type.
 
     Raises
     ------
@@ -30,13 +32,18 @@ def to_rgb(image: Image.Image) -> Image.Image:
         return Image.fromarray(_eight_bits(image)).convert("RGB")
     layers = _layers(image)
     if layers is not None:
-        return Image.alpha_composite(Image.new("RGBA", layers.size, "white"), layers).convert("RGB")
+        return Image.alpha_composite(Image.new("RGBA", layers.size, background), layers).convert("RGB")
     return image.convert("RGB")
 
 
 def is_plain(image: Image.Image) -> bool:
     """Tell whether a browser shows a loaded picture as `to_rgb` makes it: 8 bits, nothing transparent, no inks."""
     return image.mode != "CMYK" and not _is_deep(image) and _layers(image) is None
+
+
+def has_transparent_parts(image: Image.Image) -> bool:
+    """Tell whether what a loaded image is put on can be seen."""
+    return not _is_deep(image) and _layers(image) is not None
 
 
 def _is_deep(image: Image.Image) -> bool:

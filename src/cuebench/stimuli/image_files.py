@@ -22,6 +22,7 @@ from PIL import Image, UnidentifiedImageError
 from cuebench.errors import UserError
 from cuebench.reading import file_kind_problem, read_bytes
 from cuebench.stimuli._depth import Tiles, reduced_to_black
+from cuebench.stimuli._rgb import to_rgb
 
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
 """Formats of Pillow that are opened; whatever the name of a file says, its contents must be one of them."""
@@ -111,6 +112,25 @@ def read_picture(path: Path, sha256: str = "") -> Image.Image:
     if sha256 and not hashlib.sha256(data).hexdigest().startswith(sha256):
         raise UserError(f"{path} has changed since it was hashed", "run the same command again")
     return open_picture(data, path.name)
+
+
+def read_rgb(path: Path, sha256: str = "") -> Image.Image:
+    """Read a picture as models are shown it: red, green and blue of eight bits, transparent parts on white.
+
+    Raises
+    ------
+    UserError, UnreadablePicture
+        As `read_picture`; and for deep pixels whose range is not known.
+    """
+    return as_rgb(read_picture(path, sha256), path.name)
+
+
+def as_rgb(image: Image.Image, name: str) -> Image.Image:
+    """Return a loaded picture as models are shown it; see `read_rgb`."""
+    try:
+        return to_rgb(image)
+    except ValueError as error:
+        raise UnreadablePicture(f"{name}: cannot be decoded ({error})") from None
 
 
 def header(path: Path) -> tuple[str, int, int]:

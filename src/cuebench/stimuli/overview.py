@@ -8,6 +8,8 @@ from typing import Any
 
 from cuebench.types import REMOVED, Stimulus, StimulusSet
 
+NEARLY_ALL = 0.9
+
 
 def overview(stimuli: StimulusSet) -> tuple[str, list[dict[str, Any]]]:
     """Return what is wrong or incomplete in words, and a row of counts for each condition of the set.
@@ -21,7 +23,7 @@ def overview(stimuli: StimulusSet) -> tuple[str, list[dict[str, Any]]]:
     rows = [_counts(condition, members) for condition, members in groups.items()]
     lines = [f"{stimuli.name}: {_number(len(stimuli), 'stimulus', 'stimuli')} in {stimuli.root or 'no folder: drawn'}"]
     lines += [f"! partial set: {reason}" for reason in stimuli.partial]
-    lines += [f"! {line}" for line in problems_of(list(stimuli))]
+    lines += [f"! {line}" for line in (*problems_of(list(stimuli)), *odd_sizes(list(stimuli)))]
     lines += [*stimuli.notes]
     if len(lines) == 1:
         lines.append("complete; the header of every picture can be read, and no two are the same")
@@ -58,6 +60,35 @@ def problems_of(stimuli: Sequence[Stimulus]) -> list[str]:
         shown = _listed([" = ".join(paths[:3]) for paths in repeated])
         problems.append(f"{_number(len(repeated), 'group')} of files with the same bytes: {shown}")
     return problems
+
+
+def odd_sizes(stimuli: Sequence[Stimulus]) -> list[str]:
+    """Name every file that has not the size of the others, where more than half of all files have one size."""
+    sizes, usual = _sizes(stimuli)
+    odd: dict[str, list[str]] = defaultdict(list)
+    for path, size in sorted(sizes.items()):
+        if usual and size != usual:
+            odd[size].append(path)
+    if not odd:
+        return []
+    of = f"of {len(sizes):,} are not {usual} pixels as the others"
+    named = "; ".join(f"{size}: {', '.join(paths)}" for size, paths in sorted(odd.items()))
+    return [f"{_number(sum(map(len, odd.values())), 'file')} {of}: {named}"]
+
+
+def size_notice(stimuli: StimulusSet, protocol: str) -> str:
+    """Return a line for a run where nine in ten files, but not all, have one size; empty where there is nothing odd."""
+    sizes, usual = _sizes(stimuli.stimuli, NEARLY_ALL)
+    count = sum(size != usual for size in sizes.values()) if usual else 0
+    of = f"{_number(count, 'file')} of {len(sizes):,}" if count else ""
+    return of and f"{protocol}: {of} have another size than {usual}: cuebench data check {protocol} names them"
+
+
+def _sizes(stimuli: Sequence[Stimulus], share: float = 0.5) -> tuple[dict[str, str], str]:
+    """Return the size of each file, and that of more than such a share of them; empty where there is none."""
+    sizes = {s.path: f"{s.width}×{s.height}" for s in stimuli if s.path and s.width}
+    usual, count = Counter(sizes.values()).most_common(1)[0] if sizes else ("", 0)
+    return sizes, usual if count > share * len(sizes) else ""
 
 
 def _number(count: int, singular: str, many: str = "") -> str:

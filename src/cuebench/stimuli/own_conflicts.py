@@ -28,6 +28,7 @@ from cuebench.errors import UserError, all_problems
 from cuebench.files import write_atomic, write_json
 from cuebench.labels import members_by_name
 from cuebench.stimuli.hashing import hash_files
+from cuebench.stimuli.image_files import as_rgb
 from cuebench.stimuli.made import MADE, claim, refuse_surplus
 from cuebench.stimuli.masks import segmenter as segmenter_by_name
 from cuebench.stimuli.masks.base import BadSource
@@ -207,7 +208,7 @@ def known_targets(classes: Iterable[str], listed: Mapping[str, list[Any]] | None
 def _drawer(settings: Settings) -> Callable[[Conflict], Pixels]:
     """Return the function that draws a stimulus; sources are read once each."""
     size = settings.size
-    photograph = lru_cache(maxsize=64)(lambda source: _square(np.asarray(open_image(source.path).convert("RGB")), size))
+    photograph = lru_cache(maxsize=64)(lambda source: _square(_photograph(source), size))
     if settings.by == "style":
         from cuebench.stimuli.style_transfer import style_network, transfer
 
@@ -249,6 +250,10 @@ def _cover(source: Source, segment: Any, size: int) -> Array:
         ) from None
     mask = framed(loaded.image, loaded.mask, 2 * size, MARGIN).mask
     return np.asarray(mask.reshape(size, 2, size, 2).mean(axis=(1, 3)))
+
+
+def _photograph(source: Source) -> Pixels:
+    return np.asarray(as_rgb(open_image(source.path), source.id))
 
 
 def _quilted(source: Source, settings: Settings) -> Pixels:

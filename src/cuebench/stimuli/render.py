@@ -7,7 +7,8 @@ such as a mask; ``black:PATH`` is the mask of a published silhouette: its pure-b
 how the hash of the file begins. A stimulus without a file begins with a *source* instead (``stimuli/sources/``), which
 draws the picture.
 A recipe may come from a table that anybody wrote: it runs no file that was not allowed (``registry.allow_code``).
-Two steps are no cues: ``square?size=224&resize=256``, the usual cut of a photograph, and ``stretch?size=224``, all of
+Three steps are no cues: ``background?colour=black``, always the first, is what transparent parts of the file are put on
+(without it: white); ``square?size=224&resize=256``, the usual cut of a photograph, and ``stretch?size=224``, all of
 it made square; for recipes that must work on what the observer sees, not on what is cropped away later.
 Random steps draw from the seed of the stimulus, so a picture never depends on which worker made it.
 """
@@ -16,10 +17,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from PIL import Image
@@ -31,11 +32,13 @@ from cuebench.observers.preprocess import MOST_PIXELS
 from cuebench.options import query_options
 from cuebench.reading import file_kind_problem, path_problem, read_bytes
 from cuebench.registry import cues, named_by_data, sources
-from cuebench.stimuli._rgb import is_plain, to_rgb
+from cuebench.stimuli._rgb import WHITE, is_plain, to_rgb
 from cuebench.stimuli.image_files import UnreadablePicture, open_picture
 from cuebench.types import Stimulus
 
-SQUARE, STRETCH = "square", "stretch"
+SQUARE, STRETCH, BACKGROUND = "square", "stretch", "background"
+Colour = Literal["white", "black", "grey"]
+COLOURS: tuple[str, ...] = get_args(Colour)
 RECIPE = "the recipe of a stimulus"
 FILE, BLACK = "file:", "black:"
 """Prefixes of values that are images: a file, and the black pixels of a file."""
@@ -86,10 +89,23 @@ def decode(root: str | Path, stimulus: Stimulus) -> Image.Image:
     read is never shown under the old hash.
     """
     if stimulus.path:
-        return _open(Path(root), stimulus.path, stimulus.sha256)
+        return _open(Path(root), stimulus.path, stimulus.sha256, _background(stimulus.recipe))
     with named_by_data(RECIPE):
         step = next(steps(stimulus.recipe, source=True))
         return Image.fromarray(step.function(seed=stimulus.seed, **step.options(root)))
+
+
+def background_step(recipe: str) -> str:
+    """Return the first step of a recipe where that is a background; else an empty text."""
+    first = recipe.partition(";")[0]
+    return first if first.partition("?")[0] == BACKGROUND else ""
+
+
+def _background(recipe: str) -> str:
+    """Return the colour on which the file of a stimulus with this recipe is decoded."""
+    if not (step := background_step(recipe)):
+        return WHITE
+    return str(next(steps(step)).options("").get("colour", WHITE))
 
 
 def is_shown_as_stored(data: bytes, name: str) -> bool:
@@ -118,6 +134,8 @@ def _rendered(root: str | Path, image: Image.Image, stimulus: Stimulus) -> Image
     has_source = not stimulus.path
     for step in islice(steps(stimulus.recipe, source=has_source), int(has_source), None):
         options = step.options(root)
+        if step.name == BACKGROUND:  # the file was decoded on it
+            continue
         if step.kind == "step":
             pixels = step.function(pixels, **options)
             continue
@@ -141,8 +159,10 @@ def steps(recipe: str, *, source: bool = False) -> Iterator[Step]:
         texts = query_options(query, f"recipe {recipe!r}")
         if source and number == 0:
             yield Step(name, "source", sources.get(name), texts)
-        elif name in (SQUARE, STRETCH):
-            yield Step(name, "step", square if name == SQUARE else stretch, texts)
+        elif name == BACKGROUND and (source or number):
+            raise UserError(f"recipe {recipe!r}: {BACKGROUND} is not the first step of a file", "write it first")
+        elif name in _STEPS:
+            yield Step(name, "step", _STEPS[name], texts)
         else:
             yield Step(name, "cue", cues.get(name), texts)
 
@@ -164,6 +184,14 @@ def square(pixels: Pixels, *, size: int, resize: int = 0) -> Pixels:
 def stretch(pixels: Pixels, *, size: int) -> Pixels:
     """Scale the whole image to ``size`` × ``size``, bilinear; its proportions change."""
     return np.asarray(Image.fromarray(pixels).resize((size, size), Image.Resampling.BILINEAR))
+
+
+def background(pixels: Pixels, *, colour: Colour = "white") -> Pixels:
+    """Leave the pixels: a colour that transparent parts of a file are put on acts when the file is decoded."""
+    return pixels
+
+
+_STEPS: Mapping[str, Callable[..., Pixels]] = {SQUARE: square, STRETCH: stretch, BACKGROUND: background}
 
 
 def cut_square(pixels: Pixels, size: int, resize: int, resampling: Image.Resampling) -> Pixels:
@@ -190,7 +218,7 @@ def _image(text: str, root: Path) -> str | Array:
     return np.asarray(image.max(axis=2) == 0) if prefix == BLACK else image
 
 
-def _open(root: Path, path: str, sha256: str = "") -> Image.Image:
+def _open(root: Path, path: str, sha256: str = "", background: str = WHITE) -> Image.Image:
     """Read, check and decode a file below the root: the bytes that are decoded are the bytes that are hashed."""
     if path_problem(path):
         raise Unreadable(f"{path}: {path_problem(path)}")
@@ -201,7 +229,7 @@ def _open(root: Path, path: str, sha256: str = "") -> Image.Image:
         data = read_bytes(root / path)
         if sha256 and not hashlib.sha256(data).hexdigest().startswith(sha256):
             raise Unreadable(f"{path}: the file has changed since the set was read", CHANGED, transient=True)
-        return to_rgb(open_picture(data, path))
+        return to_rgb(open_picture(data, path), background)
     except MemoryError:
         raise Unreadable(f"{path}: cannot be read (the memory is full)", transient=True) from None
     except UnreadablePicture as error:

@@ -10,6 +10,8 @@ from typing import NamedTuple
 from cuebench.errors import UserError, all_problems
 from cuebench.options import parse
 from cuebench.registry import protocols
+from cuebench.runs.experiments import read_stimuli
+from cuebench.stimuli.background import on_background
 from cuebench.study.assign import balanced, generator, pool
 from cuebench.study.design import Block, Design
 from cuebench.study.types import StudyImage
@@ -94,11 +96,7 @@ def _read(design: Design, data_root: str | Path | None) -> StimulusSet:
     protocol = protocols.get(design.protocol)
     values = parse(protocol.options, design.settings, f"protocol {protocol.name!r}")
     protocol = protocol.configured(values)
-    if data_root is None:
-        if protocol.standalone is None:
-            raise UserError(f"{protocol.name} needs files", "name the folder that holds them: --data-root DIR")
-        return protocol.standalone()
-    return protocol.read(Path(data_root).expanduser())
+    return on_background(read_stimuli(protocol, data_root))
 
 
 def _identified(design: Design, data_root: str | Path | None, run: str | Path) -> StimulusSet:

@@ -35,6 +35,7 @@ from cuebench.observers.preprocess import Preprocess, imagenet_usual
 from cuebench.observers.torch.observer import TorchObserver
 from cuebench.observers.torch.torchvision_import import import_torchvision, repaired
 from cuebench.observers.torch.weights import existing_file
+from cuebench.observers.wrap import carried_preprocess
 from cuebench.options import Option
 
 SOURCES = "torchvision:NAME, timm:NAME or python:MODULE:FACTORY"
@@ -121,8 +122,7 @@ def _preprocess(arch: str, model: Any) -> Preprocess:
         # (docs/real_models.md); torchvision's own rule misses them by some tenths of a percent.
         published = torchvision.fitting_weights(arch.partition(":")[2], model)
         return replace(torchvision.preprocess_of(published), centre="down")
-    preprocess = getattr(model, "preprocess", None)
-    return preprocess if isinstance(preprocess, Preprocess) else imagenet_usual()
+    return carried_preprocess(model) or imagenet_usual()
 
 
 ADAPTER = Adapter(

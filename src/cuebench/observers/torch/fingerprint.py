@@ -152,6 +152,13 @@ def hash_behaviour(module: Any) -> tuple[str, list[str]]:
     return _with_files(content)
 
 
+def hash_function(function: Any) -> tuple[str, list[str]]:
+    """Return the hash of what a function or a callable object holds and runs, and what of it cannot be read."""
+    content = Content(feed_module)
+    content.feed(function, "the function")
+    return _with_files(content)
+
+
 def _with_files(content: Content) -> tuple[str, list[str]]:
     """Return the hash of what was fed and of the files of its code, and what cannot be read."""
     files, unreadable = code_of(content.modules)

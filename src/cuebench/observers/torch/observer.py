@@ -12,6 +12,7 @@ from cuebench.arrays import Array, Pixels
 from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
 from cuebench.observers.base import Answers, Batch, ObserverBase
+from cuebench.observers.function_preprocess import FunctionPreprocess
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch.features import ALL, Outputs, Route, as_rows, blocks, check_layers, route, watching
 from cuebench.observers.torch.fingerprint import Identity
@@ -218,6 +219,8 @@ class TorchObserver(ObserverBase):
         """Turn uint8 N×H×W×3 on the device into the input N×3×H×W: ``Preprocess.normalise``, step by step."""
         import torch
 
+        if isinstance(self.preprocess, FunctionPreprocess):
+            return torch.from_numpy(self.preprocess.normalise(images.cpu().numpy())).to(self.device)
         numbers = (self.preprocess.mean, self.preprocess.std, self.device)
         if self._numbers is None or self._numbers[0] != numbers:  # made once: each is a copy that the device waits for
             mean, std = (torch.tensor(n, dtype=torch.float32, device=self.device).view(1, 3, 1, 1) for n in numbers[:2])

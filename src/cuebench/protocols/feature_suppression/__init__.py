@@ -25,7 +25,7 @@ from cuebench.protocols.trials import TrialTable
 from cuebench.responses.table import Responses
 from cuebench.types import Axis, Citation, Headline, StimulusSet
 
-NAME, VERSION = "feature_suppression", 4
+NAME, VERSION = "feature_suppression", 5
 OPTIONS: Mapping[str, Option] = {
     "mode": Option(
         FAITHFUL, "suppressions as the authors' code makes them, or with what we think is right", choices=MODES

@@ -1,10 +1,11 @@
 """The suppressions of Burgert et al. and their levels, as recipes: as the authors' code makes them, and corrected.
 
 ``faithful`` is what the authors' repository (tomburgert/feature-reliance) does: the whole photograph stretched to 224 ×
-224; Gaussian blur with the listed σ; non-local means on the three channels together; OpenCV's grey; any of the six
-orders of channels; patches turned as squares, for which the image is resized to a multiple of the grid and back; pairs
-over the levels. ``corrected`` keeps proportions (the usual centre square), takes the usual σ of a kernel, filters
-luminance and chroma apart, never draws the original order of channels, and pairs every two kinds at a middle level.
+224; Gaussian blur with the listed σ; non-local means on the three channels together; OpenCV's grey, its mixtures
+truncated; any of the six orders of channels; patches turned as squares, for which the image is resized to a multiple of
+the grid and back; pairs over the levels. ``corrected`` keeps proportions (the usual centre square), takes the usual σ
+of a kernel, filters luminance and chroma apart, never draws the original order of channels, and pairs every two kinds
+at a middle level.
 """
 
 from __future__ import annotations
@@ -158,6 +159,8 @@ def _faithful_step(name: str, options: str, size: int) -> str:
     step = _step(name, options)
     if name == "gaussian_blur":
         return f"{step}&quantised=true"
+    if name == "greyscale":
+        return f"{step}&rounding=truncate"
     grid = int(options.removeprefix("grid=")) if name == "patch_rotation" else 1
     if size % grid == 0:
         return step

@@ -17,7 +17,7 @@ from cuebench.errors import UserError, all_problems
 from cuebench.files import hash_file
 from cuebench.labels import label_map
 from cuebench.stimuli.hashing import for_each_file
-from cuebench.stimuli.image_files import read_picture
+from cuebench.stimuli.image_files import read_rgb
 from cuebench.stimuli.manifest import read_manifest
 from cuebench.stimuli.readers import cue_conflict as folder_reader
 from cuebench.stimuli.sources import novel_object
@@ -154,7 +154,7 @@ def silhouettes(data_root: Path, images: Mapping[str, Stimulus]) -> dict[str, st
 
 def mask_problem(path: Path) -> tuple[str, int, int]:
     """Say why a file is not a black-on-white mask (empty: it is one), with its width and height."""
-    grey = np.asarray(read_picture(path).convert("L"))
+    grey = np.asarray(read_rgb(path).convert("L"))
     soft = float(((grey > 0) & (grey < 255)).mean())
     black = float((grey == 0).mean())
     problem = ""

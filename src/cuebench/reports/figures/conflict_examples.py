@@ -14,7 +14,7 @@ from cuebench.analyses.conflict_examples import (
     ImageOutcome,
     conflict_images,
     examples,
-    picture_file,
+    picture,
 )
 from cuebench.options import Option
 from cuebench.reports.figures.base import Figure
@@ -23,7 +23,6 @@ from cuebench.reports.picture import Picture
 from cuebench.reports.run_data import Run, folders
 from cuebench.reports.text import percent, words
 from cuebench.reports.vega import alt
-from cuebench.stimuli.image_files import read_picture
 
 BY = Option("models", "whose answers count", choices=GROUPS)
 COUNT = Option(8, "images of each kind", low=1, high=48)
@@ -62,7 +61,7 @@ def conflict_examples(run: Run, *, by: str = "models", count: int = 8) -> Pictur
 
 def tile(conflicts: ConflictImages, image: ImageOutcome) -> str:
     """Return the picture of an image as a URL."""
-    return image_url(np.asarray(read_picture(picture_file(conflicts, image.stimulus)).convert("RGB")))
+    return image_url(np.asarray(picture(conflicts, image.stimulus)))
 
 
 def caption(image: ImageOutcome) -> str:

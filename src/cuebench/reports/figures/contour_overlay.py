@@ -13,7 +13,7 @@ from cuebench.analyses.conflict_examples import (
     ImageOutcome,
     conflict_images,
     examples,
-    picture_file,
+    picture,
 )
 from cuebench.arrays import Array
 from cuebench.cues.contours import contours
@@ -25,7 +25,7 @@ from cuebench.reports.figures.conflict_examples import BY, COUNT, caption, share
 from cuebench.reports.marks import image_url, pictures
 from cuebench.reports.picture import Picture
 from cuebench.reports.run_data import Run, folders
-from cuebench.stimuli.image_files import read_picture
+from cuebench.stimuli.image_files import read_rgb
 
 NEAR = 7
 """Pixels around the outline of the shape within which a contour belongs to the shape."""
@@ -98,7 +98,7 @@ def overlay(conflicts: ConflictImages, image: ImageOutcome) -> Overlay:
     from scipy.ndimage import binary_dilation, binary_erosion, distance_transform_edt, label
 
     stimulus = image.stimulus
-    pixels = np.array(read_picture(picture_file(conflicts, stimulus)).convert("RGB"))
+    pixels = np.array(picture(conflicts, stimulus))
     everywhere = np.ones(pixels.shape[:2], bool)
     lines = contours(pixels, mask=everywhere, sigma=4.0, low=0.02, high=0.05, outline=False)[..., 0] > 127
     lines &= np.pad(everywhere[EDGE:-EDGE, EDGE:-EDGE], EDGE)
@@ -120,7 +120,7 @@ def _silhouette(root: Path, name: str, source: str, size: tuple[int, int]) -> Ar
     path = root.parent / "silhouettes" / name / f"{source}.png"
     if not path.is_file():
         return None
-    mask = np.asarray(read_picture(path).convert("L").resize(size[::-1])) < 128
+    mask = np.asarray(read_rgb(path).convert("L").resize(size[::-1])) < 128
     return mask if mask.any() else None
 
 

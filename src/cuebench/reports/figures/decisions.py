@@ -23,7 +23,7 @@ from cuebench.reports.vega import alt
 from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_stimuli
 from cuebench.runs.trials import Trials
-from cuebench.stimuli.image_files import read_picture
+from cuebench.stimuli.image_files import read_rgb
 from cuebench.types import Stimulus
 
 OUTCOMES = {
@@ -147,10 +147,10 @@ def _opened(file: Path | None, sha256: str) -> str:
     if file is None:
         return ""
     try:
-        picture = read_picture(file, sha256)
+        picture = read_rgb(file, sha256)
     except UserError:
         return ""
-    return image_url(picture.convert("RGB").resize((224, 224), Image.Resampling.LANCZOS))
+    return image_url(picture.resize((224, 224), Image.Resampling.LANCZOS))
 
 
 def _chart(records: Sequence[dict[str, Any]], url: str, stimulus: Stimulus, room: float) -> Any:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cuebench.errors import UserError
+from cuebench.errors import NoStimuli, UserError
 from cuebench.files import write_atomic, write_json
 from cuebench.registry import cues
 from cuebench.stimuli.decomposition.cue_list import Part
@@ -72,11 +72,11 @@ def read_set(home: Path, make: str) -> StimulusSet:
     """Read a set that the maker ``cue_decomposition`` made."""
     path = home / MANIFEST
     if not path.is_file():
-        unfinished = (home / MADE).is_file()
-        raise UserError(
-            f"{home} " + ("is not finished: it has no manifest yet" if unfinished else "holds no cue decomposition"),
-            "run the same `cuebench make` command again" if unfinished else make,
-        )
+        if (home / MADE).is_file():
+            raise UserError(
+                f"{home} is not finished: it has no manifest yet", "run the same `cuebench make` command again"
+            )
+        raise NoStimuli(f"{home} holds no cue decomposition", make, str(home))
     stimuli = read_manifest(path, root=home)
     check_hashes(stimuli)
     # A label map that the user has put there later counts more than one that was taken by the names of the folders.

@@ -9,6 +9,8 @@ from cuebench.errors import UserError
 from cuebench.stimuli.decomposition import conflicts as mixing
 from cuebench.stimuli.decomposition.cue_list import SHAPE, Part, parse
 
+ROUNDED = ("rounding", "round")
+"""Of EED: always recorded, and an option only where it is another."""
 _HINT = "give the same options as then, or choose another --out"
 
 
@@ -21,6 +23,8 @@ class Wanted(NamedTuple):
     def described(self) -> dict[str, Any]:
         """Return what ``made.json`` records of them."""
         cues = {p.name: {"cue": p.cue or p.name, "of": p.source, **(p.options or {})} for p in self.parts[1:]}
+        if SHAPE in cues:
+            cues[SHAPE].setdefault(*ROUNDED)
         return {"cues": cues, "conflicts": [c.condition.removeprefix(mixing.PREFIX) for c in self.candidates]}
 
 
@@ -44,7 +48,7 @@ def wanted(cues: str, conflicts: str, eed_options: Mapping[str, Any], before: Ma
     now = mixing.parse(conflicts)
     asked = parse(",".join([cues, *([SHAPE] * bool(now)), *(c.texture for c in now)]), eed_options)
     earlier: Mapping[str, Any] = before.get("cues", {})
-    stored = {k: v for k, v in earlier.get(SHAPE, {}).items() if k not in {"cue", "of"}}
+    stored = {k: v for k, v in earlier.get(SHAPE, {}).items() if k not in {"cue", "of"} and (k, v) != ROUNDED}
     if stored and stored != dict(eed_options) and any(p.name == SHAPE for p in asked):
         raise UserError(f"the set has {SHAPE} made with {_words(stored)}, now {_words(eed_options)}", _HINT)
     names = [*earlier, *(p.name for p in asked[1:])]
@@ -53,4 +57,4 @@ def wanted(cues: str, conflicts: str, eed_options: Mapping[str, Any], before: Ma
 
 
 def _words(options: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key}={value:g}" for key, value in options.items())
+    return ", ".join(f"{k}={v if isinstance(v, str) else format(v, 'g')}" for k, v in options.items())

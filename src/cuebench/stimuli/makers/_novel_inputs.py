@@ -11,7 +11,7 @@ from PIL import Image
 from cuebench.arrays import Pixels
 from cuebench.errors import UserError, all_problems
 from cuebench.observers.preprocess import LARGEST_SIDE
-from cuebench.stimuli.image_files import read_picture
+from cuebench.stimuli.image_files import read_rgb
 from cuebench.stimuli.readers.scan import IMAGE_SUFFIXES
 from cuebench.stimuli.sources.novel_object import PIXELS
 
@@ -36,7 +36,7 @@ def photographs_of(folder: Path) -> dict[str, Pixels]:
     """Read pictures of textures, at least 224 pixels on each side."""
 
     def read(image: Image.Image) -> Pixels | str:
-        pixels = np.asarray(image.convert("RGB"))
+        pixels = np.asarray(image)
         if min(pixels.shape[:2]) >= PIXELS:
             return pixels
         return f"{pixels.shape[1]}×{pixels.shape[0]} pixels; at least {PIXELS} on each side"
@@ -51,7 +51,7 @@ def _read_all(what: str, folder: Path, read: Callable[[Image.Image], Pixels | st
     problems = []
     for path in sorted(p for p in folder.iterdir() if p.suffix.lower() in IMAGE_SUFFIXES):
         try:
-            result = read(read_picture(path))
+            result = read(read_rgb(path))
         except UserError as error:
             raise UserError(f"{path}: {error.message}", error.hint) from None
         if isinstance(result, str):

@@ -11,9 +11,10 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from cuebench._version import __version__
+from cuebench.cues.base import Rounding
 from cuebench.cues.eed import STEPS_CLASSIFICATION, STEPS_SEGMENTATION
 from cuebench.errors import UserError, all_problems
 from cuebench.files import write_json
@@ -21,6 +22,7 @@ from cuebench.observers.preprocess import LARGEST_SIDE
 from cuebench.options import WORKERS, Option
 from cuebench.registry import cues as cue_parts
 from cuebench.stimuli.apply_cue import apply_cue, claim_folder, recipe_of
+from cuebench.stimuli.background import BACKGROUNDS, on_background
 from cuebench.stimuli.cue_files import plan
 from cuebench.stimuli.decomposition import conflicts as mixing
 from cuebench.stimuli.decomposition import folder, shape_files
@@ -49,6 +51,10 @@ OPTIONS = {
     "resize": Option(-1, "shorter side before the crop; 0: as they are, -1: as published", low=-1, high=LARGEST_SIDE),
     "steps": Option(0, "steps of EED; 0: 16,384 for classification, 5,792 for segmentation", low=0, high=10_000_000),
     "accuracy": Option(0.0, "dB of the fast scheme of EED, e.g. 45 or 50; 0: the explicit scheme", low=0, high=200),
+    "rounding": Option(
+        "round", "grey levels of EED: rounded, or truncated as in the authors' files", choices=get_args(Rounding)
+    ),
+    "background": Option("white", "of transparent pictures; refuse: do not take them", choices=BACKGROUNDS),
     "workers": replace(WORKERS, about="processes; 0: one for each core"),
     "device": Option("auto", "for EED; auto: a GPU where there is one", choices=("auto", "cpu", "cuda")),
     "hours": Option(24.0, "longest estimated time of EED that is started; 0: any", low=0),
@@ -87,6 +93,8 @@ def make(
     resize: int = -1,
     steps: int = 0,
     accuracy: float = 0.0,
+    rounding: str = "round",
+    background: str = "white",
     workers: int = 0,
     device: str = "auto",
     hours: float = 24.0,
@@ -123,6 +131,10 @@ def make(
         Of EED; 0: 16,384 for classification, 5,792 for segmentation.
     accuracy : float
         dB against the explicit scheme: reaches the same diffusion time with fewer steps (45 or 50); 0: explicit.
+    rounding : str
+        Grey levels of EED: ``round``, or ``truncate`` as in the authors' files.
+    background : str
+        What partly transparent pictures are put on: ``white``, ``black``, ``grey``; ``refuse``: none is taken.
     workers : int
         Processes; 0: one for each core.
     device : str
@@ -131,6 +143,7 @@ def make(
         Longest estimated time of EED that is started; 0: any.
     """
     dataset = read_source(source, layout, classes=classes, labels=labels, count=count, seed=seed)
+    dataset = replace(dataset, images=on_background(dataset.images, background))
     home = out / (folder.SEGMENTATION if dataset.classes else folder.CLASSIFICATION)
     if conflicts and dataset.classes:
         raise UserError("cue-conflict candidates need one class for each image", "leave out conflicts= for masks")
@@ -141,6 +154,7 @@ def make(
     before = claim(home, record, list(home.iterdir()) if home.is_dir() else [])  # cues may be added later
     eed_options: dict[str, Any] = {"steps": steps or _published_steps(dataset)}
     eed_options |= {"accuracy": accuracy} if accuracy else {}
+    eed_options |= {"rounding": rounding} if rounding != "round" else {}
     selection = wanted(",".join(cues), ",".join(conflicts), eed_options, before)
     report = _TotalProgress(progress, len(dataset.images) * len(selection.parts))
     work = _Work(home, dataset, seed, workers, device, hours * 3600 or math.inf, report)
@@ -256,6 +270,8 @@ def _departures(selection: Wanted, source: Source) -> tuple[str, ...]:
     notes = [f"{SHAPE} with {steps:,} steps, published {published:,}"] if steps != published else []
     if "accuracy" in options:
         notes.append(f"{SHAPE} by the fast scheme, accuracy={options['accuracy']:g}")
+    if "rounding" in options:
+        notes.append(f"{SHAPE} truncated to grey levels, as in the authors' files")
     return (*notes, *source.images.notes)
 
 

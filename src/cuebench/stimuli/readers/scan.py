@@ -11,7 +11,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from cuebench.errors import UserError, all_problems, is_printable
+from cuebench.errors import NoStimuli, all_problems, is_printable
 from cuebench.files import hash_file
 from cuebench.labels import spelled_differently
 from cuebench.reading import file_kind_problem, path_problem
@@ -144,12 +144,12 @@ def require_folder(folder: Path, layout: str) -> Path:
     if folder.is_dir():
         return folder
     what = "is a file, not a folder" if folder.exists() else "does not exist"
-    raise UserError(f"stimulus folder {folder.absolute()} {what}", f"expected layout: {layout}")
+    raise NoStimuli(f"stimulus folder {folder.absolute()} {what}", f"expected layout: {layout}", str(folder))
 
 
-def nothing_found(place: Path, layout: str) -> UserError:
+def nothing_found(place: Path, layout: str) -> NoStimuli:
     """Build the error for a place without a single stimulus."""
-    return UserError(f"no stimuli found in {place.absolute()}", f"expected layout: {layout}")
+    return NoStimuli(f"no stimuli found in {place.absolute()}", f"expected layout: {layout}", str(place))
 
 
 def with_facts(stimuli: Sequence[Stimulus], root: Path) -> tuple[Stimulus, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from cuebench.errors import UserError, all_problems
+from cuebench.errors import NoStimuli, all_problems
 from cuebench.stimuli.decomposition.classes import Classes
 from cuebench.stimuli.hashing import hash_files
 from cuebench.stimuli.readers.base import Reader
@@ -45,7 +45,7 @@ def read(folder: Path, *, expected: int = 0) -> StimulusSet:
     root = require_folder(folder, LAYOUT)
     place = next((m for m in MASKS if (root / m).is_dir()), "")
     if not (root / "images").is_dir() or not place:
-        raise UserError(f"{root.absolute()} has no images/ and masks/", f"expected layout: {LAYOUT}")
+        raise NoStimuli(f"{root.absolute()} has no images/ and masks/", f"expected layout: {LAYOUT}", str(root))
     images, masks = (find_images(root / name, depth=0) for name in ("images", place))
     pairs = {p.stem: f"{place}/{p.as_posix()}" for p in masks.images}
     stimuli = [Stimulus(p.stem, f"images/{p.as_posix()}", mask=pairs.get(p.stem, "")) for p in images.images]

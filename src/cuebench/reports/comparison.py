@@ -16,6 +16,7 @@ from cuebench.errors import UserError, did_you_mean
 from cuebench.files import write_atomic
 from cuebench.observers.baselines import RANDOM
 from cuebench.options import SEED, parse
+from cuebench.protocols.captions import caption, partial_sets
 from cuebench.protocols.headline import Column, headline_column, headline_of
 from cuebench.reports.paired import Paired, answers_of, compare_pairs
 from cuebench.runs.answers import StoredAnswers
@@ -86,7 +87,14 @@ class Comparison:
     def pair_rows(self) -> list[dict[str, Any]]:
         """Return a row for each pair of observers in each protocol."""
         measures = {
-            c.protocol: {"protocol": c.protocol, "metric": c.metric, "condition": c.condition} for c in self.columns
+            c.protocol: {
+                "protocol": c.protocol,
+                "protocol_version": max((row.protocol_version for row in c.rows.values()), default=0),
+                "metric": c.metric,
+                "condition": c.condition,
+                "partial": "; ".join(partial_sets(c.rows.values())),
+            }
+            for c in self.columns
         }
         return [{**measures[name], **pair.row()} for name, paired in self.paired.items() for pair in paired.pairs]
 
@@ -226,7 +234,10 @@ def write_pairs(comparison: Comparison, path: str | Path) -> Path:
     protocols = {row["protocol"] for row in rows}
     columns = [column for column in cells[0] if column != "protocol" or len(protocols) > 1]
     title = f"{protocols.pop()}: pairs of observers" if len(protocols) == 1 else ""
-    lines = make(title, columns, [[row[column] for column in columns] for row in cells], _RIGHT)
+    kinds = ", ".join(dict.fromkeys(row["interval"].replace("_", " ") for row in rows if row["interval"]))
+    note = f"Differences on the same stimuli, 95 % intervals over {kinds or 'nothing'}. Values: "
+    note += caption(row for column in comparison.columns for row in column.rows.values())
+    lines = make(title, columns, [[row[column] for column in columns] for row in cells], _RIGHT, note)
     write_atomic(target, ("\n".join(lines) + "\n").encode())
     return target
 

@@ -26,13 +26,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cuebench.arrays import Array, Floats
+from cuebench.interval_methods import EXACT, LINEARISED
 from cuebench.statistics.intervals import Clusters, too_few, undefined, ways_of
 from cuebench.statistics.ratios import Ratio, Terms, quotient, total
 from cuebench.types import Interval, IntervalKind
@@ -333,7 +334,8 @@ def ratio_intervals(
                 way = min(used, key=lambda way: used[way])
                 intervals.append(all_alike(ratio.value, used[way], way, kind, level))
             else:
-                intervals.append(share_interval(ratio.value, spread.by_kind[kind], spread.df[kind], kind, level))
+                interval = share_interval(ratio.value, spread.by_kind[kind], spread.df[kind], kind, level)
+                intervals.append(replace(interval, method=LINEARISED))
         by_ratio.append(tuple(intervals))
     return by_ratio
 
@@ -375,7 +377,8 @@ def all_alike(value: float, number: int, way: IntervalKind, kind: IntervalKind, 
     """Return the exact interval of a ratio of 0 or 1 over independent clusters."""
     end = ((1 - level) / 2) ** (1 / number)
     low, high = (0.0, 1 - end) if value == 0 else (end, 1.0)
-    return Interval(low, high, kind, level, f"every decision alike: exact for {number:,} {way.replace('_', ' ')}")
+    note = f"every decision alike: exact for {number:,} {way.replace('_', ' ')}"
+    return Interval(low, high, kind, level, note, EXACT)
 
 
 def t_quantile(df: float, level: float) -> float:

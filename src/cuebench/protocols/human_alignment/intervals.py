@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from cuebench.interval_methods import DATA_SETS, JACKKNIFE, NONE
 from cuebench.protocols.human_alignment.numbers import METRICS, Numbers
 from cuebench.statistics.clustered import all_alike, share_interval, t_quantile
 from cuebench.statistics.intervals import undefined
@@ -60,10 +61,11 @@ def intervals(numbers: Numbers, metric: str, k: int, *, pooled: bool) -> tuple[I
             number_intervals.append(
                 all_alike(value, n, kind, kind, LEVEL)
                 if exact
-                else Interval(value, value, kind, LEVEL, "all alike: nothing says how far it would vary")
+                else Interval(value, value, kind, LEVEL, "all alike: nothing says how far it would vary", NONE)
             )
         else:
-            number_intervals.append(_interval(metric, centre, variance, df, kind))
+            method = DATA_SETS if kind == "data_sets" else JACKKNIFE
+            number_intervals.append(replace(_interval(metric, centre, variance, df, kind), method=method))
     return tuple(number_intervals)
 
 

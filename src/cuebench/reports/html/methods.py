@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from cuebench._version import __version__
+from cuebench.interval_methods import method_meaning
 from cuebench.reports.html.material import Material, Run, declared, metric_of
-from cuebench.reports.html.tables import Cell, Table, count, words
-from cuebench.reports.html.text import counted, listed
+from cuebench.reports.html.tables import Cell, Table, count, title, words
+from cuebench.reports.html.text import counted, has_interval, listed
 from cuebench.runs.record import RunOptions, written_with
 from cuebench.types import Citation
 
@@ -102,15 +103,27 @@ def short_citation(citation: Citation) -> str:
 
 
 def _scoring(material: Material) -> str:
-    texts = []
-    for run in material.runs:
-        scored = run.scores.record.scored
-        kinds = sorted({s.ci_kind.replace("_", " ") for s in run.rows if s.ci_kind})
+    """Say how the intervals of these runs were made: what the rows say of themselves."""
+    rows = [s for s in material.rows if has_interval(s)]
+    if not rows:
+        return "No number has an interval."
+    used: dict[str, dict[str, dict[str, None]]] = {}  # method → protocol → titles of metrics
+    for s in rows:
+        used.setdefault(s.ci_method, {}).setdefault(s.protocol, {})[title(s.metric)] = None
+    kinds = listed(sorted({s.ci_kind.replace("_", " ") for s in rows}))
+    texts = [f"Intervals are 95 % intervals over {kinds}; where a number has several, the widest is given."]
+    for method in used:
+        of = [
+            f"{name} ({listed(list(titles))})" if sum(name in others for others in used.values()) > 1 else name
+            for name, titles in used[method].items()
+        ]
+        meaning = method_meaning(method) or "how they were made is not recorded; cuebench score RUN records it"
+        texts.append(f"{listed(of)}: {meaning}.")
+    if any("resamples" in method for method in used):
         texts.append(
-            f"Intervals are 95 % bootstrap intervals ({int(scored.get('resamples', 0)):,} resamples, "
-            f"seed {scored.get('seed', 0)}) over {listed(kinds)}; where a number has several, the widest is given."
+            f"Seed: {listed(sorted({str(run.scores.record.scored.get('seed', 0)) for run in material.runs}))}."
         )
-    return " ".join(dict.fromkeys(texts))
+    return " ".join(texts)
 
 
 def _version(material: Material, name: str) -> str:

@@ -15,8 +15,8 @@ STUDENT, LOGIT, WELCH = "Student's t", "Student's t on the logit scale", "Welch'
 DATA_SETS, SEEDS, PERMUTATIONS, NONE = "t over data sets", "linearised, with seeds", "permutations", "no variation"
 
 METHODS: Mapping[str, str] = {
-    LINEARISED: "closed form: a ratio of sums is linearised, its variance is that of the sums over each source; "
-    "symmetric on the logit scale, Student's t",
+    LINEARISED: "closed form: a ratio of sums is linearised, its variance is that of the sums over each image or "
+    "source; symmetric on the logit scale, Student's t",
     EXACT: "all decisions alike (a ratio of 0 or 1): Clopper and Pearson's exact interval, for as many trials as there "
     "are sources, classes or people of the rarest kind",
     WILSON: "closed form: Wilson's interval of a share of independent trials",

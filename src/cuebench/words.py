@@ -14,7 +14,9 @@ from typing import Literal, NamedTuple
 
 from cuebench.interval_methods import METHODS
 
-Kind = Literal["column", "interval", "condition", "instead of a number", "note", "observer", "answer", "prompt", "word"]
+Kind = Literal[
+    "column", "interval", "method", "condition", "instead of a number", "note", "observer", "answer", "prompt", "word"
+]
 
 
 class Word(NamedTuple):
@@ -402,7 +404,8 @@ _NOUNS = {
 WORDS: tuple[Word, ...] = (
     *(Word(word, "word", meaning) for word, meaning in _NOUNS.items()),
     *(Word(word, "column", meaning) for word, meaning in {**_HEADINGS, **_COLUMNS, **_TRIALS, **_STUDY}.items()),
-    *(Word(word, "interval", meaning) for word, meaning in {**_INTERVALS, **METHODS}.items()),
+    *(Word(word, "interval", meaning) for word, meaning in _INTERVALS.items()),
+    *(Word(word, "method", meaning) for word, meaning in METHODS.items()),
     *(Word(pattern, "condition", meaning, protocols) for pattern, meaning, protocols in _CONDITIONS),
     *(Word(word, "instead of a number", meaning) for word, meaning in _REASONS.items()),
     *(Word(word, "note", meaning) for word, meaning in _NOTES.items()),

@@ -18,7 +18,7 @@ from cuebench.observers.baselines import RANDOM
 from cuebench.options import SEED, parse
 from cuebench.protocols.captions import caption, partial_sets
 from cuebench.protocols.headline import Column, headline_column, headline_of
-from cuebench.reports.paired import Paired, answers_of, compare_pairs
+from cuebench.reports.paired import Pair, Paired, answers_of, compare_pairs
 from cuebench.runs.answers import StoredAnswers
 from cuebench.runs.results import read_scores
 from cuebench.runs.table_text import latex_table, markdown_table
@@ -234,12 +234,20 @@ def write_pairs(comparison: Comparison, path: str | Path) -> Path:
     protocols = {row["protocol"] for row in rows}
     columns = [column for column in cells[0] if column != "protocol" or len(protocols) > 1]
     title = f"{protocols.pop()}: pairs of observers" if len(protocols) == 1 else ""
-    kinds = ", ".join(dict.fromkeys(row["interval"].replace("_", " ") for row in rows if row["interval"]))
-    note = f"Differences on the same stimuli, 95 % intervals over {kinds or 'nothing'}. Values: "
-    note += caption(row for column in comparison.columns for row in column.rows.values())
+    note = pairs_caption(
+        comparison.columns, [pair for compared in comparison.paired.values() for pair in compared.pairs]
+    )
     lines = make(title, columns, [[row[column] for column in columns] for row in cells], _RIGHT, note)
     write_atomic(target, ("\n".join(lines) + "\n").encode())
     return target
+
+
+def pairs_caption(columns: Sequence[Column], pairs: Sequence[Pair]) -> str:
+    """Return what must stand below differences: what their intervals are over, and the caption of the values."""
+    intervals = [pair.difference.interval for pair in pairs if pair.difference.interval]
+    kinds = dict.fromkeys(i.kind.replace("_", " ") + (f" ({i.method})" if i.method else "") for i in intervals)
+    over = f", 95 % intervals over {', '.join(kinds)}" if kinds else ""
+    return f"Differences on the same stimuli{over}. Values: {caption(row for c in columns for row in c.rows.values())}"
 
 
 def pairs_file(path: str | Path) -> Path:

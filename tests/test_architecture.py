@@ -12,8 +12,8 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "cuebench"
 LAYERS = [
-    {"errors", "arrays", "words", "compiled", "_version"},
-    {"types", "options", "processes", "places"},
+    {"errors", "arrays", "interval_methods", "compiled", "_version"},
+    {"types", "options", "processes", "places", "words"},
     {"imports"},
     {"files", "registry", "_process_main"},
     {"reading"},

@@ -79,6 +79,8 @@ def test_the_schedule_the_log_and_the_history(watch, tmp_path):
     assert [bool(a) for a in answers] == [True, False, True, False, True]
     assert [e for e, _ in logged] == [0, 2, 4] == [r["epoch"] for r in watch.history]
     assert answers[0] == logged[0][1] == watch.history[0]["values"]
+    assert watch.history[0]["about"].startswith("triplets, version ")
+    assert watch.figure().footnote == watch.history[-1]["about"]
     assert all(r["low"][k] <= v <= r["high"][k] for r in watch.history for k, v in r["values"].items())
     saved = json.loads(watch.save(tmp_path / "bias.json").read_text())
     assert saved == watch.history

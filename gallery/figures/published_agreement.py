@@ -9,4 +9,4 @@ from cuebench.published.agree import agree
 from cuebench.registry import figures
 
 published_agreement = figures.get("published_agreement")
-published_agreement(agree(resamples=500)).save(picture_of(__file__))
+published_agreement(agree()).save(picture_of(__file__))

@@ -32,6 +32,7 @@ from cuebench.observers.preprocess import Geometry, Preprocess
 from cuebench.observers.wrap import wrap
 from cuebench.options import SEED, Option, check_types, parse
 from cuebench.protocols.base import Protocol, ScoreOptions, score_rows
+from cuebench.protocols.captions import caption
 from cuebench.protocols.headline import chosen_condition, headline_column, measured, one_row_each
 from cuebench.registry import protocols as registered
 from cuebench.responses.job import Pieces, Question
@@ -115,8 +116,9 @@ class BiasOverTraining:
     Attributes
     ----------
     history : list of dict
-        ``{"epoch": 5, "values": {name: number}, "low": {...}, "high": {...}, "headline": {protocol: name}}``, one for
-        each measurement. A name is ``metric/condition``, with the protocol before it where there are several.
+        ``{"epoch": 5, "values": {name: number}, "low": {...}, "high": {...}, "headline": {protocol: name}, "about":
+        ...}``, one for each measurement. A name is ``metric/condition``, with the protocol before it where there are
+        several; ``about`` is what the headlines rest on.
     """
 
     def __init__(
@@ -168,6 +170,7 @@ class BiasOverTraining:
             record[field] = {name: float(getattr(r, attribute)) for name, r in zip(names, rows)}
         headlines = {row.protocol: name for name, row in zip(reversed(names), reversed(rows))}  # the first of each
         record["headline"] = {protocol: headlines[protocol] for protocol in dict.fromkeys(r.protocol for r in rows)}
+        record["about"] = caption((r for r, name in zip(rows, names) if name in headlines.values()), short=True)
         self.history.append(record)
         values: dict[str, float] = record["values"]
         if self.log:

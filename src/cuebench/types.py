@@ -184,13 +184,18 @@ def _shown_by() -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval: what was resampled (``kind``), and why it is missing or limited (``note``)."""
+    """A confidence interval: what would be drawn anew (``kind``), and why it is missing or limited (``note``).
+
+    ``method`` says how it is made: a name of `cuebench.interval_methods.METHODS`, given by the function that computes
+    the interval, or words of your own.
+    """
 
     low: float
     high: float
     kind: IntervalKind
     level: float = 0.95
     note: str = ""
+    method: str = ""
 
     @property
     def width(self) -> float:
@@ -257,6 +262,7 @@ class Score:
     n: int = 0
     n_excluded: int = 0
     note: str = ""
+    ci_method: str = ""
 
     @classmethod
     def columns(cls) -> list[str]:

@@ -12,7 +12,11 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
-Kind = Literal["column", "interval", "condition", "instead of a number", "note", "observer", "answer", "prompt", "word"]
+from cuebench.interval_methods import METHODS
+
+Kind = Literal[
+    "column", "interval", "method", "condition", "instead of a number", "note", "observer", "answer", "prompt", "word"
+]
 
 
 class Word(NamedTuple):
@@ -43,6 +47,8 @@ _COLUMNS = {
     "ci_kind": "what would be drawn anew in the interval: images, shape_sources, texture_sources, two_way, subjects, "
     "three_way, data_sets, classes, seeds or shuffles; a number has one row in scores.parquet for each kind, and "
     "tables show the widest",
+    "ci_method": "how the interval is made: linearised, jackknife, Wilson, percentiles of 1,000 resamples …; "
+    "`cuebench explain METHOD`",
     "n": "what the value was divided by: trials, images or people",
     "reliability": "`correlate --corrected`: share of what observers differ by in a headline that other images and "
     "sources would show again; 1 minus the variance of errors that observers do not share, over that of the values",
@@ -110,7 +116,7 @@ _HEADINGS = {
     "texture-of: whether the prediction goes with the texture that was found",
     "value_first": "compare: value of the first observer, on the images that both saw",
     "value_second": "compare: value of the second observer, on the images that both saw",
-    "interval": "compare: what was resampled for the interval of the difference",
+    "interval": "compare: what would be drawn anew in the interval of the difference",
     "low": "lower end of the 95 % interval",
     "high": "upper end of the 95 % interval",
     "low_*": "lower end of the 95 % interval of this kind",
@@ -127,7 +133,7 @@ _HEADINGS = {
     "Kendall's τ": "share of pairs in the same order minus share of pairs in the opposite order, −1 to 1",
     "class": "validity: a class of the stimuli",
     "pure cue": "validity: recognition of stimuli that show one cue only, with which an outcome is correlated",
-    "over": "validity: what was resampled for the interval beside it",
+    "over": "validity: what would be drawn anew in the interval beside it",
     "among all": "validity: images that are correct where the answer is chosen among all classes of the model",
     "among the set's": "validity: images that are correct where it is chosen among the classes of the stimuli",
     "distorted": "validity: images that are correct only because all classes but those of the stimuli were removed",
@@ -318,9 +324,8 @@ _NOTES = {
     "(another model); and why the others are undecided",
     "aligned": "shape and texture are of the same class: such images never count",
     "conflict": "a trial is in conflict where shape and texture are of different classes",
-    "resampled": "drawn anew with replacement, 10,000 times unless --resamples says otherwise: intervals of "
-    "human_alignment and texture_association, and of correlations of more than 20 models; all others are closed forms. "
-    "What would be drawn anew is in the column ci_kind",
+    "resampled": "drawn anew with replacement, in a bootstrap: few intervals are made so; ci_method says how each "
+    "is made, ci_kind what it is about",
     "unreadable": "files that could not be decoded; they are excluded and counted",
     "unanswered": "stimuli without any recorded answer",
     "not seen by people": "images that no person of the run answered: they count for accuracy only",
@@ -375,8 +380,9 @@ _NOUNS = {
     "part": "anything that can be added: a cue, metric, protocol, figure, reader, maker, dataset, source of observers",
     "callback": "bias during training: cuebench.callbacks.BiasOverTraining, for a PyTorch loop or Lightning; "
     "docs/training.md",
-    "confidence interval": "a 95 % interval: what was resampled for it is in the column ci_kind",
-    "bootstrap": "drawing images, sources or people again and again, to see how far a number moves; see `intervals`",
+    "confidence interval": "a 95 % interval: ci_kind says what would be drawn anew, ci_method how it is made",
+    "bootstrap": "drawing images, sources or people again and again, to see how far a number moves; intervals that are "
+    "made so name their resamples in the column ci_method",
     "texture bias": "1 − shape bias: the share of decided trials answered by texture; `cuebench explain shape_bias`",
     "TAV": "texture association values: textures × classes; `cuebench explain texture_association`",
     "mask": "which pixels are the object: white; `NAME_mask.png` beside the picture, or an alpha channel",
@@ -397,6 +403,7 @@ WORDS: tuple[Word, ...] = (
     *(Word(word, "word", meaning) for word, meaning in _NOUNS.items()),
     *(Word(word, "column", meaning) for word, meaning in {**_HEADINGS, **_COLUMNS, **_TRIALS, **_STUDY}.items()),
     *(Word(word, "interval", meaning) for word, meaning in _INTERVALS.items()),
+    *(Word(word, "method", meaning) for word, meaning in METHODS.items()),
     *(Word(pattern, "condition", meaning, protocols) for pattern, meaning, protocols in _CONDITIONS),
     *(Word(word, "instead of a number", meaning) for word, meaning in _REASONS.items()),
     *(Word(word, "note", meaning) for word, meaning in _NOTES.items()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import get_args
 
@@ -11,6 +12,7 @@ import pytest
 from cuebench import cli, registry
 from cuebench.catalogue.explain import declared_words, explain
 from cuebench.errors import UserError
+from cuebench.interval_methods import method_meaning
 from cuebench.protocols.base import NOT_MEASURED, PARTIAL
 from cuebench.types import IntervalKind, Score
 from cuebench.words import WORDS, read_condition
@@ -46,6 +48,14 @@ def test_every_kind_of_interval_that_occurs_is_declared() -> None:
     occurring = {row.ci_kind for protocol in registry.protocols for row in planted_scores(protocol)}
     assert occurring <= {*get_args(IntervalKind)}
     assert {word.pattern for word in WORDS if word.kind == "interval"} == {*get_args(IntervalKind)} - {""}
+
+
+def test_every_interval_says_how_it_is_made() -> None:
+    made = {row.ci_method for p in registry.protocols for row in planted_scores(p) if math.isfinite(row.ci_low)}
+    assert {"linearised", "exact", "jackknife", "Wilson", "Fieller"} <= made
+    for method in made:
+        assert method_meaning(method) != method
+        assert "method" in explain(method)
 
 
 def test_a_condition_is_read_part_by_part() -> None:

@@ -71,7 +71,7 @@ ALWAYS = {
     "trials": "protocol observer out",
     "compare": "observer protocol families out seed",
     "power": "protocol observer difference comparisons",
-    "correlate": "kind seed corrected",
+    "correlate": "kind corrected",
     "steer": "protocol neutral shape texture",
     "figure": "out width settings",
     "published list": "paper table model metric",

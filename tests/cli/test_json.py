@@ -60,7 +60,7 @@ NEEDS = {"demo": "a network and minutes; see test_demo.py", "doctor": "torch, wh
 CALLS = {
     "import": ["answers answers.csv --out own"],
     "compare": ["run", "run -p cue_conflict -o ideal:shape -o ideal:random --out pairs.csv"],
-    "correlate": ["run --kind ideal --x cue_conflict --y shape_accuracy@4-way --resamples 100"],
+    "correlate": ["run --kind ideal --x cue_conflict --y shape_accuracy@4-way"],
     "cue": ["greyscale image.png grey.png", "python:mine.py:upside_down image.png turned.png"],
     "explain": ["cue_conflict", "shape_bias", "voronoi_shuffle", "ci_kind", "16-way/class=cat"],
     "list": [*kinds()],

@@ -15,8 +15,7 @@ WORDS = {"cache-size": "size of the cache",
 
 @pytest.mark.parametrize("arguments", [
     ["compare", "runs/none", "--seed=-1"],
-    ["correlate", "runs/none", "--resamples=5"],
-    ["correlate", "runs/none", "--seed=-1"],
+    ["correlate", "runs/none", "--corrected", "--seed=-1"],
     ["power", "runs/none", "--difference=nan"],
     ["power", "runs/none", "--difference=-1"],
     ["power", "runs/none", "--difference=inf"],

@@ -248,7 +248,8 @@ BROKEN = {
         "expected shape_bias .* for ideal:random; it has none",
     ),
     "no interval": ({"score": altered(estimate(intervals=()))}, "expected an interval"),
-    "no kind of interval": ({"score": altered(estimate(intervals=(Interval(0, 1, ""),)))}, "what was resampled"),
+    "no kind of interval": ({"score": altered(estimate(intervals=(Interval(0, 1, ""),)))}, "what would be drawn anew"),
+    "no method": ({"score": altered(estimate(intervals=(Interval(0, 1, "images"),)))}, "say how it is made"),
     "headline is NaN": ({"score": altered(estimate(value=math.nan), only="shape_bias")}, "expected a number, got NaN"),
     "unexplained condition": (
         {"score": altered(lambda m: m._replace(condition="8-way/blue moon"), only="decided_fraction")},

@@ -22,7 +22,7 @@ from planted_scores import MIXTURES, planted_scores
 
 @pytest.fixture(scope="module")
 def published():
-    return agree(resamples=500)
+    return agree()
 
 
 def one(found, first, second):
@@ -86,7 +86,7 @@ def own(agreements):
 
 def test_own_runs_are_matched_by_weights_not_names(tmp_path):
     runs = [run(tmp_path / "a", "cue_conflict"), run(tmp_path / "b", "refined_bias", "another name of ")]
-    ((pair, agreement),) = own(agree(runs, resamples=200)).items()
+    ((pair, agreement),) = own(agree(runs)).items()
     assert pair == ("cue_conflict/16-way/shape_bias", "refined_bias/faithful/shape_preference")
     values = [
         [
@@ -102,7 +102,7 @@ def test_own_runs_are_matched_by_weights_not_names(tmp_path):
 @pytest.mark.parametrize("protocol", [p for p in protocols if p != "cue_conflict"])
 def test_every_protocol_is_compared_by_its_declared_headline(tmp_path, protocol):
     runs = [run(tmp_path / name, name) for name in ("cue_conflict", protocol)]
-    ((pair, agreement),) = own(agree(runs, resamples=100)).items()
+    ((pair, agreement),) = own(agree(runs)).items()
     column = headline_column(planted_scores(protocol), protocol)
     assert pair[1] == f"{protocol}/{column.condition}/{protocols.get(protocol).headline.metric}"
     assert agreement.n == len(MIXTURES)
@@ -111,7 +111,7 @@ def test_every_protocol_is_compared_by_its_declared_headline(tmp_path, protocol)
 def test_planted_shape_biases_agree(tmp_path):
     """Observers that answer more by shape do so in every protocol in which larger means more shape."""
     names = ("cue_conflict", "feature_suppression", "cue_decomposition", "refined_bias", "triplets")
-    agreements = own(agree([run(tmp_path / n, n) for n in names], resamples=100))
+    agreements = own(agree([run(tmp_path / n, n) for n in names]))
     assert len(agreements) == 10
     assert ("cue_conflict/16-way/shape_bias", "cue_decomposition/eed+voronoi H=heinert2025/shape_bias_cd") in agreements
     assert ("cue_conflict/16-way/shape_bias", "feature_suppression/all/shape_reliance") in agreements
@@ -120,7 +120,7 @@ def test_planted_shape_biases_agree(tmp_path):
 
 def test_few_own_models_have_no_number(tmp_path):
     runs = [run(tmp_path / p, p, only=MIXTURES[:2]) for p in ("cue_conflict", "refined_bias")]
-    (agreement,) = own(agree(runs, resamples=200)).values()
+    (agreement,) = own(agree(runs)).values()
     assert agreement.note == "2 shared models; at least 5 are needed"
 
 

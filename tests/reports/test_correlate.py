@@ -26,7 +26,7 @@ def run(data_root):
 def test_any_two_columns(run):
     columns = score_columns([run], kinds=("ideal",))
     x, y = "shape_bias@4-way", "texture_accuracy@4-way"
-    (pair,) = correlate_columns([run], x, y, kinds=("ideal",), resamples=500)
+    (pair,) = correlate_columns([run], x, y, kinds=("ideal",))
     values = [columns[f"cue_conflict:{c}"] for c in (x, y)]
     expected = spearmanr([values[0][o] for o in MIXTURES], [values[1][o] for o in MIXTURES])
     assert pair.correlation.value == pytest.approx(expected.statistic)
@@ -37,7 +37,7 @@ def test_any_two_columns(run):
 
 
 def test_all_pairs_and_the_command_line(run, capsys):
-    every = correlate_columns([run], kinds=("ideal",), resamples=100)
+    every = correlate_columns([run], kinds=("ideal",))
     assert len({(p.x, p.y) for p in every}) == len(every) > 3
     assert cli.invoke(["correlate", str(run), "--x", "shape_bias@4-way", "--kind", "ideal", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
@@ -45,7 +45,7 @@ def test_all_pairs_and_the_command_line(run, capsys):
 
 
 def test_a_protocol_stands_for_its_headline(run):
-    (by_name,) = correlate_columns([run], "cue_conflict", "texture_accuracy@4-way", kinds=("ideal",), resamples=100)
+    (by_name,) = correlate_columns([run], "cue_conflict", "texture_accuracy@4-way", kinds=("ideal",))
     assert by_name.x == "cue_conflict:shape_bias@4-way"
     with pytest.raises(UserError, match="no observer has the headline of triplets"):
         correlate_columns([run], "triplets", kinds=("ideal",))

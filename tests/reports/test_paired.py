@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -110,6 +112,22 @@ def test_every_pair_can_be_written(root: Path, found, tmp_path: Path) -> None:
     assert head == "| first | second | difference [95 %] | p | p (Holm) | n | verdict |"
     shown = f"{float(rows[0]['difference']):+.3f} [{float(rows[0]['low']):+.3f}, {float(rows[0]['high']):+.3f}]"
     assert shown in lines[0]
+    assert {row["protocol_version"] for row in rows} == {str(found.columns[0].rows[MIXED].protocol_version)}
+    assert {row["partial"] for row in rows} == {""}
+    for text in (latex.replace("\\", ""), lines[-1]):
+        assert "Differences on the same stimuli, 95 % intervals over two way" in text
+        assert re.search(r"Values: cue_conflict, version \d; n = [\d,]+( to [\d,]+)?; 95 % intervals over ", text)
+
+
+def test_pairs_of_a_part_of_the_stimuli_say_so(found, tmp_path: Path) -> None:
+    (column,) = found.columns
+    rows = {o: replace(row, note="partial set: 60 of 1,280 stimuli") for o, row in column.rows.items()}
+    part = replace(found, columns=(column._replace(rows=rows),))
+    for ending in ("csv", "md", "tex"):
+        assert "partial set: 60 of 1,280 stimuli" in write_pairs(part, tmp_path / f"pairs.{ending}").read_text()
+
+
+def test_other_endings_are_refused(found, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is not known"):
         write_pairs(found, tmp_path / "pairs.doc")
 

@@ -28,7 +28,7 @@ from cuebench.reports.html.answers import _ranks
 from cuebench.reports.html.findings import findings
 from cuebench.reports.html.gallery import Gallery, Picture, choose, make_gallery, thumbnail
 from cuebench.reports.html.material import Material, Run, read_runs
-from cuebench.reports.html.methods import repeat_command
+from cuebench.reports.html.methods import methods, repeat_command
 from cuebench.runs.record import RunRecord
 from cuebench.runs.scores import Scores
 from cuebench.types import Score, Stimulus
@@ -306,6 +306,32 @@ def test_the_page_is_complete_and_consistent(page: str) -> None:
     assert "people with each other" in parsed.text
     assert "Geirhos et al., 2019" in parsed.text
     assert "@inproceedings{geirhos2019imagenet" in parsed.text
+
+
+def test_the_methods_say_how_each_interval_was_made(scores: Scores) -> None:
+    material = read_runs(scores)
+    text = methods(material).paragraphs[-1]
+    assert "cue_conflict" in text
+    assert "Closed form: a ratio of sums is linearised" in text
+    assert "bootstrap" not in text
+    assert "resamples" not in text
+    drawn = [replace(s, ci_method="percentiles of 300 resamples") if s.metric == "shape_bias" else s for s in scores]
+    run = Scores(tuple(drawn), scores.out, scores.record)
+    text = methods(Material((Run(run, {}),))).paragraphs[-1]
+    assert "Bootstrap: percentiles of 300 seeded resamples, moved to the value (cue_conflict: shape bias" in text
+    assert "Seed: 0." in text
+    old = Scores(tuple(replace(s, ci_method="") for s in scores), scores.out, scores.record)
+    text = methods(Material((Run(old, {}),))).paragraphs[-1]
+    assert "How they were made is not recorded; cuebench score RUN records it" in text
+
+
+def test_every_table_of_scores_says_what_its_numbers_rest_on(page: str) -> None:
+    notes = {
+        a["id"]: a.get("data-note") or "" for a in Page(page).all("div") if (a.get("id") or "").startswith("table-")
+    }
+    for name in ("table-overview", "table-headline-cue_conflict", "table-trust-intervals"):
+        assert re.search(r"cue_conflict, version \d; n = .*; 95 % intervals over ", notes[name]), name
+    assert notes["table-headline-cue_conflict"] in Page(page).text
 
 
 def test_the_page_asks_nobody_for_anything(page: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -56,14 +57,18 @@ def test_tables_are_copied_in_three_formats(page: Any) -> None:
     table.locator("[data-copy=csv]").click()
     head, row = page.evaluate("window.copied").splitlines()
     assert head.startswith("observer,kind,Shape bias,Shape bias (low),Shape bias (high),n,excluded")
+    assert head.endswith(",about")
     assert row.startswith('"' + HOSTILE.replace('"', '""') + '",model,0.20833')
     table.locator("[data-copy=markdown]").click()
     lines = page.evaluate("window.copied").splitlines()
-    assert lines[1].startswith("|---|---|---:|")
-    assert "&lt;script>" in lines[2]
+    assert lines[0] == "**Shape bias in 4-way, 95 % intervals**"
+    assert lines[3].startswith("|---|---|---:|")
+    assert "&lt;script>" in lines[4]
+    assert re.fullmatch(r"cue\_conflict, version \d; n = .*; 95 % intervals over .*\.", lines[6])
     table.locator("[data-copy=latex]").click()
     text = page.evaluate("window.copied")
     assert r"\toprule" in text
+    assert r"\caption{Shape bias in 4-way, 95 \% intervals. cue\_conflict, version " in text
     assert r"\textless{}script\textgreater{}" in text
     assert page.locator(".toast").inner_text() == "Copied 1 row as LaTeX"
 

@@ -90,6 +90,29 @@ def test_planted_biases_are_seen(conflicts):
     assert not [key for key in diagonal if key[0] == "shape"]
 
 
+def test_a_figure_says_what_its_numbers_rest_on(conflicts):
+    picture = figures.get("shape_bias")(conflicts)
+    assert picture.footnote.startswith("cue_conflict, version 3; n = ")
+    assert "95 % intervals over " in picture.footnote
+    svg = picture.svg("column")
+    for word in ("version", "intervals"):
+        assert word in svg.partition("</desc>")[2]
+    assert picture.csv().splitlines()[0].endswith(",footnote")
+    # Counts of answers are no scores: the headline says what they rest on, without its intervals.
+    confusion = figures.get("confusion")(conflicts, observer="ideal:texture")
+    assert confusion.footnote.endswith(" (shape_bias).")
+
+
+def test_a_figure_of_a_part_of_the_stimuli_says_so(tmp_path):
+    note = "partial set: 60 of 1,280 stimuli"
+    row = Score("cue_conflict", 3, "net", "16-way", "shape_bias", 0.5, 0.4, 0.6, "two_way", 60, 0, note)
+    write_scores(tmp_path, [row], {})
+    picture = figures.get("intervals")(tmp_path)
+    assert picture.footnote == f"cue_conflict, version 3; n = 60; 95 % intervals over two way; {note}."
+    assert note in picture.svg()
+    assert note in picture.csv()
+
+
 def test_decisions_of_one_image_by_everybody(conflicts):
     picture = figures.get("decisions")(conflicts)
     outcomes = {r["name"]: r["outcome"] for r in picture.data}

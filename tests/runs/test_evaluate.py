@@ -15,7 +15,7 @@ from cuebench.errors import UserError
 from cuebench.responses.events import Event
 
 COLUMNS = ["protocol", "protocol_version", "observer", "condition", "metric", "value"]
-COLUMNS += ["ci_low", "ci_high", "ci_kind", "n", "n_excluded", "note"]
+COLUMNS += ["ci_low", "ci_high", "ci_kind", "n", "n_excluded", "note", "ci_method"]
 CLASSES = ("cat", "dog", "car", "clock")
 
 

@@ -102,7 +102,7 @@ def test_latex_is_escaped_and_shows_value_and_interval(scores: cb.Scores, tmp_pa
     text = scores.headline("cue_conflict").to_latex()
     assert text is not None
     assert r"\toprule" in text
-    assert r"\caption{cue\_conflict $\cdot$ shape\_bias $\cdot$ 4-way}" in text
+    assert r"\caption{cue\_conflict $\cdot$ shape\_bias $\cdot$ 4-way. cue\_conflict, version " in text
     row = scores.headline("cue_conflict")[0]
     assert f"ideal:shape & {row.value:.3f} [{row.ci_low:.3f}, {row.ci_high:.3f}] & {row.n} \\\\" in text
     assert "% not measured: recorded:nowhere" in text
@@ -129,7 +129,7 @@ def test_markdown(scores: cb.Scores) -> None:
         all_intervals=True
     )
     assert kinds is not None
-    assert "| resampled |" in kinds
+    assert "| interval over |" in kinds
     assert "two_way" in kinds
 
 

@@ -43,17 +43,14 @@ class MeanTau(NamedTuple):
     n: int
 
 
-def class_agreement(panel: Panel, *, seed: int = 0, resamples: int = 10_000) -> list[Agreement]:
+def class_agreement(panel: Panel) -> list[Agreement]:
     """Return Kendall's τ of every outcome with every pure cue, for each observer and for the models' mean accuracies.
 
     Parameters
     ----------
     panel : Panel
         Class-wise accuracies, from `class_wise.read_panel`.
-    seed, resamples : int
-        Of the intervals, which resample classes.
     """
-    seed = parse({"seed": SEED}, {"seed": seed}, "an agreement")["seed"]
     observers = [o for o in panel.kinds if panel.kinds[o] != "ideal"]
     tables = {o: {s: panel.of(o, s) for s in (*OUTCOMES, *PURE)} for o in observers}
     models = [o for o in panel.models if any(tables[o][s] for s in OUTCOMES) and any(tables[o][s] for s in PURE)]
@@ -64,7 +61,7 @@ def class_agreement(panel: Panel, *, seed: int = 0, resamples: int = 10_000) -> 
         for observer, table in tables.items()
         for outcome in OUTCOMES
         for pure in PURE
-        if (tau := _tau(table[outcome], table[pure], seed, resamples)) is not None
+        if (tau := _tau(table[outcome], table[pure])) is not None
     ]
     if not results:
         raise UserError(
@@ -86,8 +83,9 @@ def mean_taus(
     models : sequence of str
         Whose τ are averaged.
     seed, resamples : int
-        Of the intervals.
+        Of the bootstrap over models.
     """
+    seed = parse({"seed": SEED}, {"seed": seed}, "an agreement")["seed"]
     means = []
     for outcome, pure in dict.fromkeys((a.outcome, a.pure) for a in agreements):
         taus = {a.observer: a.tau.value for a in agreements if (a.outcome, a.pure) == (outcome, pure)}
@@ -100,11 +98,11 @@ def mean_taus(
     return means
 
 
-def _tau(x: Mapping[str, float], y: Mapping[str, float], seed: int, resamples: int) -> Correlation | None:
+def _tau(x: Mapping[str, float], y: Mapping[str, float]) -> Correlation | None:
     shared = sorted(c for c in set(x) & set(y) if np.isfinite(x[c]) and np.isfinite(y[c]))
     if len(shared) < LEAST:
         return None
-    tau = correlate([x[c] for c in shared], [y[c] for c in shared], "kendall", seed=seed, resamples=resamples)
+    tau = correlate([x[c] for c in shared], [y[c] for c in shared], "kendall")
     # What is correlated here are classes, and the note of `correlate` speaks of models.
     return tau._replace(note=tau.note.replace("models", "classes"))
 

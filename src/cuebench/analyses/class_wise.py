@@ -20,6 +20,8 @@ from cuebench.runs.results import read_scores, read_table_rows
 from cuebench.statistics.estimates import mean
 from cuebench.types import Estimate, ObserverKind, Score
 
+PROTOCOLS = ("cue_conflict", "pure_shape", "refined_bias")
+"""Whose runs a panel is read from."""
 SOURCES: Mapping[str, str] = {
     "shape answers": "cue conflict: share of the conflict images of a shape class that are answered with it",
     "texture answers": "cue conflict: share of the conflict images of a texture class that are answered with it",

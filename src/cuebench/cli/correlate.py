@@ -33,8 +33,9 @@ def command(
     ] = False,
     method: Annotated[str, typer.Option(help="spearman, pearson or kendall."), COLUMNS] = "spearman",
     kind: Annotated[list[str] | None, typer.Option(help="Kind of observer; repeat. Default: model.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the bootstrap over observers.")] = 0,
-    resamples: Annotated[int, typer.Option(help="Bootstrap resamples."), COLUMNS] = 10_000,
+    seed: Annotated[
+        int, typer.Option(help="--corrected: of the eigenvalues that chance would give."), needs("corrected")
+    ] = 0,
     corrected: Annotated[
         bool, typer.Option("--corrected", help="Headlines, corrected for what other images would change.")
     ] = False,
@@ -63,16 +64,8 @@ def command(
         return
     from cuebench.reports.correlate import correlate_columns
 
-    pairs = correlate_columns(
-        runs,
-        x,
-        y,
-        method=method,  # type: ignore[arg-type]
-        kinds=kind or ("model",),
-        headlines=not everything,
-        seed=seed,
-        resamples=resamples,
-    )
+    kinds, headlines = kind or ("model",), not everything
+    pairs = correlate_columns(runs, x, y, method=method, kinds=kinds, headlines=headlines)  # type: ignore[arg-type]
     if as_json:
         rows = [{"x": p.x, "y": p.y, **p.correlation._asdict(), "observers": list(p.observers)} for p in pairs]
         print_json(rows)

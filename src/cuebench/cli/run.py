@@ -86,7 +86,9 @@ def command(
         int, typer.Option(help="Approximate number of stimuli; versions of one image stay together. 0: all.")
     ] = 0,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
-    resamples: Annotated[int, typer.Option(help="Bootstrap resamples.")] = 10_000,
+    resamples: Annotated[
+        int, typer.Option(help="Of intervals that are bootstraps: texture_association (1,000 at most), and plug-ins.")
+    ] = 10_000,
     allow_unreadable: Annotated[float, typer.Option(help="Share of unreadable images that is tolerated.")] = 0.01,
     common: Annotated[bool, typer.Option("--common", help="Score only the stimuli that all observers saw.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete what this run folder holds, then begin.")] = False,

@@ -13,7 +13,9 @@ from cuebench.options import split
 def command(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
     seed: Annotated[int | None, typer.Option(help="Default: as the run was made.")] = None,
-    resamples: Annotated[int | None, typer.Option(help="Bootstrap resamples; default: as the run was made.")] = None,
+    resamples: Annotated[
+        int | None, typer.Option(help="Of intervals that are bootstraps; default: as the run was made.")
+    ] = None,
     common: Annotated[
         bool | None, typer.Option("--common/--all", help="Only the stimuli that all observers saw, or all.")
     ] = None,

@@ -48,7 +48,7 @@ def agreement(
     ] = None,
     space: Annotated[Space, idle_with("proxy")] = "16-way",
     view: View = "faithful",
-    seed: Annotated[int, typer.Option(help="Seed of the intervals."), idle_with("proxy")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the bootstrap over models."), idle_with("proxy")] = 0,
     as_json: Json = False,
 ) -> None:
     """Correlate the outcomes of cue conflict with the recognition of pure shape and texture, over classes.
@@ -63,7 +63,7 @@ def agreement(
         _proxies(runs, proxy, view, as_json=as_json)
         return
     panel = read_panel(runs, space=space, view=view)
-    rows = class_agreement(panel, seed=seed)
+    rows = class_agreement(panel)
     means = mean_taus(rows, panel.models, seed=seed)
     if as_json:
         taus = [{**r._asdict(), "tau": r.tau._asdict()} for r in rows]

@@ -8,12 +8,14 @@ the row that the model's answer to it is most similar to.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from cuebench.arrays import Array, Counts, Floats, Positions
 from cuebench.errors import UserError
+from cuebench.interval_methods import of_resamples
 from cuebench.metrics.base import Metric
 from cuebench.statistics.clustered import bounded_interval
 from cuebench.statistics.intervals import child_generator, undefined
@@ -193,9 +195,12 @@ def association_intervals(values: Floats, draws: Floats, pictures: Array, level:
     level : float
         Of confidence.
     """
+    method = of_resamples("spread of * resamples", len(draws))
     spread = draws.std(axis=0, ddof=1) if len(draws) > 1 else np.zeros(len(values))
     return [
-        bounded_interval(float(value), float(error) ** 2, float(n) - 1, "images", (0.0, 1.0), level)
+        replace(
+            bounded_interval(float(value), float(error) ** 2, float(n) - 1, "images", (0.0, 1.0), level), method=method
+        )
         if error > 1e-10 and n > 1
         else undefined("images", "resamples of so few pictures are all alike", level)
         for value, error, n in zip(values, spread, pictures)

@@ -14,6 +14,7 @@ import numpy as np
 
 from cuebench.arrays import Array, Floats, Positions
 from cuebench.errors import UserError
+from cuebench.interval_methods import of_resamples
 from cuebench.metrics.base import Metric
 from cuebench.statistics.intervals import child_generator, percentile, undefined
 from cuebench.types import Estimate, Interval
@@ -184,7 +185,8 @@ def _centred(draws: Floats, value: float, bounds: tuple[float, float]) -> Interv
         return interval
     shift = value - float(np.nanmean(draws))
     low, high = np.clip([interval.low + shift, interval.high + shift], *bounds)
-    return Interval(float(low), float(high), "images", interval.level, interval.note)
+    method = of_resamples("percentiles of * resamples", len(draws))
+    return Interval(float(low), float(high), "images", interval.level, interval.note, method)
 
 
 def _pearson(x: Floats, y: Floats) -> float:

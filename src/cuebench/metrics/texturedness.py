@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cuebench.arrays import Array
+from cuebench.interval_methods import STUDENT, WELCH, of_resamples
 from cuebench.metrics.base import Metric
 from cuebench.metrics.texture_association import resampled
 from cuebench.statistics.estimates import difference_of_means, mean, mean_of_sums
@@ -40,11 +41,13 @@ def texturedness_difference(first: Array, second: Array, with_other_pictures: Ar
 def _mean_of(number: tuple[float, int], photographs: Sequence[Array], pictures: Array | None) -> Estimate:
     """Return an estimate whose variance is that over photographs plus that over resampled texture pictures."""
     parts = [(float(values.var(ddof=1)) / len(values), len(values) - 1) for values in photographs]
+    method = STUDENT if len(photographs) == 1 else WELCH
     if pictures is not None and len(pictures) > 1:
+        method = of_resamples("Student's t with * resamples", len(pictures))
         parts.append((float(np.var(pictures, ddof=1)), len(pictures) - 1))
     variance = sum(part for part, _ in parts)
     doubt = sum(part**2 / freedom for part, freedom in parts)
-    return mean_of_sums(number[0], variance, number[1], variance**2 / doubt if doubt else 1.0)
+    return mean_of_sums(number[0], variance, number[1], variance**2 / doubt if doubt else 1.0, method=method)
 
 
 def similarity_with_other_pictures(

@@ -51,7 +51,7 @@ class ScoreOptions:
     Parameters
     ----------
     seed, resamples : int
-        Of the bootstrap.
+        Of what a protocol draws, and of its intervals that are bootstraps.
     values : mapping
         The protocol's own options, parsed: name → value, defaults included.
     """
@@ -366,4 +366,5 @@ def _score(
         n=estimate.n,
         n_excluded=sum(estimate.excluded.values()),
         note=note,
+        ci_method=interval.method if interval and math.isfinite(interval.low) else "",
     )

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from cuebench.protocols.base import PARTIAL
+from cuebench.protocols.captions import partial_sets
 from cuebench.statistics.estimates import MEAN_OVER
 from cuebench.types import Score
 
@@ -33,7 +33,7 @@ def cautions(rows: Sequence[Score], metric: str) -> list[str]:
     """
     headline_rows = [row for row in rows if row.metric == metric]
     notes = [(row, part.strip()) for row in rows for part in row.note.split(";")]
-    warnings = list(dict.fromkeys(part for _, part in notes if part.startswith(PARTIAL)))
+    warnings = partial_sets(rows)
     decided = {row.observer: row.value for row in rows if row.metric == "decided_fraction"}
     seldom = {o: share for o, share in decided.items() if share < SHARE}
     if seldom:

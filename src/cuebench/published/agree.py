@@ -42,7 +42,7 @@ class Agreement:
         return {**names, **shown, "note": self.note}
 
 
-def agree(runs: Iterable[str | Path] = (), *, seed: int = 0, resamples: int = 10_000) -> list[Agreement]:
+def agree(runs: Iterable[str | Path] = ()) -> list[Agreement]:
     """Return the agreement of all pairs of protocols.
 
     Parameters
@@ -50,8 +50,6 @@ def agree(runs: Iterable[str | Path] = (), *, seed: int = 0, resamples: int = 10
     runs : paths
         Run folders: the headlines of the user's own models are compared in the same way, matched by the hash of their
         weights.
-    seed, resamples : int
-        Of the bootstrap over models.
 
     Returns
     -------
@@ -59,20 +57,20 @@ def agree(runs: Iterable[str | Path] = (), *, seed: int = 0, resamples: int = 10
         Published pairs first. Pairs with fewer than five shared models have no number, and the note says so.
     """
     published = list(measures().values())
-    pairs = [_pair(a, b, PUBLISHED, seed, resamples) for a, b in combinations(published, 2) if a.paper == b.paper
+    pairs = [_pair(a, b, PUBLISHED) for a, b in combinations(published, 2) if a.paper == b.paper
              and a.protocol != b.protocol]  # fmt: skip
     user_pairs = combinations(_own_headlines([Path(run).expanduser() for run in runs]), 2)
-    return [*pairs, *_between_papers(published), *(_pair(a, b, OWN, seed, resamples) for a, b in user_pairs)]
+    return [*pairs, *_between_papers(published), *(_pair(a, b, OWN) for a, b in user_pairs)]
 
 
-def _pair(first: Measure, second: Measure, source: str, seed: int, resamples: int) -> Agreement:
+def _pair(first: Measure, second: Measure, source: str) -> Agreement:
     weights = shared(first, second)
     nan = float("nan")
     if len(weights) < FEWEST:
         note = f"{len(weights)} shared models; at least {FEWEST} are needed"
         return Agreement(first.name, second.name, source, len(weights), nan, nan, nan, nan, note)
     x, y = ([measure.values[w] for w in weights] for measure in (first, second))
-    rho = correlate(x, y, seed=seed, resamples=resamples)
+    rho = correlate(x, y)
     tau = correlate(x, y, "kendall", how="fisher")
     return Agreement(first.name, second.name, source, rho.n, rho.value, rho.low, rho.high, tau.value, rho.note)
 

@@ -15,8 +15,9 @@ from cuebench.analyses.families import Families, FamilyTest, family_tests, read_
 from cuebench.errors import UserError, did_you_mean
 from cuebench.files import write_atomic
 from cuebench.observers.baselines import RANDOM
+from cuebench.protocols.captions import caption, partial_sets
 from cuebench.protocols.headline import Column, headline_column, headline_of
-from cuebench.reports.paired import Paired, answers_of, compare_pairs, p_text
+from cuebench.reports.paired import Pair, Paired, answers_of, compare_pairs, p_text
 from cuebench.runs.answers import StoredAnswers
 from cuebench.runs.results import read_scores
 from cuebench.runs.table_text import latex_table, markdown_table
@@ -85,7 +86,14 @@ class Comparison:
     def pair_rows(self) -> list[dict[str, Any]]:
         """Return a row for each pair of observers in each protocol."""
         measures = {
-            c.protocol: {"protocol": c.protocol, "metric": c.metric, "condition": c.condition} for c in self.columns
+            c.protocol: {
+                "protocol": c.protocol,
+                "protocol_version": max((row.protocol_version for row in c.rows.values()), default=0),
+                "metric": c.metric,
+                "condition": c.condition,
+                "partial": "; ".join(partial_sets(c.rows.values())),
+            }
+            for c in self.columns
         }
         return [{**measures[name], **pair.row()} for name, paired in self.paired.items() for pair in paired.pairs]
 
@@ -220,9 +228,20 @@ def write_pairs(comparison: Comparison, path: str | Path) -> Path:
     protocols = {row["protocol"] for row in rows}
     columns = [column for column in cells[0] if column != "protocol" or len(protocols) > 1]
     title = f"{protocols.pop()}: pairs of observers" if len(protocols) == 1 else ""
-    lines = make(title, columns, [[row[column] for column in columns] for row in cells], _RIGHT)
+    note = pairs_caption(
+        comparison.columns, [pair for compared in comparison.paired.values() for pair in compared.pairs]
+    )
+    lines = make(title, columns, [[row[column] for column in columns] for row in cells], _RIGHT, note)
     write_atomic(target, ("\n".join(lines) + "\n").encode())
     return target
+
+
+def pairs_caption(columns: Sequence[Column], pairs: Sequence[Pair]) -> str:
+    """Return what must stand below differences: what their intervals are over, and the caption of the values."""
+    intervals = [pair.difference.interval for pair in pairs if pair.difference.interval]
+    kinds = dict.fromkeys(i.kind.replace("_", " ") + (f" ({i.method})" if i.method else "") for i in intervals)
+    over = f", 95 % intervals over {', '.join(kinds)}" if kinds else ""
+    return f"Differences on the same stimuli{over}. Values: {caption(row for c in columns for row in c.rows.values())}"
 
 
 def pairs_file(path: str | Path) -> Path:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from cuebench.errors import UserError
+from cuebench.protocols.captions import caption
 from cuebench.protocols.cautions import cautions
 from cuebench.protocols.headline import Column, headline_of
 from cuebench.reports.comparison import LARGER, Comparison
@@ -36,7 +37,7 @@ def _protocol(column: Column, paired: Paired) -> str:
         for row in rows
     ]
     title = f"{column.protocol} · {column.metric} · {column.condition}"
-    table = html_table(title, ["observer", "value [95 % interval]", "n", *tied], cells, _RIGHT)
+    table = html_table(title, ["observer", "value [95 % interval]", "n", *tied], cells, _RIGHT, caption(rows))
     lines = [f"larger means {meaning}"] if (meaning := _meaning(column.protocol)) else []
     return (
         table + _paragraph([*lines, *cautions(rows, column.metric)]) + _pairs(paired.pairs) + _paragraph(paired.notes)

@@ -14,7 +14,7 @@ import numpy as np
 from cuebench.arrays import Floats
 from cuebench.errors import UserError, did_you_mean
 from cuebench.observers.baselines import RANDOM
-from cuebench.options import SEED, Option, parse
+from cuebench.options import SEED, parse
 from cuebench.protocols.base import Protocol
 from cuebench.protocols.headline import Column, chosen_condition, headline_column, headline_of
 from cuebench.registry import protocols as registered
@@ -29,7 +29,6 @@ from cuebench.types import ObserverKind
 
 FEWEST = 4
 """Observers that two columns must share: three have six orders only."""
-DRAWN = {"seed": SEED, "resamples": Option(10_000, "bootstrap resamples", low=100, high=10_000_000)}
 
 
 class Pair(NamedTuple):
@@ -78,8 +77,6 @@ def correlate_columns(
     method: Method = "spearman",
     kinds: Sequence[str] = ("model",),
     headlines: bool = False,
-    seed: int = 0,
-    resamples: int = 10_000,
 ) -> list[Pair]:
     """Correlate columns of scores tables.
 
@@ -96,8 +93,6 @@ def correlate_columns(
         As in ``score_columns``.
     headlines : bool
         Where no column is named, correlate the headlines of the protocols, not all columns.
-    seed, resamples : int
-        Of the bootstrap over observers.
 
     Returns
     -------
@@ -105,7 +100,6 @@ def correlate_columns(
         With interval, p-value and n. Pairs with fewer than four common observers are left out; where that leaves
         nothing, an error says so.
     """
-    drawn = parse(DRAWN, {"seed": seed, "resamples": resamples}, "a correlation")
     columns = score_columns(runs, kinds)
     names = [[_column(wanted, columns)] if wanted else list(columns) for wanted in (x, y)]
     usual = _headlines(columns) if headlines else columns
@@ -115,7 +109,7 @@ def correlate_columns(
         shared = [o for o in columns[a] if o in columns[b]]
         if len(shared) >= FEWEST:
             values = [[columns[c][o] for o in shared] for c in (a, b)]
-            result = correlate(values[0], values[1], method, **drawn)
+            result = correlate(values[0], values[1], method)
             pairs.append(Pair(a, b, result, tuple(shared)))
     if not pairs:
         what = "headlines" if headlines and not (x or y) else "columns"

@@ -63,6 +63,9 @@ class Picture:
         What the marks and whiskers are, and of how many.
     alt : str
         What a reader who cannot see the picture should know; default: title and subtitle.
+    footnote : str
+        Where the numbers are from: version of the protocol, n, intervals, partial sets. A figure of the registry that
+        is drawn from a run gets it when it is called.
 
     Examples
     --------
@@ -83,12 +86,14 @@ class Picture:
     data: Sequence[Row] = field(repr=False)
     subtitle: str = ""
     alt: str = ""
+    footnote: str = ""
     _fits: dict[str, Fit] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def description(self) -> str:
         """The text for a reader who cannot see the picture."""
-        return printable(self.alt or ". ".join(filter(None, (self.title, self.subtitle))))
+        text = self.alt or ". ".join(filter(None, (self.title, self.subtitle)))
+        return printable(" ".join(filter(None, (text, self.footnote))))
 
     def spec(self, width: Width = "page", theme_name: Literal["light", "dark"] = "light") -> dict[str, Any]:
         """Return the Vega-Lite specification, with the data in it, as wide as a column or a page.
@@ -131,12 +136,13 @@ class Picture:
 
     def unfitted(self, room: float, width: float, *, validate: bool = False) -> dict[str, Any]:
         """Return the specification with plots of a width, below a title that is broken at another one."""
-        title, subtitle = (
+        title, subtitle, footnote = (
             wrapped(text, _OF_WIDTH * width - 6, theme.SIZES[size], bold=size == "title")
-            for text, size in ((self.title, "title"), (self.subtitle, "subtitle"))
+            for text, size in ((self.title, "title"), (self.subtitle, "subtitle"), (self.footnote, "footnote"))
         )
         spec = vega.as_spec(lambda: self.build(room), theme.config(), validate=validate)
         heading = {"text": title, **({"subtitle": subtitle} if subtitle else {})}
+        spec = vega.with_footnote(spec, footnote) if footnote else spec
         return {**spec, "title": heading, "description": self.description}
 
     def svg(self, width: Width = "page") -> str:
@@ -169,13 +175,14 @@ class Picture:
         return json.dumps(self.spec(width), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     def csv(self) -> str:
-        """Return the data as CSV; needs no drawing library."""
+        """Return the data as CSV, with the footnote as a column; needs no drawing library."""
         columns = list(dict.fromkeys(column for row in self.data for column in row))
+        footnote = {"footnote": self.footnote} if self.footnote else {}
         text = io.StringIO()
-        writer = csv.DictWriter(text, columns, lineterminator="\n")
+        writer = csv.DictWriter(text, [*columns, *footnote], lineterminator="\n")
         writer.writeheader()
         writer.writerows({key: "" if value is None or value != value else value for key, value in row.items()}
-                        for row in self.data)  # fmt: skip
+                         | footnote for row in self.data)  # fmt: skip
         return text.getvalue()
 
     def save(self, path: str | Path, width: Width = "page") -> Saved:
@@ -220,7 +227,7 @@ class Picture:
         bundle = {
             "application/vnd.vegalite.v6+json": self.spec(),
             "image/png": base64.b64encode(self.png(dpi=2 * 96)).decode(),
-            "text/plain": f"{self.title}\n{self.subtitle}".strip(),
+            "text/plain": "\n".join(filter(None, (self.title, self.subtitle, self.footnote))),
         }
         return bundle, {"image/png": {"width": round(WIDTHS["page"] * 96 / 72)}}  # points as pixels
 

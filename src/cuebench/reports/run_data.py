@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TypeVar
 
 from cuebench.errors import UserError, did_you_mean, printable
 from cuebench.options import Option
-from cuebench.protocols.headline import headline_of, one_row_each
+from cuebench.protocols.captions import caption
+from cuebench.protocols.headline import headline_column, headline_of, one_row_each
 from cuebench.reports.observers import Observers
 from cuebench.runs.record import RunRecord
 from cuebench.runs.results import Row, read_scores, read_table_rows
@@ -141,6 +142,60 @@ def scores(run: Run, protocol: str, *metrics: str, kind: str = "widest", hint: s
     return list(numbers.values())
 
 
+def footnote(run: Run, data: Sequence[Mapping[str, Any]], protocol: str = "") -> str:
+    """Return where the numbers of a figure are from, for below its title.
+
+    Parameters
+    ----------
+    run : path or sequence of paths
+        The run folder, or several.
+    data : sequence of mapping
+        What the figure shows. Rows that name observer, condition and metric are looked up among the scores; of others,
+        such as counts of answers, the headlines of the same protocols say which stimuli they rest on.
+    protocol : str
+        Whose results the figure shows, where it is one.
+    """
+    try:
+        every = all_scores(run)
+    except UserError:  # the figure has not read them either, or it would not be there
+        return ""
+    shown = {tuple(str(row.get(name)) for name in _IDENTITY) for row in data}
+    kinds = {str(row["interval"]) for row in data if row.get("interval")}
+    numbers = [s for s in every if tuple(getattr(s, name) for name in _IDENTITY) in shown]
+    if numbers:
+        return caption(one_row_each([s for s in numbers if s.ci_kind in kinds] or numbers), short=True)
+    observers = {str(row["observer"]) for row in data if row.get("observer")}
+    return headline_note(run, [protocol] if protocol else _protocols(every), observers)
+
+
+def headline_note(run: Run, names: Iterable[str], observers: Collection[str] = ()) -> str:
+    """Return the version, n and partial sets of some protocols, from their headlines.
+
+    Parameters
+    ----------
+    run : path or sequence of paths
+        The run folder, or several.
+    names : iterable of str
+        The protocols; those that the run does not have are left out.
+    observers : collection of str
+        Whose headlines; empty: everybody's.
+    """
+    among = [s for s in all_scores(run) if s.observer in observers] or all_scores(run)
+    sentences = []
+    for name in names:
+        with suppress(UserError):  # a protocol that is not installed here, and whose run did not keep its headline
+            if column := headline_column(among, name):
+                sentences.append(caption(column.rows.values(), short=True, intervals=False))
+    return " ".join(sentences)
+
+
+_IDENTITY = ("protocol", "observer", "condition", "metric")
+
+
+def _protocols(numbers: Iterable[Score]) -> list[str]:
+    return list(dict.fromkeys(s.protocol for s in numbers if s.protocol))
+
+
 def _named(run: Run) -> str:
     return ", ".join(map(str, [run] if isinstance(run, str | Path) else run))
 
@@ -157,8 +212,7 @@ def how_to_get(run: Run, protocol: str) -> str:
 
 def shape_protocols(numbers: Iterable[Score]) -> list[str]:
     """Return the protocols among some scores whose headline means more shape where it is larger."""
-    present = dict.fromkeys(s.protocol for s in numbers if s.protocol)
-    return [name for name in present if _direction(name) == "shape"]
+    return [name for name in _protocols(numbers) if _direction(name) == "shape"]
 
 
 def _direction(protocol: str) -> str:

@@ -18,7 +18,7 @@ WIDTHS: Mapping[str, float] = {"column": 240.0, "page": 504.0}
 
 FONT = "Helvetica, Arial, Liberation Sans, Arimo, Nimbus Sans, DejaVu Sans Condensed, sans-serif"
 """The first of them that there is: metrically alike, but for the last with a name, which is in nearly every Linux."""
-SIZES = {"title": 9.5, "subtitle": 7.5, "label": 7.0}
+SIZES = {"title": 9.5, "subtitle": 7.5, "label": 7.0, "footnote": 6.5}
 """Sizes of the fonts in points."""
 
 PAPER, INK, SOFT, FAINT = "#ffffff", "#1f2328", "#5b6470", "#dfe2e7"
@@ -70,6 +70,16 @@ _HEADING = {
     "anchor": "start",
     "frame": "bounds",
     "offset": 7,
+}
+FOOTNOTE = {
+    "orient": "bottom",
+    "anchor": "start",
+    "frame": "bounds",
+    "offset": 4,
+    "fontSize": SIZES["footnote"],
+    "fontWeight": "normal",
+    "color": SOFT,
+    "lineHeight": 8,
 }
 _AXIS = {
     "gridColor": FAINT,

@@ -8,7 +8,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from cuebench.errors import MissingExtra, UserError
 from cuebench.files import write_atomic
+from cuebench.reports import theme
 
 DPI = 300
 """Dots per inch of a PNG."""
@@ -48,6 +49,8 @@ _POINTED_AT = {"type": "point", "fields": ["name"], "on": "pointerover", "clear"
 
 
 _SELECTABLE = "selectable"
+_WHOLE = "concat_0"
+"""What Vega-Lite calls the only part of a chart that has a footnote; see `with_footnote`."""
 
 
 class _Making(NamedTuple):
@@ -114,6 +117,19 @@ def as_spec(build: Callable[[], Any], config: Mapping[str, Any], *, validate: bo
 
     spec = json.loads(_COUNTED.sub(renamed, json.dumps(spec, ensure_ascii=False)))
     return {**spec, "config": dict(config), **({"datasets": making.tables} if making.tables else {})}
+
+
+def with_footnote(spec: Mapping[str, Any], lines: Sequence[str]) -> dict[str, Any]:
+    """Return a specification with a text below everything that it draws, legends included: the title of the whole.
+
+    What is drawn becomes the only part of a larger chart, whose own title stands above.
+    """
+    outside = {key: spec[key] for key in ("$schema", "config", "datasets", "params") if key in spec}
+    inside = {key: value for key, value in spec.items() if key not in outside}
+    legends = dict.fromkeys(("color", "fill", "stroke", "shape", "size", "opacity"), "independent")
+    # Legends stay with the part, above the footnote.
+    part = {**inside, "title": {"text": list(lines), **theme.FOOTNOTE}}
+    return {**outside, "vconcat": [part], "resolve": {"scale": legends}}
 
 
 @contextmanager
@@ -215,6 +231,7 @@ def drawn(spec: Mapping[str, Any]) -> dict[str, Counter[str]]:
         items, name = node.get("items") or [], str(node.get("name") or "")
         if node.get("role") == "scope" and not name.endswith("pathgroup"):  # the lines of one layer
             panel = name.removesuffix("_group")
+            panel = panel.removeprefix(_WHOLE).removeprefix("_") if len(spec.get("vconcat", ())) == 1 else panel
         if node.get("role") == "mark" and node["marktype"] != "group":
             panels.setdefault(panel, Counter())[node["marktype"]] += len(items)
         for item in items if node["marktype"] == "group" else ():

@@ -141,7 +141,7 @@ def advice(longest: str, options: RunOptions, workers: int, on_gpu: bool) -> str
         return f"{half}{device}more machines (--shard i/n), or a part of the stimuli: --limit"
     return {
         "write": "a run folder on a faster disk",
-        "score": "fewer resamples: --resamples 1000",
+        "score": "more --workers; texture_association: fewer --resamples",
         "start": "several observers in one run: they share the reading and hashing of the stimuli",
         "": "nothing to do: all answers are stored",
     }[longest]

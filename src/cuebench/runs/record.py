@@ -86,7 +86,7 @@ class RunOptions:
     seed : int
         All randomness.
     resamples : int
-        Bootstrap resamples of the intervals.
+        Of the intervals that are bootstraps: those of ``texture_association``, 1,000 at most, and of plug-ins.
     offline : bool
         Guarantee that nothing is downloaded.
     allow_unreadable : float

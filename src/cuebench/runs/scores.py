@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cuebench.errors import UserError, did_you_mean
 from cuebench.files import write_atomic
+from cuebench.protocols.captions import caption
 from cuebench.protocols.cautions import cautions
 from cuebench.protocols.headline import chosen_condition, headline_column, headline_of, measured, one_row_each
 from cuebench.reading import user_path
@@ -45,11 +46,13 @@ def load(run: str | Path) -> Scores:
 
 
 class _Cells(NamedTuple):
-    """A table of texts: what all rows share, the columns, and the rows."""
+    """A table of texts: what all rows share, the columns, the rows, which columns are numbers, and the caption."""
 
     title: str
     columns: list[str]
     rows: list[list[str]]
+    right: frozenset[str]
+    note: str
 
 
 @dataclass(frozen=True, repr=False)
@@ -225,14 +228,14 @@ class Scores(Sequence[Score]):
     def to_markdown(self, path: str | Path | None = None, *, all_intervals: bool = False) -> str | None:
         """Return a Markdown table with a value and its interval in each row, or write it to a file."""
         cells = self._cells(self._exported(all_intervals), all_intervals)
-        lines = markdown_table(*cells, _RIGHT)
+        lines = markdown_table(*cells)
         lines += [f"\nNot measured: {reason}" for reason in self.failures]
         return _returned("\n".join(lines) + "\n", path)
 
     def to_latex(self, path: str | Path | None = None, *, all_intervals: bool = False) -> str | None:
         """Return a LaTeX table (package booktabs) with a value and its interval in each row, or write it to a file."""
         cells = self._cells(self._exported(all_intervals), all_intervals)
-        lines = latex_table(*cells, _RIGHT)
+        lines = latex_table(*cells)
         lines += [f"% not measured: {' '.join(reason.split())}" for reason in self.failures]
         return _returned("\n".join(lines) + "\n", path)
 
@@ -245,12 +248,12 @@ class Scores(Sequence[Score]):
         shared = [c for c in ("protocol", "metric", "condition") if len({getattr(s, c) for s in numbers}) == 1]
         title = " · ".join(getattr(numbers[0], c) for c in shared) if numbers else ""
         columns = [c for c in ("protocol", "observer", "condition", "metric") if c not in shared]
-        kind = ["resampled"] if all_intervals else []
+        kind = ["interval over"] if all_intervals else []
         rows = [
             [*(getattr(s, c) for c in columns), _number(s), *([s.ci_kind] if all_intervals else []), f"{s.n:,}"]
             for s in numbers
         ]
-        return _Cells(title, [*columns, _VALUE, *kind, "n"], rows)
+        return _Cells(title, [*columns, _VALUE, *kind, "n"], rows, _RIGHT, caption(numbers))
 
     # ------------------------------------------------------------------------------------------ display
 
@@ -271,12 +274,13 @@ class Scores(Sequence[Score]):
                     for text, width, column in zip(row, widths, cells.columns)
                 ]
                 lines.append("  ".join(texts).rstrip())
+            lines.append(cells.note)
             blocks.append("\n".join(lines))
         return "\n\n".join([*blocks, self._footer()])
 
     def _repr_html_(self) -> str:
         """Return the headline as HTML: what a notebook shows."""
-        tables = "".join(html_table(*cells, _RIGHT) for cells in self._headline_tables())
+        tables = "".join(html_table(*cells) for cells in self._headline_tables())
         cautious = [line for name in self.protocols for line in self._cautions(name)]
         lines = "<br>".join(html(line) for line in [*cautious, *self._footer().split("\n")])
         return f"<div>{tables}<p>{lines}</p></div>"

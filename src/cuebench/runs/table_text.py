@@ -25,7 +25,7 @@ _LATEX = {
 
 
 def markdown_table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str] = ()
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str] = (), note: str = ""
 ) -> list[str]:
     """Return the lines of a Markdown table.
 
@@ -39,20 +39,24 @@ def markdown_table(
         Cells.
     right : collection of str
         Columns that are aligned to the right.
+    note : str
+        Printed below: what must be read with the numbers (`protocols.captions.caption`).
     """
     lines = [f"**{title}**", ""] if title else []
     lines.append(f"| {' | '.join(columns)} |")
     lines.append("|" + "|".join("---:" if c in right else "---" for c in columns) + "|")
-    return lines + ["| " + " | ".join(map(_markdown, row)) + " |" for row in rows]
+    lines += ["| " + " | ".join(map(_markdown, row)) + " |" for row in rows]
+    return [*lines, "", _markdown(note)] if note else lines
 
 
 def latex_table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str] = ()
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str] = (), note: str = ""
 ) -> list[str]:
-    """Return the lines of a LaTeX table (package booktabs); parameters as in `markdown_table`."""
+    """Return the lines of a LaTeX table (package booktabs), the note in its caption; see `markdown_table`."""
+    texts = ". ".join(filter(None, (title, note)))
     alignment = "".join("r" if c in right else "l" for c in columns)
     lines = [r"\begin{table}", r"  \centering"]
-    lines += [rf"  \caption{{{latex(title)}}}"] if title else []
+    lines += [rf"  \caption{{{latex(texts)}}}"] if texts else []
     lines += [rf"  \begin{{tabular}}{{{alignment}}}", r"    \toprule"]
     lines.append(f"    {' & '.join(map(latex, columns))} \\\\")
     lines.append(r"    \midrule")
@@ -60,7 +64,9 @@ def latex_table(
     return [*lines, r"    \bottomrule", r"  \end{tabular}", r"\end{table}"]
 
 
-def html_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str] = ()) -> str:
+def html_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str] = (), note: str = ""
+) -> str:
     """Return an HTML table for a notebook, which styles it; parameters as in `markdown_table`."""
 
     def line(tag: str, cells: Sequence[str]) -> str:
@@ -70,7 +76,8 @@ def html_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
 
     caption = f'<caption style="text-align:left;font-weight:bold">{html(title)}</caption>' if title else ""
     body = "".join(line("td", row) for row in rows)
-    return f"<table>{caption}<thead>{line('th', columns)}</thead><tbody>{body}</tbody></table>"
+    foot = f'<tfoot><tr><td colspan="{len(columns)}" style="text-align:left">{html(note)}</td></tr></tfoot>'
+    return f"<table>{caption}<thead>{line('th', columns)}</thead><tbody>{body}</tbody>{foot if note else ''}</table>"
 
 
 def html(text: str) -> str:

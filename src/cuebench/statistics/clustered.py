@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cuebench.arrays import Array, Floats
+from cuebench.interval_methods import EXACT, JEFFREYS, LINEARISED
 from cuebench.statistics.intervals import Clusters, too_few, undefined, ways_of
 from cuebench.statistics.ratios import Ratio, Terms, quotient, total
 from cuebench.types import Interval, IntervalKind
@@ -368,7 +369,8 @@ def ratio_intervals(
                 intervals.append(all_alike(ratio.value, used[way], way, kind, level))
             else:
                 variance, df = spread.by_kind[kind], spread.df[kind]
-                intervals.append(share_interval(ratio.value, variance, df, ratio.denominator, kind, level))
+                interval = share_interval(ratio.value, variance, df, ratio.denominator, kind, level)
+                intervals.append(replace(interval, method=interval.method or LINEARISED))
         by_ratio.append(tuple(intervals))
     return by_ratio
 
@@ -389,7 +391,8 @@ def share_interval(
     """
     if 0 < value < 1 and variance < NOTHING:
         low, high = beta_ends(value, variance, df, trials, trials, 1 - level)
-        return Interval(low, high, kind, level, f"{_plural(kind)} do not vary: as of {trials:,.0f} independent trials")
+        note = f"{_plural(kind)} do not vary: as of {trials:,.0f} independent trials"
+        return Interval(low, high, kind, level, note, JEFFREYS)
     return bounded_interval(value, variance, df, kind, (0.0, 1.0), level)
 
 
@@ -457,7 +460,8 @@ def all_alike(value: float, number: int, way: IntervalKind, kind: IntervalKind, 
     """Return the exact interval of a ratio of 0 or 1 over independent clusters."""
     end = ((1 - level) / 2) ** (1 / number)
     low, high = (0.0, 1 - end) if value == 0 else (end, 1.0)
-    return Interval(low, high, kind, level, f"every decision alike: exact for {number:,} {way.replace('_', ' ')}")
+    note = f"every decision alike: exact for {number:,} {way.replace('_', ' ')}"
+    return Interval(low, high, kind, level, note, EXACT)
 
 
 def t_quantile(df: float, level: float) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cuebench.arrays import Array
+from cuebench.interval_methods import FIELLER, JACKKNIFE, LINEARISED, LOGIT, STUDENT, WELCH, WILSON
 from cuebench.statistics.clustered import (
     NOTHING,
     all_alike,
@@ -82,7 +83,8 @@ def mean_of_shares(shares: Array, kind: IntervalKind) -> Estimate:
     ones = np.ones(len(shares))
     numbers = Clusters(*[np.arange(len(shares))] * 3)
     (intervals,) = ratio_intervals([Terms(np.asarray(shares, np.float64), ones)], numbers, ["images"])
-    interval = replace(intervals[0], kind=kind)
+    method = LOGIT if intervals[0].method == LINEARISED else intervals[0].method
+    interval = replace(intervals[0], kind=kind, method=method)
     if len(shares) < 2:
         interval = undefined(
             kind, f"{len(shares)} {kind.removesuffix('s') if len(shares) else kind}: nothing to resample"
@@ -171,7 +173,7 @@ def jackknife_interval(
     note = f"undefined without {lost:,} of {number:,}" if lost else ""
     low, high = bounds or (-math.inf, math.inf)
     if not np.isfinite(value):
-        return Interval(value, value, kind, level, note)
+        return undefined(kind, note, level)
     if variance < NOTHING:
         fewest = min(len(values) for values in parts.values())
         if (low, high) == (0.0, 1.0):
@@ -183,7 +185,7 @@ def jackknife_interval(
     centre = value - bias if low < value - bias < high else value
     interval = bounded_interval(centre, variance, variance**2 / doubt, kind, (low, high), level)
     ends = min(max(interval.low, low), value), max(min(interval.high, high), value)
-    return replace(interval, low=ends[0], high=ends[1], note=note)
+    return replace(interval, low=ends[0], high=ends[1], note=note, method=JACKKNIFE)
 
 
 def jackknife_variance(without: Array) -> float:
@@ -288,7 +290,7 @@ def part_of(
         if high - low < math.sqrt(NOTHING):
             intervals.append(undefined(kind, ALL_ALIKE))
         else:
-            intervals.append(Interval(low, high, kind))
+            intervals.append(Interval(low, high, kind, method=FIELLER))
     return replace(ratio, intervals=tuple(intervals))
 
 
@@ -326,7 +328,7 @@ def share(hits: int, n: int, kind: IntervalKind = "images") -> Estimate:
     p, z = hits / n, NORMAL
     centre = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return Estimate(p, n, (Interval(max(0.0, centre - half), min(1.0, centre + half), kind),))
+    return Estimate(p, n, (Interval(max(0.0, centre - half), min(1.0, centre + half), kind, method=WILSON),))
 
 
 def mean(values: Array, kind: IntervalKind = "images") -> Estimate:
@@ -337,12 +339,14 @@ def mean(values: Array, kind: IntervalKind = "images") -> Estimate:
     return mean_of_sums(float(values.mean()), float(values.var(ddof=1)) / n, n, n - 1, kind)
 
 
-def mean_of_sums(value: float, variance: float, n: int, freedom: float, kind: IntervalKind = "images") -> Estimate:
+def mean_of_sums(
+    value: float, variance: float, n: int, freedom: float, kind: IntervalKind = "images", method: str = STUDENT
+) -> Estimate:
     """Return an estimate with Student's interval from the variance of the mean and its degrees of freedom."""
     if variance < NOTHING:
         return Estimate(value, n, (undefined(kind, ALL_ALIKE),))
     half = t_quantile(freedom, 0.95) * math.sqrt(variance)
-    return Estimate(value, n, (Interval(value - half, value + half, kind),))
+    return Estimate(value, n, (Interval(value - half, value + half, kind, method=method),))
 
 
 def difference_of_means(first: Array, second: Array, kind: IntervalKind = "images") -> Estimate:
@@ -352,7 +356,7 @@ def difference_of_means(first: Array, second: Array, kind: IntervalKind = "image
         return Estimate(math.nan, n, (undefined(kind, "fewer than two values in a group"),))
     a, b = first.var(ddof=1) / len(first), second.var(ddof=1) / len(second)
     freedom = (a + b) ** 2 / max(a**2 / (len(first) - 1) + b**2 / (len(second) - 1), 1e-300)
-    return mean_of_sums(float(first.mean() - second.mean()), float(a + b), n, float(freedom), kind)
+    return mean_of_sums(float(first.mean() - second.mean()), float(a + b), n, float(freedom), kind, WELCH)
 
 
 def difference_from_intervals(

@@ -344,7 +344,7 @@ def _check_headline(case: _Case) -> None:
         has_interval = math.isfinite(row.ci_low) and math.isfinite(row.ci_high)
         ends = f"[{row.ci_low}, {row.ci_high}]"
         require(has_interval or row.note, f"{where}: expected an interval, or a note that says why not; got {ends}")
-        require(row.ci_kind, f"{where}: expected the interval to say what was resampled (its kind)")
+        require(row.ci_kind, f"{where}: expected the interval to say what would be drawn anew (its kind)")
     for axis in case.protocol.headline.plane or ():
         case.chosen(axis, "axis")
 
@@ -393,16 +393,16 @@ def _check_bias(case: _Case) -> None:
 
 
 def _check_bounds(case: _Case) -> None:
-    """Every number lies within the bounds of its metric, and no interval is upside down or of width 0."""
+    """Every number lies within its metric's bounds; no interval is upside down or of width 0; each has a method."""
     for row in case.rows:
         where = f"{case.name}: {row.metric} ({row.condition}) of {row.observer}"
         low, high = metrics.get(row.metric).bounds
         inside = math.isnan(row.value) or low - 1e-9 <= row.value <= high + 1e-9
         require(inside, f"{where}: expected a value in [{low:g}, {high:g}], got {row.value}")
-        ordered = math.isnan(row.ci_low) or math.isnan(row.ci_high) or row.ci_low < row.ci_high
-        require(ordered, f"{where}: expected low < high, got the interval [{row.ci_low}, {row.ci_high}]")
-        explained = not math.isnan(row.value) or row.note
-        require(explained, f"{where}: the value is NaN, and no note says why")
+        require(not row.ci_low >= row.ci_high, f"{where}: expected low < high, got [{row.ci_low}, {row.ci_high}]")
+        named = row.ci_method or not math.isfinite(row.ci_low)
+        require(named, f"{where}: expected the interval to say how it is made (Interval.method)")
+        require(row.note or not math.isnan(row.value), f"{where}: the value is NaN, and no note says why")
 
 
 def _check_counts(case: _Case) -> None:

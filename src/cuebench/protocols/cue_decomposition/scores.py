@@ -155,8 +155,7 @@ def correlations(result: Result, options: ScoreOptions) -> pa.Table:
         both = [m for m in first if m in second and np.isfinite([first[m], second[m]]).all()]
         if len(both) < 4:
             continue
-        r = correlate([first[m] for m in both], [second[m] for m in both], how="fisher", seed=options.seed,
-                      resamples=options.resamples)  # fmt: skip
+        r = correlate([first[m] for m in both], [second[m] for m in both])
         rows.append({"x": x, "y": y, "spearman": r.value, "low": r.low, "high": r.high, "p": r.p, "n": r.n})
     texts, numbers = ("x", "y"), ("spearman", "low", "high", "p")
     schema = pa.schema([*((t, pa.string()) for t in texts), *((n, pa.float64()) for n in numbers), ("n", pa.int64())])

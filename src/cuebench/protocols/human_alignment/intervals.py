@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from cuebench.interval_methods import DATA_SETS, JACKKNIFE
 from cuebench.protocols.human_alignment.numbers import METRICS, Numbers
 from cuebench.statistics.clustered import NOTHING, all_alike, bounded_interval, share_interval, t_quantile
 from cuebench.statistics.estimates import ALL_ALIKE
@@ -59,7 +60,8 @@ def intervals(numbers: Numbers, metric: str, k: int, *, pooled: bool) -> tuple[I
         elif variance < NOTHING:
             number_intervals.append(_without_variance(metric, value, n, kind))
         else:
-            number_intervals.append(_interval(metric, centre, variance, df, kind))
+            method = DATA_SETS if kind == "data_sets" else JACKKNIFE
+            number_intervals.append(replace(_interval(metric, centre, variance, df, kind), method=method))
     return tuple(number_intervals)
 
 

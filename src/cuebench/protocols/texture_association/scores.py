@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cuebench.arrays import Array
+from cuebench.interval_methods import PERMUTATIONS
 from cuebench.metrics.texture_agreement import KINDS, Agreement, by_label, texture_agreement
 from cuebench.metrics.texture_association import associated_texture, association_intervals, resampled, top_pairs
 from cuebench.metrics.texture_confidence import ConfidenceHistogram
@@ -235,5 +236,5 @@ def _null(draws: Array, n: int) -> Estimate:
     if defined.min() == defined.max():
         return Estimate(float(defined.mean()), n, (undefined("shuffles", "every permutation gives the same"),))
     note = f"mean and range of {len(defined)} TAVs with permuted classes: what arises without any association"
-    interval = Interval(float(defined.min()), float(defined.max()), "shuffles")
+    interval = Interval(float(defined.min()), float(defined.max()), "shuffles", method=PERMUTATIONS)
     return Estimate(float(defined.mean()), n, (interval,)).noting(note)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cuebench.arrays import Array
+from cuebench.interval_methods import SEEDS
 from cuebench.metrics.triplet_bias_gain import triplet_bias_gain
 from cuebench.metrics.triplet_shape_bias import shared_terms, terms
 from cuebench.metrics.triplets import Similarity, Tally
@@ -162,7 +163,7 @@ def _gain(trained: Tally, baselines: Sequence[Tally], clusters: Clusters) -> Est
         doubt = image_variances.by_kind[kind] ** 2 / image_variances.df[kind] + spread**2 / freedom
         reach = t_quantile(variance**2 / doubt if doubt else image_variances.df[kind], 0.95) * np.sqrt(variance)
         low, high = max(-1.0, float(value - reach)), min(1.0, float(value + reach))
-        intervals.append(Interval(low, high, kind, note=note))
+        intervals.append(Interval(low, high, kind, note=note, method=SEEDS))
     return Estimate(value, n, tuple(intervals))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from cuebench._version import __version__
 from cuebench.errors import printable
 from cuebench.files import json_bytes
+from cuebench.protocols.captions import caption, partial_sets
 from cuebench.registry import protocols
 from cuebench.reports.board.check import Checked, Model
 from cuebench.reports.board.entries import About
@@ -68,6 +69,7 @@ def _write_index(
         tracks=tracks,
         larger=LARGER,
         titles={t.id: track_title(t, tracks) for t in tracks},
+        captions={t.id: caption(s.score for s in t.standings) for t in tracks},
         families=sorted({a.family for a in about if a.family}, key=str.casefold),
         training=sorted({a.training_data for a in about if a.training_data}, key=str.casefold),
         sizes=[text for _, text in SIZES],
@@ -127,7 +129,8 @@ def _data(tracks: Sequence[Track], papers: Sequence[Published]) -> dict[str, Any
             numbers = [s.value, *(_finite(v) for v in (s.ci_low, s.ci_high)), s.n, s.n_excluded]
             lines.append([models[model.slug], *numbers, standing.best, standing.worst, standing.ties])
         printed = [[p.layer, p.name, p.value, p.source] for p in papers if p.protocol == track.shown.protocol]
-        rankings[track.id] = {"rows": lines, "published": printed, "metric": title(track.metric)}
+        note = caption(standing.score for standing in track.standings)
+        rankings[track.id] = {"rows": lines, "published": printed, "metric": title(track.metric), "note": note}
     return {"models": rows, "tracks": rankings, "sizes": [text for _, text in SIZES], "layers": LAYERS}
 
 
@@ -300,6 +303,8 @@ def _standing_json(track: Track, standing: Standing) -> dict[str, Any]:
         "low": _finite(s.ci_low),
         "high": _finite(s.ci_high),
         "interval": s.ci_kind,
+        "method": s.ci_method,
+        "partial": "; ".join(partial_sets([s])),
         "n": s.n,
         "n_excluded": s.n_excluded,
     }

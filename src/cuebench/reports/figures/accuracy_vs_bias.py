@@ -7,6 +7,7 @@ from typing import Any
 
 from cuebench.errors import UserError
 from cuebench.options import Option
+from cuebench.protocols.captions import caption
 from cuebench.protocols.headline import Column, headline_column, headline_of
 from cuebench.reports.figures.base import Figure
 from cuebench.reports.observers import Series
@@ -69,6 +70,7 @@ def accuracy_vs_bias(run: Run, *, accuracy: str = ACCURACY, bias: str = "", peop
         records,
         f"{_correlation(records, accuracy, bias)}. Whiskers: 95 %, widest interval of each number",
         f"{words(accuracy)} and {words(bias)} of {len(shown)} observers. {_correlation(records, accuracy, bias)}.",
+        footnote=caption((c.rows[o] for c in (across, up) for o in shown), short=True),
     )
 
 

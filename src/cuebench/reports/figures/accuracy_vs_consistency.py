@@ -11,6 +11,7 @@ from typing import Any
 
 from cuebench.errors import UserError
 from cuebench.options import Option
+from cuebench.protocols.captions import caption
 from cuebench.reports.figures.base import Figure
 from cuebench.reports.observers import Series
 from cuebench.reports.picture import Picture
@@ -64,6 +65,7 @@ def accuracy_vs_consistency(run: Run, *, condition: str = "mean", people: str = 
         "Whiskers: 95 %, widest interval of each number",
         f"Accuracy and error consistency of {len(shown)} observers."
         + (f" Most consistent model: {best['name']}, {best['y']:.2f}." if best else ""),
+        footnote=caption((s for o in shown for s in by_observer[o].values()), short=True),
     )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from cuebench.errors import UserError
 from cuebench.options import Option, parse
 from cuebench.reports.picture import Picture
-from cuebench.reports.run_data import reading_once
+from cuebench.reports.run_data import footnote, reading_once
 
 Needs = Literal["run", "file", "nothing", "objects"]
 
@@ -67,4 +67,10 @@ class Figure:
     def __call__(self, *sources: Any, **options: Any) -> Picture:
         """Draw the figure from its source, with options as values or as text."""
         with reading_once():
-            return self.draw(*sources, **parse(self.options, options, f"figure {self.name!r}"))
+            values = parse(self.options, options, f"figure {self.name!r}")
+            picture = self.draw(*sources, **values)
+            if self.needs != "run" or picture.footnote:
+                return picture
+            return replace(
+                picture, footnote=footnote(sources[0], picture.data, values.get("protocol") or self.protocol)
+            )

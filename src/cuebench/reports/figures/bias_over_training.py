@@ -63,6 +63,7 @@ def bias_over_training(run: str | Path | Sequence[Mapping[str, Any]], *, show: s
         records,
         f"{' '.join(common)} on a fixed set of pictures{whiskers(series, 'widest interval')}".strip(),
         f"{len(numbers)} numbers over {len(history)} epochs of training.",
+        footnote=str(history[-1].get("about", "")),
     )
 
 
@@ -104,13 +105,14 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class _Epoch:
-    """What is measured at the end of one epoch: number → value; ``headline`` names one for each protocol."""
+    """What is measured at the end of one epoch: number → value; ``about``: what the headlines rest on."""
 
     epoch: int
     values: Mapping[str, float | None]
     low: Mapping[str, float | None] = field(default_factory=dict)
     high: Mapping[str, float | None] = field(default_factory=dict)
     headline: Mapping[str, str] = field(default_factory=dict)
+    about: str = ""
 
 
 def _history(run: str | Path | Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:

@@ -7,14 +7,14 @@ from typing import Any
 
 from cuebench.analyses.class_agreement import ALL_MODELS, Agreement
 from cuebench.analyses.class_agreement import class_agreement as taus_of
-from cuebench.analyses.class_wise import PURE, read_panel
+from cuebench.analyses.class_wise import PROTOCOLS, PURE, read_panel
 from cuebench.reports import theme
 from cuebench.reports.figures.base import Figure
 from cuebench.reports.figures.class_recognition import SPACE, VIEW
 from cuebench.reports.marks import heading, table, tooltip
 from cuebench.reports.observers import Observers, Series
 from cuebench.reports.picture import Picture
-from cuebench.reports.run_data import Run, folders, observers_of, shown_observers
+from cuebench.reports.run_data import Run, folders, headline_note, observers_of, shown_observers
 from cuebench.reports.vega import alt
 
 _ALL = "all models"
@@ -48,6 +48,7 @@ def class_agreement(run: Run, *, space: str = "16-way", view: str = "faithful") 
         records,
         f"Kendall's τ over {classes} classes, {space}; black: mean accuracy of all models, whiskers: 95 % over classes",
         "Kendall's correlation between answers by shape or texture in cue conflict and the recognition of pure cues.",
+        footnote=headline_note(run, PROTOCOLS, shown),
     )
 
 

@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from cuebench.analyses.class_wise import SOURCES, ClassRow, by_class, read_panel
+from cuebench.analyses.class_wise import PROTOCOLS, SOURCES, ClassRow, by_class, read_panel
 from cuebench.errors import UserError
 from cuebench.options import Option
 from cuebench.reports import theme
 from cuebench.reports.figures.base import Figure
 from cuebench.reports.marks import columns_for, heading, panels, share_axis, table, tooltip
 from cuebench.reports.picture import Picture
-from cuebench.reports.run_data import Run, folders
+from cuebench.reports.run_data import Run, folders, headline_note
 from cuebench.reports.text import words
 from cuebench.reports.vega import alt
 from cuebench.types import Estimate
@@ -61,6 +61,7 @@ def class_recognition(run: Run, *, space: str = "16-way", view: str = "faithful"
         records,
         f"{marks or 'Nobody'}; means of {who or 'nobody'}, whiskers: 95 % over them; {space}, {view}",
         f"Accuracy for each class by {', '.join(sources)}; {who}.",
+        footnote=headline_note(run, PROTOCOLS),
     )
 
 

@@ -12,7 +12,7 @@ from cuebench.reports import theme
 from cuebench.reports.figures.base import Figure
 from cuebench.reports.marks import columns_for, heading, panels, table, tooltip
 from cuebench.reports.picture import Picture
-from cuebench.reports.run_data import Run, all_scores, how_to_get, observers_of, shown_observers
+from cuebench.reports.run_data import Run, all_scores, headline_note, how_to_get, observers_of, shown_observers
 from cuebench.reports.vega import alt
 
 _ALL, _ADDED = "right among all classes", "right among the set's classes only"
@@ -31,6 +31,7 @@ def distorted_predictions(run: Run) -> Picture:
     shown = shown_observers((d.observer for d in counts), observers)
     if not shown:
         raise UserError("no observer has decided in both label spaces", how_to_get(run, "cue_conflict"))
+    protocols = dict.fromkeys(d.protocol for d in counts)
     records: list[dict[str, Any]] = [
         {
             "observer": d.observer,
@@ -51,6 +52,7 @@ def distorted_predictions(run: Run) -> Picture:
         records,
         "Images answered with the class of the cue; pale: only after all other classes were removed",
         f"Right answers among all classes and among the set's classes of {len(shown)} observers.",
+        footnote=headline_note(run, protocols, shown),
     )
 
 

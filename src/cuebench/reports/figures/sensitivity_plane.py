@@ -9,6 +9,7 @@ from typing import Any
 
 from cuebench.errors import UserError
 from cuebench.options import Option
+from cuebench.protocols.captions import caption
 from cuebench.protocols.headline import headline_column, headline_of
 from cuebench.published.measures import measures
 from cuebench.reports.figures.base import Figure
@@ -73,6 +74,7 @@ def sensitivity_plane(run: Run, *, protocol: str = PROTOCOL, people: str = "pool
         f"Protocol: {words(protocol)}, {shape.condition}. Whiskers: 95 %, widest interval{grey}; above the dotted line "
         "shape counts more",
         f"{titles[0]} against {titles[1]} of {len(records)} observers.",
+        footnote=caption((c.rows[o] for c in (shape, texture) for o in shown), short=True),
     )
 
 

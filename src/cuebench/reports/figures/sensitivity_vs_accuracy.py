@@ -17,7 +17,7 @@ from cuebench.reports.figures.base import Figure
 from cuebench.reports.marks import columns_for, heading, panels, table, tooltip
 from cuebench.reports.observers import Series
 from cuebench.reports.picture import Picture
-from cuebench.reports.run_data import Run, all_scores, how_to_get, observers_of, shown_observers
+from cuebench.reports.run_data import Run, all_scores, headline_note, how_to_get, observers_of, shown_observers
 from cuebench.reports.scatter import Scale, span
 from cuebench.reports.vega import alt
 from cuebench.statistics.correlations import correlate
@@ -78,6 +78,7 @@ def sensitivity_vs_accuracy(run: Run, *, families: str = "", published: str = "n
         records,
         "r: Pearson's correlation with 95 % interval (Fisher's z); below it, r within families of three or more models",
         f"{len(models)} models: {', '.join(UP.values())} against {', '.join(ACROSS[x] for x in dict(pairs))}.",
+        footnote=headline_note(run, (REFINED_BIAS, *ACROSS)),
     )
 
 

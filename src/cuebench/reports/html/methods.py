@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cuebench._version import __version__
+from cuebench.interval_methods import EXACT, JEFFREYS, PERMUTATIONS, method_meaning
 from cuebench.reports.html.material import Material, Run, declared, metric_of
 from cuebench.reports.html.tables import Cell, Table, count, words
-from cuebench.reports.html.text import counted, listed
+from cuebench.reports.html.text import counted, has_interval, listed
 from cuebench.runs.record import RunOptions, written_with
-from cuebench.types import Citation
+from cuebench.types import Citation, Score
 
 FLAGS = {"compile": "--compile", "common": "--common", "offline": "--offline"}
 """Options that are flags without a value."""
 UNTOLD = frozenset({"fresh", "settings", "shard", "cues_on", "workers", "cache", "cache_size"})
 """Options that change no number, or that are written in their own way."""
+RARE = (EXACT, JEFFREYS, PERMUTATIONS)
+"""What takes the place of an interval where nothing varies or nothing is associated, in any protocol."""
 
 
 class Methods(NamedTuple):
@@ -102,15 +105,39 @@ def short_citation(citation: Citation) -> str:
 
 
 def _scoring(material: Material) -> str:
+    """Say how the intervals of these runs were made: what the rows say of themselves."""
+    rows = [s for s in material.rows if has_interval(s)]
+    if not rows:
+        return "No number has an interval."
+    by_method: dict[str, list[Score]] = {}
+    for s in rows:
+        by_method.setdefault(s.ci_method, []).append(s)
+    named = [s for s in rows if s.ci_method not in RARE]
+    kinds = listed(sorted({s.ci_kind.replace("_", " ") for s in named}))
+    over = f"Intervals are 95 % intervals over {kinds}; where a number has several, the widest is given."
+    texts = [over] if kinds else []
+    for method in sorted(by_method, key=RARE.__contains__):
+        meaning = method_meaning(method) or "How they were made is not recorded; cuebench score RUN records it"
+        numbers = "" if method in RARE else f" ({'; '.join(_made_so(by_method[method], named))})"
+        texts.append(f"{meaning[0].upper()}{meaning[1:]}{numbers}.")
+    if any("resamples" in method for method in by_method):
+        seeds = {str(run.scores.record.scored.get("seed", 0)) for run in material.runs}
+        texts.append(f"Seed: {listed(sorted(seeds))}.")
+    return " ".join(texts)
+
+
+def _made_so(rows: Sequence[Score], all_rows: Sequence[Score]) -> list[str]:
+    """Return the protocols of some intervals; their metrics too, where others of the protocol are made otherwise."""
     texts = []
-    for run in material.runs:
-        scored = run.scores.record.scored
-        kinds = sorted({s.ci_kind.replace("_", " ") for s in run.rows if s.ci_kind})
-        texts.append(
-            f"Intervals are 95 % bootstrap intervals ({int(scored.get('resamples', 0)):,} resamples, "
-            f"seed {scored.get('seed', 0)}) over {listed(kinds)}; where a number has several, the widest is given."
-        )
-    return " ".join(dict.fromkeys(texts))
+    for protocol in dict.fromkeys(s.protocol for s in rows):
+        here = [s for s in rows if s.protocol == protocol]
+        others = [s for s in all_rows if s.protocol == protocol and s.ci_method != here[0].ci_method]
+        metrics = list(dict.fromkeys(s.metric for s in here)) if others else []
+        text = ": ".join(filter(None, (protocol, ", ".join(metric.replace("_", " ") for metric in metrics))))
+        if {s.metric for s in others} & set(metrics):
+            text += f" over {', '.join(dict.fromkeys(s.ci_kind.replace('_', ' ') for s in here))}"
+        texts.append(text)
+    return texts
 
 
 def _version(material: Material, name: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cuebench.errors import UserError
+from cuebench.protocols.headline import Column
+from cuebench.reports.comparison import pairs_caption
 from cuebench.reports.html.material import Material
 from cuebench.reports.html.tables import Cell, Table, count, words
 from cuebench.reports.paired import Pair, answers_of, compare_pairs, p_is, p_text
@@ -43,7 +45,7 @@ def all_pairs(material: Material) -> dict[str, Pairs]:
         rows = {o: column.rows[o] for o in shown}
         paired = compare_pairs(answers, column._replace(rows=rows), {o: places[name, o] for o in shown})
         notes = tuple(f"{note[0].upper()}{note[1:]}." for note in paired.notes)
-        by_protocol[name] = Pairs(_table(name, paired.pairs), _sentence(paired.pairs), notes)
+        by_protocol[name] = Pairs(_table(column, paired.pairs), _sentence(paired.pairs), notes)
     return by_protocol
 
 
@@ -60,7 +62,7 @@ def _sentence(pairs: tuple[Pair, ...]) -> str:
     return f"On the same stimuli {share} differ (paired, p ≤ 0.05 after Holm's correction)."
 
 
-def _table(name: str, pairs: tuple[Pair, ...]) -> Table | None:
+def _table(column: Column, pairs: tuple[Pair, ...]) -> Table | None:
     if not pairs:
         return None
     rows = []
@@ -72,6 +74,5 @@ def _table(name: str, pairs: tuple[Pair, ...]) -> Table | None:
         cells = [words(pair.first), words(pair.second), Cell(text, row["difference"], row["low"], row["high"]), p]
         rows.append([*cells, count(row["n"]), words(pair.verdict, "note")])
     columns = ["higher", "lower", "difference", "p (Holm)", "n", "to tell them apart"]
-    return Table(
-        f"pairs-{name}", "Pairs of observers on the same stimuli, 95 % intervals of the difference", columns, rows
-    )
+    heading = "Pairs of observers on the same stimuli, 95 % intervals of the difference"
+    return Table(f"pairs-{column.protocol}", heading, columns, rows, about=pairs_caption([column], pairs))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from cuebench.protocols.captions import caption
 from cuebench.protocols.headline import Column
 from cuebench.reports.html.material import Material, metric_of
 from cuebench.reports.html.text import has_interval, number
@@ -22,7 +23,8 @@ class Cell:
     """A text with the value behind it.
 
     ``value`` is what the column is sorted by and what a CSV gets; ``low`` and ``high`` become columns of their own
-    there. ``bar`` draws the value and its interval on a scale from 0 to 1. ``style`` is a CSS class.
+    there. ``bar`` draws the value and its interval on a scale from 0 to 1. ``style`` is a CSS class. ``score`` is the
+    row that the cell shows.
     """
 
     text: str
@@ -31,6 +33,7 @@ class Cell:
     high: float | None = None
     bar: bool = False
     style: str = ""
+    score: Score | None = None
 
     @property
     def is_number(self) -> bool:
@@ -50,6 +53,13 @@ class Table:
     """Column → what its number is."""
     stacked: bool = False
     """Bars stand below their numbers, so that many columns fit."""
+    about: str = ""
+    """What stands below it and is copied with it, where its cells are no scores."""
+
+    @cached_property
+    def note(self) -> str:
+        """What stands below the table and is copied with it: version, n, intervals and partial sets of its scores."""
+        return self.about or caption(cell.score for row in self.rows for cell in row if cell.score)
 
     def numeric(self, position: int) -> bool:
         """Tell whether a column holds numbers."""
@@ -65,7 +75,7 @@ def of_score(row: Score | None, *, bar: bool = False) -> Cell:
     if row is None or not math.isfinite(row.value):
         return Cell("–", None)
     low, high = (row.ci_low, row.ci_high) if has_interval(row) else (None, None)
-    return Cell(number(row), row.value, low, high, bar=bar and 0 <= row.value <= 1)
+    return Cell(number(row), row.value, low, high, bar=bar and 0 <= row.value <= 1, score=row)
 
 
 def words(text: str, style: str = "") -> Cell:
@@ -115,8 +125,8 @@ def class_table(material: Material, column: Column) -> Table | None:
         return None
     observers = [o for o in material.observers if any(o in rows for rows in by_class.values())]
     rows = [[words(name), *(of_score(by_observer.get(o)) for o in observers)] for name, by_observer in by_class.items()]
-    caption = f"{title(column.metric)} by class, 95 % intervals over images"
-    return Table(f"classes-{column.protocol}", caption, ["class", *observers], rows)
+    heading = f"{title(column.metric)} by class"
+    return Table(f"classes-{column.protocol}", heading, ["class", *observers], rows)
 
 
 def all_numbers(material: Material, protocol: str) -> dict[str, Any]:
@@ -127,13 +137,18 @@ def all_numbers(material: Material, protocol: str) -> dict[str, Any]:
     """
     rows = [s for s in material.numbers if s.protocol == protocol]
     shown = sorted(rows, key=lambda s: s.condition.count("/"))[:MOST_ROWS]
-    fields = ("observer", "condition", "metric", "ci_kind", "note")
+    fields = ("observer", "condition", "metric", "ci_kind", "ci_method", "note")
     texts = {f: {text: i for i, text in enumerate(dict.fromkeys(getattr(s, f) for s in shown))} for f in fields}
     records = []
     for s in shown:
         numbered = [texts[f][getattr(s, f)] for f in fields]
         records.append([*numbered, *map(_rounded, (s.value, s.ci_low, s.ci_high)), s.n, s.n_excluded])
-    return {**{f: list(numbers) for f, numbers in texts.items()}, "rows": records, "total": len(rows)}
+    return {
+        **{f: list(numbers) for f, numbers in texts.items()},
+        "rows": records,
+        "total": len(rows),
+        "about": caption(shown),
+    }
 
 
 def title(metric: str) -> str:

@@ -101,7 +101,8 @@ def _interval(row: Score | None) -> Cell:
     """Return the cell of an interval; it is sorted by its width."""
     if row is None or not math.isfinite(row.ci_low) or not math.isfinite(row.ci_high):
         return Cell("–", None)
-    return Cell(f"[{row.ci_low:.3f}, {row.ci_high:.3f}]", row.ci_high - row.ci_low, row.ci_low, row.ci_high)
+    text = f"[{row.ci_low:.3f}, {row.ci_high:.3f}]"
+    return Cell(text, row.ci_high - row.ci_low, row.ci_low, row.ci_high, score=row)
 
 
 def _known(headlines: list[tuple[str, str]]) -> Table | None:

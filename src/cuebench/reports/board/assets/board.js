@@ -102,6 +102,7 @@
     const id = chosen("ranking");
     table.rows = [...rowsFor(id)];
     one(".caption", box).textContent = data.tracks[id].metric;
+    box.dataset.note = data.tracks[id].note;
     for (const name of BOXES) {
       const n = table.rows.filter((row) => LAYER[row.layer] === name).length;
       one(".count", field(name).parentNode).textContent = ` (${n})`;

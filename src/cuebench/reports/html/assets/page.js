@@ -117,6 +117,8 @@ const cuebenchPage = (() => {
     "·": "$\\cdot$", "κ": "$\\kappa$", "<": "\\textless{}", ">": "\\textgreater{}", "|": "\\textbar{}",
     '"': "\\textquotedbl{}" };
   const flat = (text) => String(text).replace(/\s+/g, " ").trim();
+  // What must be read with the numbers goes with them: a column of a CSV, a line below, or the caption.
+  const heading = (table) => one(".caption", table.box)?.textContent ?? "";
   const formats = {
     csv(table, rows) {
       const quote = (v) => {
@@ -126,23 +128,26 @@ const cuebenchPage = (() => {
       const wide = table.columns.map((_, i) => rows.some((r) => r.cells[i].low !== null && r.cells[i].low !== undefined));
       const head = table.columns.flatMap((c, i) => (wide[i] ? [c, `${c} (low)`, `${c} (high)`] : [c]));
       const body = rows.map((r) => r.cells.flatMap((c, i) => (wide[i] ? [c.value, c.low, c.high] : [c.value])));
+      if (table.box.dataset.note) { head.push("about"); body.forEach((r) => r.push(table.box.dataset.note)); }
       return [head, ...body].map((r) => r.map(quote).join(",")).join("\n") + "\n";
     },
     markdown(table, rows) {
       const cell = (t) => flat(t).replaceAll("\\", "\\\\").replaceAll("|", "\\|").replaceAll("<", "&lt;");
       const right = table.columns.map((_, i) => rows.some((r) => typeof r.cells[i].value === "number"));
       return [
-        `| ${table.columns.map(cell).join(" | ")} |`, `|${right.map((r) => (r ? "---:" : "---")).join("|")}|`,
+        `**${cell(heading(table))}**`, "", `| ${table.columns.map(cell).join(" | ")} |`, `|${right.map((r) => (r ? "---:" : "---")).join("|")}|`,
         ...rows.map((r) => `| ${r.cells.map((c) => cell(c.text)).join(" | ")} |`),
+        ...(table.box.dataset.note ? ["", cell(table.box.dataset.note)] : []),
       ].join("\n") + "\n";
     },
     latex(table, rows) {
       const cell = (t) => [...flat(t)].map((c) => LATEX[c] || c).join("");
       const right = table.columns.map((_, i) => rows.some((r) => typeof r.cells[i].value === "number"));
       return [
-        "% needs \\usepackage{booktabs}", `\\begin{tabular}{${right.map((r) => (r ? "r" : "l")).join("")}}`, "  \\toprule",
+        "% needs \\usepackage{booktabs}", "\\begin{table}", "\\centering",
+        `\\caption{${[heading(table), table.box.dataset.note].filter(Boolean).map(cell).join(". ")}}`, `\\begin{tabular}{${right.map((r) => (r ? "r" : "l")).join("")}}`, "  \\toprule",
         `  ${table.columns.map(cell).join(" & ")} \\\\`, "  \\midrule",
-        ...rows.map((r) => `  ${r.cells.map((c) => cell(c.text)).join(" & ")} \\\\`), "  \\bottomrule", "\\end{tabular}",
+        ...rows.map((r) => `  ${r.cells.map((c) => cell(c.text)).join(" & ")} \\\\`), "  \\bottomrule", "\\end{tabular}", "\\end{table}",
       ].join("\n") + "\n";
     },
   };

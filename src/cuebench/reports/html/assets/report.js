@@ -24,13 +24,14 @@
     if (box.dataset.ready) return;
     box.dataset.ready = "true";
     const found = data.numbers[box.dataset.numbers];
-    const columns = ["observer", "condition", "metric", "value", "resampled", "n", "excluded", "notes"];
-    const rows = found.rows.map(([o, c, m, k, note, value, low, high, n, excluded]) => {
+    const columns = ["observer", "condition", "metric", "value", "interval over", "n", "excluded", "notes"];
+    const rows = found.rows.map(([o, c, m, k, how, note, value, low, high, n, excluded]) => {
       const interval = low === null || high === null ? "" : ` [${digits(low, 2)}, ${digits(high, 2)}]`;
+      const over = found.ci_kind[k].replaceAll("_", " ") + (found.ci_method[how] ? ` (${found.ci_method[how]})` : "");
       const texts = [found.observer[o], found.condition[c], found.metric[m]].map((text) => ({ text, value: text }));
       const cells = [
         ...texts, { text: value === null ? "–" : digits(value, 3) + interval, value, low, high },
-        { text: found.ci_kind[k].replaceAll("_", " "), value: found.ci_kind[k] },
+        { text: over, value: over },
         { text: n.toLocaleString("en"), value: n }, { text: excluded.toLocaleString("en"), value: excluded },
         { text: found.note[note], value: found.note[note] },
       ];

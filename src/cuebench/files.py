@@ -318,6 +318,19 @@ def arrow_array(values: Sequence[str] | npt.NDArray[Any]) -> pa.Array:
     return pa.StringArray.from_buffers(len(values), pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(text.encode()))
 
 
+def arrow_source(data: bytes | bytearray | memoryview) -> pa.BufferReader:
+    """Return bytes as a file that Arrow reads, in memory of Arrow's own.
+
+    A thread of Arrow's may be the last to release what was read. To release bytes of Python's it must wait for the lock
+    of the interpreter, and a thread that waits for it while the program ends aborts the process (``std::terminate``).
+    """
+    import pyarrow as pa
+
+    copy = pa.allocate_buffer(len(data))
+    memoryview(copy).cast("B")[:] = memoryview(data).cast("B")
+    return pa.BufferReader(copy)
+
+
 def parquet_bytes(table: pa.Table, **options: Any) -> bytes:
     """Return a table as a Parquet file with a checksum; the same table gives the same bytes.
 
@@ -352,12 +365,11 @@ def open_parquet(data: bytes) -> CheckedParquet:
     DamagedFile
         Where it is not, or where the file cannot be read.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     has_checksum = _check(data)
     try:
-        file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=has_checksum)
+        file = pq.ParquetFile(arrow_source(data), page_checksum_verification=has_checksum)
         says_so = _SEALED in (file.schema_arrow.metadata or {})
         agrees = rows_agree(file)
     except Exception as error:  # noqa: BLE001 - a damaged file can make Arrow raise anything

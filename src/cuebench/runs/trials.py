@@ -113,8 +113,9 @@ class Trials:
         keys = ("protocol", "observer", "condition")
         for part in self.parts():
             wanted = part.select([*keys, "correct", "outcome"])
-            # Few rows of the counted table stand for many trials.
-            for row in wanted.group_by(wanted.column_names).aggregate([([], "count_all")]).to_pylist():
+            # Few rows of the counted table stand for many trials. No threads: see files.arrow_source.
+            counted = wanted.group_by(wanted.column_names, use_threads=False).aggregate([([], "count_all")])
+            for row in counted.to_pylist():
                 key, number = tuple(str(row[k]) for k in keys), row["count_all"]
                 rows[key] += number
                 judged[key] += number * (row["correct"] is not None)

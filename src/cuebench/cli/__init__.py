@@ -250,7 +250,9 @@ def _call(arguments: list[str]) -> int:
     except Exception as error:
         if not hasattr(error, "format_message"):  # whatever the library of the command line raises has one
             raise
-        raise UserError(error.format_message(), f"see: {' '.join(['cuebench', *words[:1], '--help'])}") from None
+        subs = getattr(module_of(words[0]), "COMMANDS", ()) if words else ()
+        named = words[: 2 if words[1:] and words[1] in subs else 1]
+        raise UserError(error.format_message(), f"see: {' '.join(['cuebench', *named, '--help'])}") from None
 
 
 def _completed_verb() -> list[str]:

@@ -16,6 +16,7 @@ LAYERS = [
     {"types", "options", "processes", "places", "words"},
     {"imports"},
     {"files", "registry", "_process_main"},
+    {"folders"},
     {"reading"},
     {"source_code"},
     {"labels"},

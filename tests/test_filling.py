@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from cuebench.errors import UserError
-from cuebench.files import UNFINISHED, copy_folder, filling, take_lock
+from cuebench.files import take_lock
+from cuebench.folders import UNFINISHED, copy_folder, filling
 
 NAMES = ("settings.toml", "images")
 

@@ -226,6 +226,17 @@ def test_warnings_are_cleaned() -> None:
     assert untouched == ESCAPE
 
 
+def test_warnings_of_ours_are_sentences(capsys: pytest.CaptureFixture[str]) -> None:
+    from cuebench import processes
+    from cuebench.cli._console import clean_output
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        with clean_output():
+            warnings.warn_explicit("look here", RuntimeWarning, processes.__file__, 66)
+    assert capsys.readouterr().err == "warning: look here\n"
+
+
 def test_arguments_and_names_that_are_not_utf_8(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["report", "\udcff"]) == 2
     assert "is not UTF-8" in capsys.readouterr().err

@@ -12,13 +12,14 @@ import hashlib
 import json
 import math
 import os
-import shutil
+import stat
+import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from fnmatch import fnmatch
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from cuebench.errors import UserError, printable
 from cuebench.places import RemotePath
@@ -45,6 +46,8 @@ _REASONS = {
     errno.EPERM: ("permission denied", _ELSEWHERE),
     errno.ENOTDIR: ("a part of the path is a file, not a folder", _ELSEWHERE),
     errno.EEXIST: ("a file of that name is in the way", _ELSEWHERE),
+    errno.ELOOP: ("its links lead in a circle", "name another file"),
+    errno.EPIPE: ("its reader left before the end", "start both again"),
 }
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 """Of these, what says that nothing more can be written, wherever it is met."""
@@ -98,11 +101,36 @@ def disk_errors(path: Path) -> Iterator[None]:
         raise write_error(path, error) from error
 
 
-def write_atomic(path: Path | RemotePath, data: bytes) -> None:
-    """Write a file through a temporary file in the same folder, fsync and rename; the folder is made if needed.
+PRINTED = "-"
+"""What is written in place of a path for standard output."""
+_kept_for_files: list[TextIO] = []
 
-    A reader sees the old file or the new file, never half of it, even if the machine loses power. On an object store,
-    where a file appears whole, it is put there at once.
+
+def is_printed(path: Path | RemotePath) -> bool:
+    """Tell whether writing to a path means to print: ``-``, ``/dev/stdout``."""
+    return isinstance(path, Path) and (str(path) == PRINTED or _is_stream(path, 1))
+
+
+def ending_of(path: Path, printed: str) -> str:
+    """Return the ending of a file's name, which says its format; ``printed`` for what is printed."""
+    return printed if is_printed(path) else path.suffix.lower()
+
+
+@contextmanager
+def only_files() -> Iterator[None]:
+    """Keep standard output for files that are printed: whatever else is printed meanwhile goes to standard error."""
+    _kept_for_files.append(sys.stdout)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _kept_for_files.pop()
+
+
+def write_atomic(path: Path | RemotePath, data: bytes) -> None:
+    """Write a file whole or not at all, as ``replacing`` does; the folder is made if needed.
+
+    On an object store, where a file appears whole, it is put there at once.
 
     Raises
     ------
@@ -112,20 +140,109 @@ def write_atomic(path: Path | RemotePath, data: bytes) -> None:
     if isinstance(path, RemotePath):
         path.write_bytes(data)
         return
-    # Process and thread in the name: two writers of the same file cannot tear each other's temporary file.
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        with replacing(path) as temporary:
+            temporary.write_bytes(data)
     except OSError as error:
         raise write_error(path, error) from error
-    finally:
-        with suppress(OSError):  # a folder that cannot be written to never got the temporary file
-            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing(path: Path, *, sync: bool = True) -> Iterator[Path]:
+    """Yield a temporary file that is to be written and then takes the place of ``path``. Every output is written so.
+
+    A reader sees the old file or the new file, never half of it, even if the machine loses power (with ``sync``). The
+    folder is made if needed. A link stays, and the file that it leads to is replaced. A pipe or a device stays, and is
+    written into; ``-`` is printed. After an error nothing has changed.
+
+    Raises
+    ------
+    UserError
+        On a full disk, a read-only folder, and for a path that is a folder or a disk.
+    """
+    with disk_errors(path):
+        target, mode = _behind(path)
+        stream = _stream_of(path)
+        if stream is not None or not stat.S_ISREG(mode):
+            with tempfile.TemporaryDirectory() as folder:
+                yield (temporary := Path(folder) / "file")
+                data = temporary.read_bytes()
+                _print(data, stream) if stream is not None else _write_into(path, data)
+            return
+        # Process and thread in the name: two writers of the same file cannot tear each other's temporary file.
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}.tmp")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            yield temporary
+            if permissions := stat.S_IMODE(mode):
+                temporary.chmod(permissions)
+            if sync:
+                with temporary.open("rb+") as file:
+                    os.fsync(file.fileno())
+            os.replace(temporary, target)
+        finally:
+            with suppress(OSError):  # a folder that cannot be written to never got the temporary file
+                temporary.unlink(missing_ok=True)
+
+
+def file_behind(path: Path) -> Path:
+    """Return the file that writing to a path replaces: ``path`` itself, or what its links lead to."""
+    return _behind(path)[0]
+
+
+def _behind(path: Path) -> tuple[Path, int]:
+    """Return what the links of a path lead to, and its mode, that of a regular file where nothing is there."""
+    refuse_printed(path.parent)
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path
+    try:
+        mode = os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):  # the latter is reported when the folder is made
+        return target, stat.S_IFREG
+    if stat.S_ISDIR(mode):
+        raise UserError(f"cannot write {path}: it is a folder", f"name a file in it: {path / 'NAME'}")
+    if stat.S_ISBLK(mode):
+        raise UserError(f"cannot write {path}: it is a disk", "name a file")
+    return target, mode
+
+
+def refuse_printed(folder: Path) -> None:
+    """Raise where somebody wants to print a folder."""
+    if folder.name == PRINTED:
+        raise UserError(f"{folder}: a folder cannot be printed", "name a folder")
+
+
+def _is_stream(path: Path, descriptor: int) -> bool:
+    """Tell whether a path is a name of what an open descriptor writes to."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except (OSError, ValueError):
+        return False
+
+
+def _stream_of(path: Path) -> TextIO | None:
+    """Return the standard stream that a path means; None for a file."""
+    if is_printed(path):
+        return _kept_for_files[-1] if _kept_for_files else sys.stdout
+    return sys.stderr if _is_stream(path, 2) else None
+
+
+def _write_into(path: Path, data: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(data)
+
+
+def _print(data: bytes, stream: TextIO) -> None:
+    """Print the content of a file: the bytes as they are, but to a terminal only text."""
+    raw = getattr(stream, "buffer", None)  # a notebook's stream has none
+    if raw is None or stream.isatty():
+        if b"\0" in data:
+            raise UserError("this format is no text, and a terminal cannot show it", "name a file, or write > FILE")
+        stream.write(data.decode("utf-8", "replace"))
+    else:
+        stream.flush()
+        with suppress(BrokenPipeError):  # the stream finds out, too
+            raw.write(data)
+    stream.flush()
 
 
 NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
@@ -186,6 +303,7 @@ def _finite(data: Any) -> Any:
 
 def make_folder(path: Path) -> Path:
     """Make a folder with its parents, and check now, not after hours of work, that it can be written to."""
+    refuse_printed(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -194,78 +312,6 @@ def make_folder(path: Path) -> Path:
     with disk_errors(path):
         (path / ".writable").unlink(missing_ok=True)
     return path
-
-
-def copy_folder(source: Path, target: Path, *, without: str) -> None:
-    """Copy a folder, without what matches a pattern at any depth; unlike ``shutil.copytree`` it stops at an error."""
-    with disk_errors(target):
-        for folder, folders, files in os.walk(source, followlinks=True):
-            folders[:] = [name for name in folders if not fnmatch(name, without)]
-            place = target / Path(folder).relative_to(source)
-            place.mkdir()
-            for name in files:
-                if not fnmatch(name, without):
-                    shutil.copy2(Path(folder) / name, place / name)
-
-
-UNFINISHED = ".unfinished"
-"""File in a folder that is being filled; a process that was killed leaves it there."""
-
-
-@contextmanager
-def filling(folder: Path, names: Sequence[str]) -> Iterator[None]:
-    """Hold a new folder while it is filled. What a process that was killed left of it is removed and made again.
-
-    Parameters
-    ----------
-    folder : Path
-        Where; absent, empty, or left unfinished.
-    names : sequence of str
-        What is written into it: nothing else is ever removed.
-
-    Raises
-    ------
-    UserError
-        Where it holds anything else, or another process fills it. It is then left as it was, as it is after any other
-        error while it is filled.
-    """
-    there = UserError(f"{folder} is there already", "name a folder that does not exist yet")
-    mark, was_there = folder / UNFINISHED, folder.exists()
-    removable = {*names, UNFINISHED} if mark.exists() else set()
-    if was_there and (
-        not folder.is_dir() or any(p.name not in removable and not is_temporary(p) for p in folder.iterdir())
-    ):
-        raise there
-
-    def clear() -> None:
-        for path in [folder / name for name in names] + [p for p in folder.iterdir() if is_temporary(p)]:
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-
-    with disk_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        file = mark.open("ab")
-    with file:
-        try:
-            take_lock(file.fileno())
-        except OSError as error:
-            if error.errno not in NO_LOCKS:
-                raise UserError(f"another process is making {folder}", "wait for it, or name another folder") from None
-        if not mark.exists():  # the other process finished after we had looked
-            raise there
-        with disk_errors(folder):
-            clear()
-        try:
-            yield
-        except BaseException:
-            with suppress(OSError):  # a disk on which nothing can be removed: the mark stays, and the next one does it
-                clear()
-                file.close()
-                mark.unlink()
-                if not was_there:
-                    folder.rmdir()
-            raise
-    with disk_errors(mark):
-        mark.unlink()
 
 
 class FileFacts(NamedTuple):
@@ -318,6 +364,19 @@ def arrow_array(values: Sequence[str] | npt.NDArray[Any]) -> pa.Array:
     return pa.StringArray.from_buffers(len(values), pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(text.encode()))
 
 
+def arrow_source(data: bytes | bytearray | memoryview) -> pa.BufferReader:
+    """Return bytes as a file that Arrow reads, in memory of Arrow's own.
+
+    A thread of Arrow's may be the last to release what was read. To release bytes of Python's it must wait for the lock
+    of the interpreter, and a thread that waits for it while the program ends aborts the process (``std::terminate``).
+    """
+    import pyarrow as pa
+
+    copy = pa.allocate_buffer(len(data))
+    memoryview(copy).cast("B")[:] = memoryview(data).cast("B")
+    return pa.BufferReader(copy)
+
+
 def parquet_bytes(table: pa.Table, **options: Any) -> bytes:
     """Return a table as a Parquet file with a checksum; the same table gives the same bytes.
 
@@ -352,12 +411,11 @@ def open_parquet(data: bytes) -> CheckedParquet:
     DamagedFile
         Where it is not, or where the file cannot be read.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     has_checksum = _check(data)
     try:
-        file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=has_checksum)
+        file = pq.ParquetFile(arrow_source(data), page_checksum_verification=has_checksum)
         says_so = _SEALED in (file.schema_arrow.metadata or {})
         agrees = rows_agree(file)
     except Exception as error:  # noqa: BLE001 - a damaged file can make Arrow raise anything

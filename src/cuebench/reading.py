@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cuebench.errors import UserError, all_problems, printable
-from cuebench.files import OTHER_ROWS, read_rows, rows_agree
+from cuebench.files import OTHER_ROWS, arrow_source, read_rows, rows_agree
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -231,7 +231,7 @@ def parse_parquet(data: bytes, name: str, *, hint: str = "") -> pa.Table:
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True) as file:
+        with pq.ParquetFile(arrow_source(data), page_checksum_verification=True) as file:
             facts = file.metadata
             if not rows_agree(file):
                 raise UserError(f"{name} is damaged: {OTHER_ROWS}", hint)

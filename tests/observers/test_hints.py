@@ -101,6 +101,18 @@ class TestCheckpointsWithMoreThanTensors:
         assert any("'model_ema' (and not 'model')" in note for note in observer.notes)
 
 
+@pytest.mark.parametrize("form", TORCHVISION)
+def test_weights_of_another_architecture(tmp_path, form):
+    from torchvision import models
+
+    file = tmp_path / "weights.pt"
+    torch.save(models.get_model("squeezenet1_1", weights=None).state_dict(), file)
+    hint = hint_of(form.format(file=file, name="mobilenet_v2"))
+    spec = hint.rpartition(": ")[2].replace("SOURCE:NAME", "torchvision:squeezenet1_1")
+    (observer,) = load(spec, CPU)
+    assert observer.name == "checkpoint:weights"
+
+
 class TestHeadsOfOtherClasses:
     """A head of ten classes needs their names, and nothing else."""
 

@@ -98,6 +98,35 @@ def test_parts_do_not_overlap_and_the_last_one_scores(model: Path, data_root: Pa
     assert decoded[0] == decoded[1] == 32
 
 
+@pytest.mark.parametrize("common", [False, True])
+def test_what_is_there_is_scored_before_the_last_part(
+    model: Path, data_root: Path, tmp_path: Path, common: bool
+) -> None:
+    whole, shared = tmp_path / "whole", tmp_path / "shared"
+    run(model, data_root, whole)
+    run(model, data_root, shared, (1, 2))
+    events: list[Event] = []
+    scores = cb.score(shared, common=common, on_event=events.append)
+    assert scores.failures == []
+    (said,) = [event.message for event in events if event.kind == "notice"]
+    assert "not all of its processes (--shard i/n) have come to their end" in said
+    assert "only what it has is scored" in said
+    assert {row.observer for row in scores} == {"slow", "ideal:mixture?shape=0.4"}
+    which = "all observers saw" if common else "are answered"
+    assert all(f"of 32 stimuli that {which}" in row.note for row in scores)
+    assert all(0 < row.n < 32 for row in scores if row.metric == "shape_bias")
+    run(model, data_root, shared, (2, 2))
+    assert cb.score(shared, common=False).rows == cb.load(whole).rows
+
+
+def test_a_shard_that_a_finished_run_has_lost_is_a_failure(model: Path, data_root: Path, tmp_path: Path) -> None:
+    run(model, data_root, tmp_path)
+    next(tmp_path.glob("responses/slow--*/*.parquet")).unlink()
+    (failure,) = cb.score(tmp_path, on_event=lambda event: None).failures
+    assert "slow" in failure
+    assert "no stored answers" in failure
+
+
 def test_parts_may_know_the_data_root_by_other_names(model: Path, data_root: Path, tmp_path: Path) -> None:
     """On another machine it may be mounted elsewhere: the part that scores has not written the manifest last."""
     elsewhere, whole, shared = tmp_path / "elsewhere", tmp_path / "whole", tmp_path / "shared"
@@ -198,16 +227,6 @@ def test_too_many_unreadable_files_of_all_parts_together(model: Path, data_root:
         run(model, data_root, shared, (2, 2), **allowed)
     run(model, data_root, shared, (2, 2), allow_unreadable=0.2)
     assert len(json.loads((shared / "run.json").read_text())["unreadable"]) == 4
-
-
-def test_score_joins_what_the_parts_say(model: Path, data_root: Path, tmp_path: Path) -> None:
-    shared = tmp_path / "shared"
-    run(model, data_root, shared, (1, 2))
-    scores = cb.score(shared)
-    assert {f.observer for f in scores.record.failures} == {"slow", "ideal:mixture?shape=0.4"}
-    assert all("no stored answers" in f.reason for f in scores.record.failures)
-    run(model, data_root, shared, (2, 2))
-    assert not cb.score(shared).record.failures
 
 
 @pytest.mark.parametrize("text", ["²/3", "1", "a/b", "1/", "/2", "-1/2"])

@@ -250,7 +250,9 @@ def _call(arguments: list[str]) -> int:
     except Exception as error:
         if not hasattr(error, "format_message"):  # whatever the library of the command line raises has one
             raise
-        raise UserError(error.format_message(), f"see: {' '.join(['cuebench', *words[:1], '--help'])}") from None
+        subs = getattr(module_of(words[0]), "COMMANDS", ()) if words else ()
+        named = words[: 2 if words[1:] and words[1] in subs else 1]
+        raise UserError(error.format_message(), f"see: {' '.join(['cuebench', *named, '--help'])}") from None
 
 
 def _completed_verb() -> list[str]:
@@ -283,14 +285,16 @@ def _guarded(command: Callable[..., int | None], *, words: Sequence[str], as_jso
     from cuebench.cli._idle import checked
     from cuebench.cli._json import only_json
     from cuebench.errors import UserError
+    from cuebench.files import is_printed, only_files
     from cuebench.processes import WorkerDied
 
     plain, command = command, checked(command)
 
     @functools.wraps(command)
     def call(*arguments: Any, **options: Any) -> None:
+        prints_file = any(isinstance(value, str | Path) and is_printed(Path(value)) for value in options.values())
         try:
-            with only_json() if as_json else nullcontext():
+            with only_files() if prints_file else nullcontext(), only_json() if as_json else nullcontext():
                 refuse_empty_paths(plain, words)
                 status = command(*arguments, **options) or 0
         except (UserError, WorkerDied) as error:

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from cuebench.errors import is_printable, printable
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+PACKAGE = Path(__file__).parents[1]
 PIPED = 10_000
 """Width of what is not printed to a terminal: nothing is left out or folded."""
 
@@ -126,6 +128,9 @@ def clean_output() -> Iterator[Pipe]:
     ) -> None:
         # A name from a file may stand in the text of a warning, ours or of a library.
         clean = message if is_printable(str(message)) else printable(str(message))
+        if category is RuntimeWarning and Path(filename).is_relative_to(PACKAGE):  # ours: a sentence for the user
+            print(f"warning: {clean}", file=file or sys.stderr)
+            return
         show(clean, category, printable(filename), lineno, file, line)
 
     sys.stdout, sys.stderr, warnings.showwarning = _CleanStream(pipe), Pipe(errors), show_clean

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from cuebench.cli import ALLOW_CODE, VALUE_OPTIONAL
 from cuebench.cli._flags import Flag
 from cuebench.errors import UserError, all_problems, did_you_mean
-from cuebench.files import write_atomic
+from cuebench.files import is_printed, write_atomic
 from cuebench.options import check_types
 from cuebench.reading import read_toml
 
@@ -346,7 +346,7 @@ def save(path: Path, values: Mapping[str, Any], settings: Mapping[str, Any], fla
     text = "\n".join(lines) + "\n"
     if path.is_dir():
         raise UserError(f"--save-config {path} is a folder", f"name a file: --save-config {path / 'run.toml'}")
-    if path.exists() and path.read_bytes() != text.encode():
+    if path.is_file() and not is_printed(path) and path.read_bytes() != text.encode():
         raise UserError(f"{path} exists and says something else", "choose another name for --save-config, or delete it")
     write_atomic(path, text.encode())
 

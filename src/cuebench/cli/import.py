@@ -20,10 +20,10 @@ def model_vs_human(
     from cuebench.cli._console import plain_console
     from cuebench.cli._json import print_json
     from cuebench.errors import UserError
-    from cuebench.files import parquet_bytes, write_atomic
+    from cuebench.files import ending_of, parquet_bytes, write_atomic
     from cuebench.observers.raw_data import read_raw_data
 
-    if out.suffix.lower() != ".parquet":
+    if ending_of(out, ".parquet") != ".parquet":
         raise UserError(
             f"--out {out}: not a .parquet file", "cuebench import model-vs-human DIR --out responses.parquet"
         )

@@ -80,10 +80,10 @@ def command(
     """
     import cuebench
     from cuebench.cli._tables import print_scores
-    from cuebench.files import write_atomic
+    from cuebench.files import is_printed, write_atomic
     from cuebench.protocols.headline import measured, one_row_each
 
-    if out is not None and not (format_ or out.suffix.lower() in SUFFIXES):
+    if out is not None and not (format_ or is_printed(out) or out.suffix.lower() in SUFFIXES):
         raise UserError(f"the format of {out} is not known", f"end it in {', '.join(SUFFIXES)}, or give --format")
     chosen = _format({"out": out, "format_": format_, "as_json": as_json})
     if chosen is Format.html and headlines:

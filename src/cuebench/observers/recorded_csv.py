@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cuebench.errors import UserError, printable
+from cuebench.files import arrow_source
 from cuebench.reading import decoded, parse_csv, separator_of
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def read_csv_bytes(file: Path, data: bytes, *, hint: str) -> pa.Table:
     text = pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
     read = pyarrow.csv.ReadOptions(column_names=names, skip_rows=1, block_size=BLOCK)
     try:
-        table = pyarrow.csv.read_csv(pa.BufferReader(data), read_options=read, convert_options=text)
+        table = pyarrow.csv.read_csv(arrow_source(data), read_options=read, convert_options=text)
     except (pa.ArrowException, ValueError) as error:
         reason = printable(str(error).splitlines()[0]) if str(error) else type(error).__name__
         raise UserError(

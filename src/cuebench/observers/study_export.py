@@ -138,7 +138,7 @@ def answers_of(file: Path, table: pa.Table) -> list[StudyAnswer]:
     if missing:
         raise UserError(
             f"{file} is no export of a study: missing column{'s' * (len(missing) > 1)} {', '.join(missing)}",
-            "write one with: cuebench study export STUDY",
+            "write one with: cuebench study export STUDY --out FILE",
         )
     people = named_column(file, table, "participant").tolist()
     texts = {name: texts_of(table, name) for name in _TEXTS}
@@ -257,12 +257,12 @@ def as_recorded(file: Path, rows: Sequence[StudyAnswer], task: str = "") -> Reco
     answers = tuple(r for r in of_task if not r.excluded)
     if not answers:
         raise UserError(
-            f"{file}: no answer is left ({_reasons(of_task) or 'no trials'})", "see: cuebench study analyse FILE"
+            f"{file}: no answer is left ({_reasons(of_task) or 'no trials'})", "leave the file out, or ask more people"
         )
     if any(r.task == WORDS for r in answers):
         raise UserError(
             f"{file} holds texture words, which are several answers to one image and no class",
-            "see: cuebench study analyse, or cuebench figure texture_judgements RUN --set answers=FILE",
+            f"see: cuebench study analyse {file}; and cuebench figure texture_judgements RUN --set answers=FILE",
         )
     if len({r.task == TRIPLET for r in answers}) > 1:
         raise UserError(
@@ -322,7 +322,7 @@ def _triplets(file: Path, answers: Sequence[StudyAnswer]) -> tuple[tuple[str, ..
         names.append(BETWEEN.join((parts[0][2] or "choices", images[0], images[by_shape], images[other])))
         choices.append(meaning.get(answer, ""))
     if problems:
-        raise all_problems(f"triplets of {file}", problems, "write the export anew: cuebench study export STUDY")
+        raise all_problems(f"triplets of {file}", problems, "write it anew: cuebench study export STUDY --out FILE")
     return tuple(names), tuple(choices)
 
 

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from cuebench.errors import UserError, did_you_mean
-from cuebench.files import write_atomic
+from cuebench.files import ending_of, write_atomic
 
 FOLDER = Path(__file__).parent / "tables"
 COLUMNS = ("paper", "table", "model", "weights", "group", "condition", "metric", "value", "note")
@@ -126,7 +126,7 @@ def listing(paper: str = "", table: str = "") -> list[dict[str, str]]:
 def export(path: str | Path, numbers: Sequence[Entry]) -> Path:
     """Write entries as CSV with the columns of ``EXPORTED``; values stay as printed."""
     target = Path(path).expanduser()
-    if target.suffix != ".csv":
+    if ending_of(target, ".csv") != ".csv":
         raise UserError(f"cannot export to {target}", "name a file that ends in .csv")
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, EXPORTED, lineterminator="\n")

@@ -13,7 +13,7 @@ from typing import Any
 from cuebench import registry
 from cuebench.analyses.families import Families, FamilyTest, family_tests, read_families
 from cuebench.errors import UserError, did_you_mean
-from cuebench.files import write_atomic
+from cuebench.files import ending_of, write_atomic
 from cuebench.observers.baselines import RANDOM
 from cuebench.protocols.captions import caption, partial_sets
 from cuebench.protocols.headline import Column, headline_column, headline_of
@@ -216,14 +216,15 @@ def write_pairs(comparison: Comparison, path: str | Path) -> Path:
     if not rows:
         reasons = [note for paired in comparison.paired.values() for note in paired.notes]
         raise UserError("there is no pair to write", "; ".join(reasons[:3]))
-    if target.suffix == ".csv":
+    ending = ending_of(target, ".csv")
+    if ending == ".csv":
         text = io.StringIO()
         writer = csv.DictWriter(text, list(dict.fromkeys(k for row in rows for k in row)), lineterminator="\n")
         writer.writeheader()
         writer.writerows({k: "" if v is None else v for k, v in row.items()} for row in rows)
         write_atomic(target, text.getvalue().encode())
         return target
-    make = markdown_table if target.suffix == ".md" else latex_table
+    make = markdown_table if ending == ".md" else latex_table
     cells = list(map(_cells, rows))
     protocols = {row["protocol"] for row in rows}
     columns = [column for column in cells[0] if column != "protocol" or len(protocols) > 1]
@@ -247,7 +248,7 @@ def pairs_caption(columns: Sequence[Column], pairs: Sequence[Pair]) -> str:
 def pairs_file(path: str | Path) -> Path:
     """Return the file that pairs are written to; one of another ending is a mistake."""
     target = Path(path).expanduser()
-    if target.suffix not in (".csv", ".md", ".tex"):
+    if ending_of(target, ".csv") not in (".csv", ".md", ".tex"):
         raise UserError(f"the format of {target} is not known", "end it in .csv, .md or .tex")
     return target
 

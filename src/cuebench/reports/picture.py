@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from cuebench.errors import UserError, printable
-from cuebench.files import write_atomic
+from cuebench.files import ending_of, is_printed, write_atomic
 from cuebench.reports import theme, vega
 from cuebench.reports.text import wrapped
 from cuebench.reports.theme import WIDTHS, Width
 
 Row = Mapping[str, Any]
 ENDINGS = (".pdf", ".png", ".svg", ".html", ".json", ".csv")
+_PRINTED = ".svg"
 """What a picture can be saved as: by its ending."""
 TABLE = ".data.csv"
 """Ending of the table that lies beside a saved picture."""
@@ -192,7 +193,7 @@ class Picture:
         ----------
         path : path
             Ends in ``.pdf``, ``.png``, ``.svg``, ``.html`` (one interactive file), ``.json`` (Vega-Lite) or ``.csv``
-            (the data only). Beside a picture ``x.pdf`` lies its data as ``x.data.csv``.
+            (the data only). Beside a picture ``x.pdf`` lies its data as ``x.data.csv``. ``-`` prints an SVG alone.
         width : str
             ``column`` or ``page``.
 
@@ -202,7 +203,7 @@ class Picture:
             The file of the picture and the file of its data.
         """
         target = picture_file(path)
-        ending = target.suffix.lower()
+        ending = ending_of(target, _PRINTED)
         if ending == ".csv":
             write_atomic(target, self._encoded(self.csv()))
             return Saved(target, target)
@@ -211,6 +212,8 @@ class Picture:
         else:
             content = self._encoded({".svg": self.svg, ".html": self.html, ".json": self.json}[ending](width))
         write_atomic(target, content)
+        if is_printed(target):
+            return Saved(target, target)
         data = target.with_suffix(TABLE)
         write_atomic(data, self._encoded(self.csv()))
         return Saved(target, data)
@@ -235,7 +238,7 @@ class Picture:
 def picture_file(path: str | Path) -> Path:
     """Return the file that a picture is written to; one whose ending says no format is a mistake."""
     target = Path(path).expanduser()
-    if target.suffix.lower() not in ENDINGS:
+    if ending_of(target, _PRINTED) not in ENDINGS:
         raise UserError(f"cannot write a figure as {target.name!r}", f"end its name in {', '.join(ENDINGS)}")
     return target
 

@@ -78,7 +78,7 @@ def _all_scores(run: Run) -> list[Score]:
             if first != folder:
                 raise UserError(
                     f"{score.observer} has scores of {score.protocol} in {first} and in {folder}",
-                    "draw the runs apart, or merge them: cuebench merge",
+                    "draw the runs apart, or merge them: cuebench merge RUN RUN --out DIR",
                 )
             rows.append(score)
     return rows

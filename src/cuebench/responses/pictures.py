@@ -387,7 +387,7 @@ class BatchPictures:
         for future in self._keeping:
             if (error := future.exception()) is not None and self._cached is not None and not self._cached.cache.full:
                 self._cached.cache.full = True
-                self._pool.tell(f"pixels are not kept any more: {getattr(error, 'strerror', None) or error}")
+                self._pool.tell(f"pixels are not kept any more: {getattr(error, 'message', error)}")
         self._pool.give_back(self._places)
         self._places = ()
 

@@ -33,7 +33,7 @@ import PIL
 from PIL import features
 
 from cuebench.arrays import Pixels
-from cuebench.files import make_folder
+from cuebench.files import make_folder, replacing
 from cuebench.observers.preprocess import Geometry
 from cuebench.responses.shared_memory import Block, bytes_of
 from cuebench.types import Stimulus
@@ -117,17 +117,11 @@ def keep(task: Keeping) -> None:
     hashes = [hash_of_image(images[i * task.image_bytes : (i + 1) * task.image_bytes]) for i in range(task.count)]
     table = json.dumps({"hashes": hashes, "unreadable": {str(k): v for k, v in task.unreadable.items()}}).encode()
     path = Path(task.path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:  # not synced: what a crash tears is found by its hash
-            file.write(images)
-            file.write(table)
-            file.write(len(table).to_bytes(_END, "big"))
-        os.replace(temporary, path)
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+    # Not synced: what a crash tears is found by its hash.
+    with replacing(path, sync=False) as temporary, temporary.open("wb") as file:
+        file.write(images)
+        file.write(table)
+        file.write(len(table).to_bytes(_END, "big"))
 
 
 def hash_of_image(image: memoryview) -> str:

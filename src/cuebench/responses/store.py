@@ -29,7 +29,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -374,16 +374,22 @@ def _reserve(descriptor: int, size: int) -> None:
 
 
 def gather(
-    shards: Shards, stimuli: Sequence[Stimulus], shard_size: int, memory: Memory | None = None
+    shards: Shards,
+    stimuli: Sequence[Stimulus],
+    shard_size: int,
+    memory: Memory | None = None,
+    missing: Container[int] = (),
 ) -> tuple[Columns, dict[str, str]]:
     """Return the columns of all batches, ``stimulus`` counted over the whole set, and what was excluded and why.
+
+    ``missing``: where batches begin that are left out, because they are not answered yet.
 
     Raises
     ------
     UserError
         Where a shard is missing or damaged, where shards do not have the same columns, or where nothing was shown.
     """
-    all_batches = list(batches(stimuli, shard_size))
+    all_batches = [(start, batch) for start, batch in batches(stimuli, shard_size) if start not in missing]
     total = sum(shards.count_rows(batch) for _, batch in all_batches)
     memory = memory or Memory()
     columns: Columns = {}
@@ -408,7 +414,7 @@ def gather(
 
 
 def gather_condensed(
-    shards: Shards, stimuli: Sequence[Stimulus], shard_size: int, condense: Reduce
+    shards: Shards, stimuli: Sequence[Stimulus], shard_size: int, condense: Reduce, missing: Container[int] = ()
 ) -> tuple[Columns, dict[str, str]]:
     """Return the same as ``gather``, with the columns that ``condense`` keeps of every shard.
 
@@ -419,6 +425,8 @@ def gather_condensed(
     stored: Columns = {}
     excluded: dict[str, str] = {}
     for start, batch in batches(stimuli, shard_size):
+        if start in missing:
+            continue
         part, errors = shards.read_logits(batch)
         excluded.update({batch[i].id: why for i, why in errors.items()})
         rows = part.pop("stimulus").astype(np.intp)

@@ -21,7 +21,7 @@ from cuebench.runs.measuring import (
     labels_of,
     only_selected,
     read_responses,
-    shared_manifests,
+    works_of,
 )
 from cuebench.runs.record import RunRecord, parse_settings
 from cuebench.runs.results import unfinished
@@ -108,8 +108,8 @@ class StoredAnswers:
 
     def _work(self, job: JobRecord) -> Work:
         jobs = [other for other in self.record.jobs if other.protocol == job.protocol]
-        shared = shared_manifests(self._manifests, jobs) if self._scored["common"] else ()
-        return Work(self._manifests, job, self.record.options.shard_size, self.options(job.protocol), shared)
+        size, options = self.record.options.shard_size, self.options(job.protocol)
+        return works_of(self._manifests, jobs, size, options, common=self._scored["common"])[jobs.index(job)]
 
     def _shards(self, job: JobRecord) -> Shards:
         return Shards.of_key(self._manifests.answers / job.folder, job.key)

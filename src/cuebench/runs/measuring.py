@@ -30,7 +30,7 @@ from cuebench.processes import ProcessPool, WorkerDied
 from cuebench.protocols.base import ByObserver, Protocol, ScoreOptions
 from cuebench.registry import protocols
 from cuebench.responses.job import JobRecord
-from cuebench.responses.store import IN_MEMORY, Columns, Memory, Shards, gather, gather_condensed
+from cuebench.responses.store import IN_MEMORY, Columns, Memory, Shards, batches, gather, gather_condensed
 from cuebench.responses.table import Reduce, Responses
 from cuebench.runs.record import RunRecord
 from cuebench.runs.results import read_stimuli
@@ -78,8 +78,10 @@ class Work:
         Stimuli in a stored file.
     options : ScoreOptions
         Of the protocol.
-    shared : tuple of str
-        Manifests of all observers where only the stimuli in all of them are scored; else empty.
+    missing : tuple of range
+        Stimuli that are not answered yet, a shard each.
+    shared : tuple of Shown
+        What was shown to all observers where only the stimuli in all of them are scored; else empty.
     memory : int
         Bytes of columns that may be kept in memory.
     """
@@ -88,13 +90,31 @@ class Work:
     job: JobRecord
     shard_size: int
     options: ScoreOptions
-    shared: tuple[str, ...] = ()
+    missing: tuple[range, ...] = ()
+    shared: tuple[Shown, ...] = ()
     memory: int = IN_MEMORY
+
+    @property
+    def shown(self) -> Shown:
+        """The stimuli that are answered."""
+        return Shown(self.job.stimuli, self.missing)
 
     @property
     def selection(self) -> Selection:
         """The stimuli that are scored."""
-        return _select(self.manifests, self.job.stimuli, self.shared)
+        return _select(self.manifests, self.shown, self.shared)
+
+
+class Shown(NamedTuple):
+    """The stimuli of a manifest that an observer has answered: all but those that are missing."""
+
+    manifest: str
+    missing: tuple[range, ...] = ()
+
+    def ids(self, manifests: Manifests) -> frozenset[str]:
+        """Return their ids."""
+        missing = {position for positions in self.missing for position in positions}
+        return frozenset(s.id for i, s in enumerate(manifests.read(self.manifest)) if i not in missing)
 
 
 class Selection(NamedTuple):
@@ -105,21 +125,21 @@ class Selection(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def _select(manifests: Manifests, name: str, shared: tuple[str, ...]) -> Selection:
-    stimuli = manifests.read(name)
-    ids = _shared_ids(manifests, shared) if shared else None
-    keep = [i for i, s in enumerate(stimuli) if ids is None or s.id in ids]
+def _select(manifests: Manifests, shown: Shown, shared: tuple[Shown, ...]) -> Selection:
+    stimuli = manifests.read(shown.manifest)
+    ids = _shared_ids(manifests, shared) if shared else shown.ids(manifests)
+    keep = [i for i, s in enumerate(stimuli) if s.id in ids]
     if len(keep) == len(stimuli):
         return Selection(stimuli)
     place = np.full(len(stimuli), -1, np.intp)
     place[keep] = np.arange(len(keep))
-    why = f"only the {len(keep):,} of {len(stimuli):,} stimuli that all observers saw"
+    why = f"only the {len(keep):,} of {len(stimuli):,} stimuli that {'all observers saw' if shared else 'are answered'}"
     return Selection(stimuli.only([stimuli.stimuli[i] for i in keep], why), place)
 
 
 @lru_cache(maxsize=2)
-def _shared_ids(manifests: Manifests, names: tuple[str, ...]) -> frozenset[str]:
-    return frozenset.intersection(*(frozenset(s.id for s in manifests.read(name)) for name in names))
+def _shared_ids(manifests: Manifests, shared: tuple[Shown, ...]) -> frozenset[str]:
+    return frozenset.intersection(*(shown.ids(manifests) for shown in shared))
 
 
 def forget_manifests() -> None:
@@ -128,19 +148,48 @@ def forget_manifests() -> None:
         cached.cache_clear()
 
 
-def shared_manifests(manifests: Manifests, jobs: Sequence[JobRecord]) -> tuple[str, ...]:
-    """Return the manifests of observers that are to be scored on the stimuli that all of them saw.
+def works_of(
+    manifests: Manifests,
+    jobs: Sequence[JobRecord],
+    shard_size: int,
+    options: ScoreOptions,
+    *,
+    common: bool = False,
+    unfinished: bool = False,
+) -> list[Work]:
+    """Return what is to be done for observers.
+
+    Parameters
+    ----------
+    manifests, jobs, shard_size, options
+        As in ``Work``.
+    common : bool
+        Only the stimuli that all observers have answered.
+    unfinished : bool
+        Shards that are not there yet are left out; by default they are a failure of the observer.
 
     Raises
     ------
     UserError
-        Where there are no such stimuli.
+        With ``common``, where there are no such stimuli.
     """
-    names = tuple(sorted({job.stimuli for job in jobs}))
-    if names and not _shared_ids(manifests, names):
+    works = [
+        Work(manifests, job, shard_size, options, _missing(manifests, job, shard_size) if unfinished else ())
+        for job in jobs
+    ]
+    shared = tuple(sorted({work.shown for work in works}, key=repr)) if common else ()
+    if shared and not _shared_ids(manifests, shared):
         observers = ", ".join(job.observer for job in jobs)
         raise UserError(f"no stimulus was shown to all of {observers}", "score without --common (--all)")
-    return names
+    return [replace(work, shared=shared) for work in works]
+
+
+def _missing(manifests: Manifests, job: JobRecord, shard_size: int) -> tuple[range, ...]:
+    """Return the stimuli whose shards are not there; none where no shard is: that is a failure."""
+    shards = Shards.of_key(manifests.answers / job.folder, job.key)
+    parts = list(batches(manifests.read(job.stimuli).stimuli, shard_size))
+    missing = tuple(range(start, start + len(part)) for start, part in parts if not shards.path(part).is_file())
+    return missing if len(missing) < len(parts) else ()
 
 
 # ------------------------------------------------------------------------------------------ the answers of one observer
@@ -162,7 +211,7 @@ def read_responses(work: Work, shards: Shards, memory: Memory, condense: Reduce 
     manifest = work.manifests.read(job.stimuli)
     labels = labels_of(job)
     classes = None if labels is None else len(labels)
-    columns, excluded = _columns(shards, manifest, work.shard_size, memory, condense, classes)
+    columns, excluded = _columns(shards, work, memory, condense, classes)
     # How words were read is known from the answers alone, whichever observer gave them.
     read_by, decisions = (columns.get(name, np.empty(0)).tolist() for name in ("read_by", "decisions"))
     in_words = reading_notes(read_by, decisions) if read_by else ()
@@ -197,8 +246,9 @@ def _check_width(columns: Mapping[str, Array], classes: int | None) -> None:
 
 
 def _columns(
-    shards: Shards, manifest: StimulusSet, size: int, memory: Memory, condense: Reduce | None, classes: int | None
+    shards: Shards, work: Work, memory: Memory, condense: Reduce | None, classes: int | None
 ) -> tuple[Columns, dict[str, str]]:
+    stimuli, missing = work.manifests.read(work.job.stimuli).stimuli, {positions.start for positions in work.missing}
     raised: list[Exception] = []
 
     def condensed(columns: Mapping[str, Array], shown: Sequence[Stimulus]) -> dict[str, Array]:
@@ -212,10 +262,10 @@ def _columns(
 
     try:
         if condense is None:
-            columns, excluded = gather(shards, manifest.stimuli, size, memory)
+            columns, excluded = gather(shards, stimuli, work.shard_size, memory, missing)
             _check_width(columns, classes)
             return columns, excluded
-        return gather_condensed(shards, manifest.stimuli, size, condensed)
+        return gather_condensed(shards, stimuli, work.shard_size, condensed, missing)
     except UserError as error:
         if raised:  # what a protocol says of the answers is not damage
             raise

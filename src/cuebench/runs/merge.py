@@ -158,7 +158,7 @@ def _scored_otherwise(record: RunRecord, merged: Sequence[_Run]) -> list[str]:
         if differing:
             notices.append(
                 f"{run.folder} was scored with other options than those that {merged[0].folder} was made with, with "
-                f"which the merged run is scored: {'; '.join(differing)}; choose others with: cuebench score"
+                f"which the merged run is scored: {'; '.join(differing)}; choose others with: cuebench score RUN"
             )
     for text in notices:
         warn(text)

@@ -26,8 +26,8 @@ from cuebench.runs.measuring import (
     measure_all,
     one_thread,
     read_responses,
-    shared_manifests,
     unpack,
+    works_of,
 )
 from cuebench.runs.notebook import listening
 from cuebench.runs.record import JobRecord, RunOptions, RunRecord, locked, note_scored, parse_settings
@@ -92,8 +92,9 @@ def score(
             settings={**options.settings, **(settings or {})},
         )
         if why := unfinished(folder, record):
-            warn(f"{why}; only what it has is scored. Run the same command again: it goes on where it stopped")
-        rows = score_run(folder, record, options, workers=workers, on_event=tell)
+            text = f"{why}; only what it has is scored. Run the same command again: it goes on where it stopped"
+            warn(text) if tell is ignore else tell(Event("notice", text))
+        rows = score_run(folder, record, options, workers=workers, unfinished=bool(why), on_event=tell)
         note_scored(folder, record)
     return Scores(tuple(rows), folder, record)
 
@@ -153,6 +154,7 @@ def score_run(
     *,
     workers: int | None = None,
     most_workers: int | None = None,
+    unfinished: bool = False,
     on_event: OnEvent | None = None,
 ) -> list[Score]:
     """Score a run folder that is locked, and return the rows; the record then says what was scored and what failed.
@@ -170,10 +172,20 @@ def score_run(
         there is enough to do.
     most_workers : int, optional
         Never more processes than this, whatever there is to do.
+    unfinished : bool
+        Score what there is: answers that are not there yet are left out. By default they are a failure.
     on_event : callable, optional
         Told of progress.
     """
-    scored = scores_of(folder, record, options, workers=workers, most_workers=most_workers, on_event=on_event)
+    scored = scores_of(
+        folder,
+        record,
+        options,
+        workers=workers,
+        most_workers=most_workers,
+        unfinished=unfinished,
+        on_event=on_event,
+    )
     scores = write_scores(folder, scored.rows, scored.tables)
     remove_other_tables(folder, scored.tables, [*protocols, *record.protocol_names()])
     manifests = {name: digest for name, digest in record.files.items() if name.startswith("stimuli/")}
@@ -203,11 +215,13 @@ def scores_of(
     *,
     workers: int | None = None,
     most_workers: int | None = None,
+    unfinished: bool = False,
     on_event: OnEvent | None = None,
 ) -> Scored:
     """Compute the scores of a run folder from its answers, and write nothing; see `score_run`."""
     values = parse_settings(record.protocol_names(), options.settings)
-    scoring = _Scoring(folder, record, options, workers=workers, most=most_workers, tell=on_event or ignore)
+    tell = on_event or ignore
+    scoring = _Scoring(folder, record, options, workers=workers, most=most_workers, unfinished=unfinished, tell=tell)
     rows: list[Score] = []
     tables: dict[str, Any] = {}
     with one_thread():
@@ -232,11 +246,12 @@ class _Scoring:
         *,
         workers: int | None,
         most: int | None,
+        unfinished: bool,
         tell: OnEvent,
     ) -> None:
         forget_manifests()  # of an earlier scoring in this process
         self._record, self._options, self._tell = record, options, tell
-        self._workers, self._most = workers, most
+        self._workers, self._most, self._unfinished = workers, most, unfinished
         self._manifests = Manifests.of(folder, record)
         self._done = 0
         self._without_answers: set[int] = set()
@@ -263,8 +278,8 @@ class _Scoring:
             return [], {}
 
     def _works(self, jobs: Sequence[JobRecord], options: ScoreOptions) -> list[Work]:
-        shared = shared_manifests(self._manifests, jobs) if self._options.common else ()
-        return [Work(self._manifests, job, self._options.shard_size, options, shared) for job in jobs]
+        run = self._options
+        return works_of(self._manifests, jobs, run.shard_size, options, common=run.common, unfinished=self._unfinished)
 
     def _by_observer(self, protocol: Protocol, jobs: Sequence[JobRecord], options: ScoreOptions) -> Result:
         """Measure one observer after the other, or several at once; then what needs all of them."""

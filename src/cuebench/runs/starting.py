@@ -26,7 +26,8 @@ def start_decoders(wanted: Sequence[str | Observer], options: RunOptions, tell: 
     pool = DecodePool(workers if pixels else 0, tell=tell)
     sources = [adapters.get(scheme) for scheme in schemes & set(adapters.names())] if "torch" not in sys.modules else []
     if any("torch" in source.packages for source in sources):
-        threading.Thread(target=_warm_up, args=(options.device, options.precision), daemon=True).start()
+        # Not a daemon thread: one that is cut off in C++ at the end of the program aborts the process.
+        threading.Thread(target=_warm_up, args=(options.device, options.precision)).start()
     return pool
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +13,7 @@ import pyarrow as pa
 
 from cuebench.arrays import Array
 from cuebench.errors import UserError
-from cuebench.files import disk_errors
+from cuebench.files import ending_of, replacing
 from cuebench.protocols.base import Protocol
 from cuebench.protocols.trials import MEASURED, TrialRows
 from cuebench.registry import protocols
@@ -113,8 +111,9 @@ class Trials:
         keys = ("protocol", "observer", "condition")
         for part in self.parts():
             wanted = part.select([*keys, "correct", "outcome"])
-            # Few rows of the counted table stand for many trials.
-            for row in wanted.group_by(wanted.column_names).aggregate([([], "count_all")]).to_pylist():
+            # Few rows of the counted table stand for many trials. No threads: see files.arrow_source.
+            counted = wanted.group_by(wanted.column_names, use_threads=False).aggregate([([], "count_all")])
+            for row in counted.to_pylist():
                 key, number = tuple(str(row[k]) for k in keys), row["count_all"]
                 rows[key] += number
                 judged[key] += number * (row["correct"] is not None)
@@ -140,21 +139,14 @@ class Trials:
             For another ending, and where the disk is full.
         """
         target = Path(path).expanduser()
-        if target.suffix not in ENDINGS:
+        ending = ending_of(target, ".csv")
+        if ending not in ENDINGS:
             raise UserError(f"the format of {target} is not known", f"end it in {' or '.join(ENDINGS)}")
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         count = 0
-        try:
-            with disk_errors(target):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with _writer(temporary, target.suffix) as writer:
-                    for part in self.parts():
-                        writer.write_table(part)
-                        count += len(part)
-                os.replace(temporary, target)
-        finally:
-            with suppress(OSError):
-                temporary.unlink()
+        with replacing(target) as temporary, _writer(temporary, ending) as writer:
+            for part in self.parts():
+                writer.write_table(part)
+                count += len(part)
         return Written(target, count, {why: number for why, number in self.without.items() if number})
 
     def __repr__(self) -> str:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cuebench.errors import UserError, all_problems
-from cuebench.files import disk_errors, hash_file, take_lock, write_error, write_json
+from cuebench.files import disk_errors, file_behind, hash_file, take_lock, write_error, write_json
 from cuebench.reading import read_json
 from cuebench.registry import datasets
 from cuebench.stimuli._download import Refused, Unreachable, download
@@ -199,7 +199,7 @@ def _download_all(
 
 def _fetch_file(job: _Job, file: RemoteFile) -> str:
     """Fetch a file from the first mirror that has it; return why that failed, or ""."""
-    place = job.place(file)
+    place = file_behind(job.place(file))
     part = place.with_name(place.name + job.suffix)
     reasons = []
     with disk_errors(place):

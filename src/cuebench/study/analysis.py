@@ -184,7 +184,11 @@ def analyse(
     kept = [a for a in trials if not a.excluded]
     gone = [reason for person, reason in first.items() if person not in left]
     if not kept:
-        raise UserError(f"{name or 'the study'}: no answer is left", f"excluded: {', '.join(counted(gone)) or 'none'}")
+        why = ", ".join(counted([*gone, *(a.excluded for a in trials if a.participant in left)])) or "no trials"
+        raise UserError(
+            f"{name or 'the study'}: no answer is left ({why})",
+            "ask more people, or try other exclusion rules: --rules FILE.toml",
+        )
     return Analysis(
         source=name,
         participants=len(first),

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from cuebench._version import __version__
 from cuebench.errors import UserError
-from cuebench.files import copy_folder, disk_errors, filling
+from cuebench.files import disk_errors
+from cuebench.folders import copy_folder, filling
 from cuebench.reading import file_kind_problem
 from cuebench.study.folder import Study
 

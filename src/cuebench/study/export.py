@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cuebench.errors import UserError
-from cuebench.files import parquet_bytes, write_atomic
+from cuebench.files import ending_of, parquet_bytes, write_atomic
 from cuebench.study import database as db
 from cuebench.study import exclusions
 from cuebench.study.folder import Study
@@ -97,10 +97,11 @@ def _cell(value: Any) -> Any:
 
 def write_export(study: Study, database: db.Database, out: Path) -> list[dict[str, Any]]:
     """Write ``out``, a Parquet or CSV file by its ending, and return its rows."""
-    if out.suffix not in (".parquet", ".csv"):
+    ending = ending_of(out, ".csv")
+    if ending not in (".parquet", ".csv"):
         raise UserError(f"{out.name} is neither .parquet nor .csv", "name the file answers.parquet or answers.csv")
     rows = export_rows(study, database)
-    write_atomic(out, csv_bytes(rows) if out.suffix == ".csv" else parquet_bytes(_table(rows)))
+    write_atomic(out, csv_bytes(rows) if ending == ".csv" else parquet_bytes(_table(rows)))
     return rows
 
 

@@ -23,7 +23,8 @@ from typing import Any
 
 from cuebench._version import __version__
 from cuebench.errors import UserError, all_problems, did_you_mean
-from cuebench.files import copy_folder, disk_errors, filling, hash_file, parquet_bytes, write_atomic
+from cuebench.files import disk_errors, hash_file, parquet_bytes, write_atomic
+from cuebench.folders import copy_folder, filling
 from cuebench.options import Option, check_types, parse
 from cuebench.reading import file_kind_problem, parse_parquet, path_problem, read_bytes, read_toml
 from cuebench.study import exclusions

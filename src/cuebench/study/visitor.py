@@ -239,7 +239,7 @@ class Visitor:
             where = f"after trial {self.last + 1}" if self.last >= 0 else "before the first trial"
             raise UserError(
                 f"a simulated participant found nothing to press for {PATIENCE_MS // 1000} s, {where}",
-                "look at it: cuebench study serve; keys, sliders and forms of jsPsych: rehearse with --http",
+                "look at it: cuebench study serve STUDY; keys, sliders and forms of jsPsych: rehearse with --http",
             ) from None
         kind, text, position = handle.json_value()
         return kind, text, position

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from cuebench.errors import UserError, all_problems, did_you_mean
-from cuebench.files import disk_errors, hash_file, make_folder, write_atomic
+from cuebench.files import disk_errors, hash_file, make_folder, replacing, write_atomic
 from cuebench.observers.adapters._hub import reachable
 from cuebench.observers.adapters._options import option_values, with_option
 from cuebench.observers.base import Adapter, LoadOptions, Observer, Spec
@@ -194,9 +194,8 @@ def _fetch(member: Member, path: Path, *, offline: bool) -> None:
 
 def _download(member: Member, path: Path) -> None:
     """Download to a temporary file, which gets its name only when its hash is right."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with urllib.request.urlopen(member.address, timeout=60) as answer, disk_errors(path), aside.open("wb") as file:
+    with replacing(path) as aside:
+        with urllib.request.urlopen(member.address, timeout=60) as answer, aside.open("wb") as file:
             received = 0
             while chunk := answer.read(1 << 20):
                 received += len(chunk)
@@ -205,9 +204,6 @@ def _download(member: Member, path: Path) -> None:
                 file.write(chunk)
         if not (digest := hash_file(aside).sha256).startswith(member.sha256):
             raise OSError(f"a file with sha256 {digest[:12]}…, not {member.sha256}…")
-        os.replace(aside, path)
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 def _filtered(path: Path, keep: str) -> Path:

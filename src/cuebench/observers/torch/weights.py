@@ -202,7 +202,7 @@ def fit(module: Any, state: Mapping[str, Any], what: str, extra: str = REFUSE) -
     )
     notes += (f"weights rounded from {', '.join(narrowed)}",) if narrowed else ()
     if problems:
-        hint = "name the architecture that the weights were trained with: arch=…"
+        hint = f"name the architecture that the weights were trained with: checkpoint:{what}?arch=SOURCE:NAME"
         if len(unexpected) == len(problems):
             hint = f"{hint}; or, if these keys are of no part that answers, leave them out: extra={IGNORE}"
         # Weights and biases of the last layers differ in the number of outputs only, and all alike.

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from cuebench._version import __version__
 from cuebench.errors import UserError
-from cuebench.files import disk_errors, json_bytes
+from cuebench.files import disk_errors, json_bytes, replacing
 from cuebench.reading import is_regular, path_problem
 from cuebench.registry import protocols
 from cuebench.reports.board.check import Checked
@@ -103,7 +102,5 @@ def _replace(path: Path, data: bytes) -> None:
     with disk_errors(path):
         if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        temporary.write_bytes(data)
-        os.replace(temporary, path)
+        with replacing(path, sync=False) as temporary:
+            temporary.write_bytes(data)

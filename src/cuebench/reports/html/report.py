@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from cuebench._version import __version__
 from cuebench.errors import UserError, printable
-from cuebench.files import write_atomic
+from cuebench.files import ending_of, write_atomic
 from cuebench.options import check_types
 from cuebench.reading import user_path
 from cuebench.reports.comparison import LARGER
@@ -110,7 +110,7 @@ def report(
 def page_file(out: str | Path) -> Path:
     """Return the file that a page is written to; one of another ending, or a folder, is a mistake."""
     target = user_path(out)
-    if target.suffix.lower() not in (".html", ".htm") or target.is_dir():
+    if ending_of(target, ".html") not in (".html", ".htm") or target.is_dir():
         what = "is a folder" if target.is_dir() else "does not end in .html"
         raise UserError(f"{target} {what}: a report is one file", "for example report.html")
     return target

@@ -42,7 +42,8 @@ def find_cues(folder: Path) -> Cues:
     """
     home = next((p for p in (folder / "refined_bias", folder) if p.is_dir()), folder)
     if not home.is_dir():
-        raise UserError(f"{folder} is no folder", "cuebench curate DIR, with DIR from cuebench make refined_bias --out")
+        hint = "cuebench curate DIR, with DIR from cuebench make refined_bias --source … --out DIR"
+        raise UserError(f"{folder} is no folder", hint)
     cues = _made(home) if (home / "inspection.csv").is_file() else _images(home)
     if not cues.files:
         raise UserError(f"{home} holds no image to judge", "make some: cuebench make refined_bias --source … --out DIR")

@@ -10,7 +10,7 @@ import pytest
 
 from cuebench.errors import UserError
 from cuebench.labels import FOLDER, LabelMap, LabelSpace, label_map, label_space
-from cuebench.labels.decisions import decided, full_space, named, named_full, partial_space
+from cuebench.labels.decisions import decided, first_highest, full_space, named, named_full, partial_space
 
 SPACE = LabelSpace("five", ("tabby", "siamese", "husky", "beagle", "stone"))
 TARGETS = label_map({"cat": ["tabby", "siamese"], "dog": ["husky", "beagle"]}).resolve(SPACE)
@@ -93,7 +93,7 @@ def test_bad_logits():
 
 @pytest.mark.parametrize("level", [0.0, -3.7, 1e4])
 def test_equal_logits_choose_the_first_class_of_the_map(level):
-    """Means of 1, 2 … 120 equal probabilities are rounded differently; that must not choose (it chose "dog")."""
+    """Classes have 1, 2 … 120 members: how many they are must not choose (it chose "dog")."""
     targets = label_map("in16").resolve(label_space("imagenet1k"))
     for dtype in (np.float32, np.float64):
         assert targets.names[int(partial_space(np.full((1, 1000), level, dtype), targets)[0])] == "airplane"
@@ -101,3 +101,12 @@ def test_equal_logits_choose_the_first_class_of_the_map(level):
     logits = np.zeros((1, 1000), np.float32)
     logits[:, targets.members[targets.names.index("dog")]] = np.float32(1e-6)
     assert targets.names[int(partial_space(logits, targets)[0])] == "dog"
+
+
+@pytest.mark.parametrize(("less", "decision"), [(1e-13, 0), (1e-11, 1)])
+def test_scores_that_differ_by_rounding_are_equal(less, decision):
+    """Means are 1/2 and (1 + x)/2. 1e-13 is five hundred times what any CPU rounds by, and counts as equal."""
+    logits = np.array([[0, -np.inf, 0, math.log(less), 0]])
+    assert partial_space(logits, TARGETS).tolist() == [decision]
+    scores = np.array([[-np.inf, 1 - less, 1], [-np.inf, -1 - less, -1], [-np.inf] * 3])
+    assert first_highest(scores).tolist() == [decision + 1, decision + 1, 0]

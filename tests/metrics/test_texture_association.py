@@ -11,6 +11,7 @@ import pytest
 from cuebench.errors import UserError
 from cuebench.labels import softmax
 from cuebench.metrics.texture_association import (
+    associated_texture,
     association_intervals,
     count,
     resampled,
@@ -133,6 +134,24 @@ def test_one_class():
     assert texture_association(np.array([[4], [4]])).ravel() == pytest.approx([0, 0])
     assert texture_association(np.array([[6], [2]])).ravel() == pytest.approx(slow(np.array([[6], [2]])).ravel())
     assert texture_association(np.array([[5]])).tolist() == [[1.0]]
+
+
+@pytest.mark.parametrize("k", range(2, 70))
+def test_a_class_that_all_textures_are_equally_often_answered_with_has_no_association(k):
+    """1 − k·(1/k)·log k / log k is ±1e-16 for most k: rounding made associations, negative ones too."""
+    for counts in (np.full((k, 1), 1), np.full((k, 3), 7)):
+        assert not texture_association(counts).any()
+        assert set(associated_texture(texture_association(counts)).tolist()) == {-1}
+
+
+def test_equal_textures_are_told_apart_by_their_order_not_by_rounding():
+    """The second is larger by 1e-13 of itself, more than any CPU rounds by, then by 1e-11, which is a difference."""
+    for less, chosen in ((1e-13, 0), (1e-11, 1)):
+        answers = np.array([[0.5 - less / 4, 0.5 + less / 4]])
+        assert texture_identity(answers, np.eye(2)).texture.tolist() == [chosen]
+        matrix = np.array([[0.5 - less / 2, 0.3], [0.5, 0.2]])
+        assert associated_texture(matrix).tolist() == [chosen, 0]
+        assert [p.texture for p in top_pairs(matrix, 1)] == [chosen]
 
 
 def test_a_texture_never_answered_and_an_empty_class():

@@ -57,7 +57,7 @@ DAMAGES: list[Damage] = [
         "tests/metrics/test_decisions.py",
         ("maximum of the members instead of their mean", 'np.exp(below), "mean")', 'np.exp(below), "max")'),
         ("mean of logits instead of probabilities", "aggregate(np.exp(below)", "aggregate(np.asarray(below)"),
-        ("ties decided by rounding", "tied.argmax(axis=1)", "scores.argmax(axis=1)"),
+        ("ties decided by rounding", "NONE, first_highest(scores)", "NONE, scores.argmax(axis=1)"),
         (
             "decisions in the whole label space by the lowest logit",
             "[logits.argmax(axis=1)]",
@@ -194,9 +194,11 @@ DAMAGES: list[Damage] = [
     *_of(
         "metrics/texture_association.py",
         "tests/metrics/test_texture_association.py; calibration texture_association",
-        ("entropy of the class left out", "pt * (1 - th) * po * (1 - oh)", "pt * (1 - th) * po"),
+        ("entropy of the class left out", "pt * texture * po * outcome", "pt * texture * po"),
         ("entropy to another base", "base = np.log(np.maximum(ways, 1)", "base = np.log2(np.maximum(ways, 1)"),
-        ("least similar texture", "best = cosines.argmax(axis=1)", "best = cosines.argmin(axis=1)"),
+        ("least similar texture", "best = first_highest(cosines)", "best = first_highest(-cosines)"),
+        ("equal textures told apart by rounding", "best = first_highest(cosines)", "best = cosines.argmax(axis=1)"),
+        ("associations of rounding", "np.where(certainty < ROUNDING, 0, certainty)", "certainty"),
         (
             "an interval of the mean of resamples, not of one more sample",
             "spread = draws.std(axis=0, ddof=1)",

@@ -386,6 +386,15 @@ def test_classes_are_read_from_layers_by_the_nearest_mean_of_photographs():
     assert strongest["late", "grid"] == "class2"
 
 
+def test_classes_that_a_layer_does_not_tell_apart_are_not_told_apart_by_rounding():
+    """Textures look like class 1; class 0 is as near but for 5e-13, which is more than any CPU rounds by."""
+    answered = planted(clean=[(i, i) for i in range(2)] * 5)
+    features = np.array([[1, 0 if s.seed == 0 and not s.texture else 1e-6] for s in answered.stimuli])
+    _, tables = scored(replace(answered, columns={**answered.columns, "features": features}))
+    rows = [(r["label"], r["share"]) for r in tables["layers"].to_pylist() if r["layer"] == "penultimate"]
+    assert rows == [("class0", 1)] * len(TEXTURES)
+
+
 def test_layers_without_photographs_say_what_is_missing():
     answered = planted()
     rows, _ = scored(replace(answered, columns={**answered.columns, "features": np.ones((len(answered), 2))}))

@@ -280,8 +280,8 @@ def test_scores_that_do_not_follow_from_the_answers_are_refused(copied: Path) ->
 def test_rows_are_compared_one_by_one() -> None:
     row = Score("p", 1, "o", "c", "m", 0.5, 0.4, 0.6, "images", 10)
     undefined = replace(row, metric="u", value=float("nan"))
-    assert differences([row, undefined], [replace(row, value=0.5 + 1e-10), undefined]) == []
-    assert "value is 0.5, not 0.500000002" in differences([row], [replace(row, value=0.5 + 2e-9)])[0]
+    assert differences([row, undefined], [replace(row, value=0.5 + 1e-7), undefined]) == []
+    assert "value is 0.5, not 0.500002" in differences([row], [replace(row, value=0.5 + 2e-6)])[0]
     assert "n is 10, not 11" in differences([row], [replace(row, n=11)])[0]
     assert differences([row], []) == ["the score p o c m images does not follow from the answers"]
     assert differences([], [row]) == ["the score p o c m images is missing"]

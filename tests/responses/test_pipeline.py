@@ -397,6 +397,11 @@ def test_the_libraries_of_cues_count_where_cues_made_the_pixels(
         return [cache.path(some, Geometry((32, 32)), recipes) for recipes in ({}, {"contrast": "1"})]
 
     plain, made = paths()
+    # What two kinds of CPU make of a cue differs by grey levels here and there; kept pixels are compared exactly.
+    monkeypatch.setattr(pixel_cache, "instruction_sets", lambda: "another CPU")
+    pixel_cache._libraries.cache_clear()
+    elsewhere = paths()
+    pixel_cache._libraries.cache_clear()
     monkeypatch.setattr(pixel_cache, "_libraries", lambda: {"numpy": "3.0"})
-    assert paths()[0] == plain
-    assert paths()[1] != made
+    assert elsewhere[0] == paths()[0] == plain
+    assert len({made, elsewhere[1], paths()[1]}) == 3

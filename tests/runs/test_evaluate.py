@@ -57,6 +57,7 @@ def test_the_run_folder_holds_what_it_should(data_root: Path, tmp_path: Path) ->
     assert record["status"] == "complete"
     assert record["arguments"]["observers"] == ["ideal:shape"]
     assert record["environment"]["packages"]["numpy"]
+    assert isinstance(record["environment"]["cpu_instructions"], str)
     assert list((out / "responses").glob("*/*.parquet"))
     kinds = {r["ci_kind"] for r in rows if (r["metric"], r["condition"]) == ("shape_bias", "4-way")}
     assert kinds == {"images", "shape_sources", "texture_sources", "two_way"}

@@ -190,6 +190,16 @@ def test_a_share_of_nothing_can_be_anything():
     assert ends(found) == (0.0, 1.0)
 
 
+@pytest.mark.parametrize("rounding", [0, 1e-16, 1e-15])
+def test_a_share_that_is_1_without_any_image_has_the_exact_interval_and_not_one_of_rounding(rounding):
+    """Only shape loses anything: the interval was [1 − 1e-8, 1] on one CPU, and [1 − 5e-8, 1] on another."""
+    values = np.array([0.2, 0.3, 0.1, 0.4, 0.3, 0.2])
+    e = jackknifed(values.mean(), 6, {"images": {"": without(values)}})
+    other = jackknifed(1.0, 6, {"images": {"": 1 + rounding * np.array([1, -1, 0, 2, -2, 1])}})
+    found = part_of(share_lost, lambda s, t: 1 - s, lambda s, t: 2 - s - t, e, other)
+    assert (found.value, *ends(found)) == (1.0, pytest.approx(0.025 ** (1 / 6)), 1.0)
+
+
 def test_bounds_are_kept():
     hits = np.random.default_rng(4).random(40) < 0.97
     found = jackknifed(hits.mean(), 40, {"images": {"": without(hits)}}, bounds=(0.0, 1.0))

@@ -81,6 +81,30 @@ def test_spearmans_correction():
     assert link.corrected.low < link.corrected.value < link.corrected.high
 
 
+@pytest.mark.parametrize("m", [10, 12, 15])
+@pytest.mark.parametrize("value", [0.1, 0.3, 0.7])
+def test_a_headline_that_is_the_same_for_everybody_is_told_from_the_rounding_of_its_mean(value, m):
+    """The mean of ten times .3 is not .3: the headline had a variance of 3e-33 and a reliability of 1."""
+    columns = {"x": np.arange(m) / m, "same": np.full(m, value), "nearly": np.nextafter(value, np.arange(m) % 2)}
+    found = structure(columns, {(n, n): 0.001 * np.eye(m) for n in columns})
+    assert [np.isnan(found.reliability[n].value) for n in columns] == [False, True, True]
+    assert [link.note for link in found.links] == ["undefined: a headline is the same for everybody"] * 3
+    assert found.notes == ("the same for everybody: same, nearly: no factor, and no shares of variance",)
+
+
+def test_a_headline_that_follows_from_the_others_is_named_and_is_no_traceback():
+    """The correlations of x and 1 − x cannot be inverted, or only by luck of rounding."""
+    rng = np.random.default_rng(0)
+    x, z = rng.random((2, 12))
+    for y in (x, 1 - x, 2 * x + 0.1, (x + z) / 2):
+        found = structure({"x": x, "y": y, "z": z}, {(n, n): 0.001 * np.eye(12) for n in "xyz"})
+        assert found.notes == (
+            "one of the headlines follows exactly from the others: no factor, and no shares of variance",
+        )
+        assert (found.shares, found.factor) == ((), None)
+        assert all(np.isfinite(link.observed.value) for link in found.links)
+
+
 def test_errors_in_common_are_taken_out():
     """Two instruments with the same noise and nothing else in common correlate; corrected they do not."""
     rng = np.random.default_rng(7)

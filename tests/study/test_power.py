@@ -16,6 +16,7 @@ from cuebench.statistics.crossed import share
 from cuebench.statistics.ratios import Terms
 from cuebench.study.power import (
     Assumptions,
+    _drawn_images,
     components,
     expected_width,
     marginal_share,
@@ -111,6 +112,13 @@ def test_components_add_up_to_less_than_the_whole_and_vanish_without_spread():
     assert 0 < some.people < some.images < some.whole == pytest.approx(0.16)
     assert components(Assumptions(0.8, 0, 0)).people == pytest.approx(0, abs=1e-20)
     assert marginal_share(0.9, 1, 1) < 0.9
+
+
+def test_who_sees_which_images_is_in_order_so_that_no_cpu_changes_the_simulated_answers():
+    """What argpartition returns is in another order on a CPU with AVX-512: other answers, another plan."""
+    rows = _drawn_images(np.random.default_rng(0), Assumptions(0.8, trials=60, images=200), 30).reshape(30, 60)
+    assert (np.diff(rows, axis=1) > 0).all()
+    assert len(np.unique(rows)) == 200
 
 
 def test_mistakes_are_errors_with_what_to_write():

@@ -17,6 +17,7 @@ import numpy as np
 from cuebench.arrays import Array
 from cuebench.errors import UserError, did_you_mean, printable
 from cuebench.labels import LabelSpace, are_probabilities, label_space, logits_of, softmax
+from cuebench.labels.decisions import first_highest
 from cuebench.metrics.texture_association import TAV
 from cuebench.observers.base import Batch, LoadOptions, Observer
 from cuebench.types import Stimulus
@@ -78,7 +79,7 @@ class Association:
         if label in self.dominant:
             return self.dominant[label]
         column = self.tav[:, self.labels.names.index(label)]
-        return self.textures[int(column.argmax())] if column.max(initial=0) > 0 else ""
+        return self.textures[int(first_highest(column))] if column.max(initial=0) > 0 else ""
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,7 @@ def texture_of(
 
 def _result(observer: str, probabilities: Array, association: Association, label: str, top: int) -> TextureOf:
     cosines = _cosines(probabilities, association.tav)
-    likeness = tuple(Tie(association.textures[i], float(cosines[i])) for i in _largest(cosines, top))
+    likeness = tuple(Tie(association.textures[i], float(cosines[i])) for i in _largest(cosines.round(12), top))
     nearest = likeness[0] if likeness else Tie("", 0.0)
     best = nearest if nearest.value >= NOTHING else Tie("", nearest.value)
     row = association.tav[association.textures.index(best.name)] if best.name else np.zeros(len(probabilities))

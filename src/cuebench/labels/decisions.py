@@ -16,16 +16,33 @@ from cuebench.labels.checks import refuse_nan
 
 Codes = Positions
 NONE = -1
+ROUNDING = 1e-12
+"""Scores that differ by less than this share of the highest are equal."""
 UNDECIDED = "undecided"
 """The decision of an observer that answers in words where no class can be read; its text is stored beside it."""
+
+
+def first_highest(scores: Array) -> Codes:
+    """Return the position of the highest score of each row; among equals the first.
+
+    Scores are equal where they differ by less than `ROUNDING` of the highest: sums in another order, or on another
+    CPU, differ in the last digits, and these must not choose.
+
+    Parameters
+    ----------
+    scores : float array … × n
+        Finite, or −inf.
+    """
+    highest = scores.max(axis=-1, keepdims=True)
+    return np.asarray((scores >= highest - ROUNDING * np.abs(highest)).argmax(axis=-1), np.intp)
 
 
 def partial_space(logits: Array, targets: ResolvedMap) -> Codes:
     """Decide among the target classes only: the 16-class decision of Geirhos et al. 2019.
 
     p = softmax over *all* classes of the observer; score of a target = mean of p over its members; the decision is the
-    target with the highest score. Ties: the first in the order of the label map; scores that differ by less than the
-    rounding of a mean (1e-12 of the highest) are equal. A target without members is never chosen.
+    target with the highest score. Ties: the first in the order of the label map (`first_highest`). A target without
+    members is never chosen.
 
     The scores are computed relative to the largest logit of a member, which changes no decision: where another class
     has nearly all of p, those of the targets would all be rounded to 0, and the first target would win.
@@ -52,9 +69,7 @@ def partial_space(logits: Array, targets: ResolvedMap) -> Codes:
     with np.errstate(invalid="ignore"):  # ∞ − ∞ of an infinite logit, which is the largest
         below = np.where(logits == highest, 0, np.minimum(logits.astype(np.float64) - np.where(none, 0, highest), 0))
     scores = targets.aggregate(np.exp(below), "mean")
-    # Means of equal numbers differ in the last digit with how many they are: without this, rounding would choose.
-    tied = scores >= scores.max(axis=1, keepdims=True) * (1 - 1e-12)
-    return np.where(none[:, 0], NONE, tied.argmax(axis=1)).astype(np.intp)
+    return np.where(none[:, 0], NONE, first_highest(scores))
 
 
 def full_space(logits: Array, targets: ResolvedMap) -> Codes:

@@ -16,6 +16,7 @@ import numpy as np
 from cuebench.arrays import Array, Counts, Floats, Positions
 from cuebench.errors import UserError
 from cuebench.interval_methods import of_resamples
+from cuebench.labels.decisions import ROUNDING, first_highest
 from cuebench.metrics.base import Metric
 from cuebench.statistics.clustered import bounded_interval
 from cuebench.statistics.intervals import child_generator, undefined
@@ -60,9 +61,9 @@ def texture_association(counts: Array) -> TAV:
     n = _validated(counts)
     rows, columns = n.sum(-1, keepdims=True), n.sum(-2, keepdims=True)
     pt, po = _divide(n, rows), _divide(n, columns)
-    th = _entropy(pt, (columns > 0).sum(-1, keepdims=True), -1)
-    oh = _entropy(po, (rows > 0).sum(-2, keepdims=True), -2)
-    return np.asarray(pt * (1 - th) * po * (1 - oh))
+    texture = _certainty(pt, (columns > 0).sum(-1, keepdims=True), -1)
+    outcome = _certainty(po, (rows > 0).sum(-2, keepdims=True), -2)
+    return np.asarray(pt * texture * po * outcome)
 
 
 class Identity(NamedTuple):
@@ -118,7 +119,7 @@ def texture_identity(probabilities: Array, tav: TAV) -> Identity:
         rows = np.asarray(p[part], np.float64)
         _check_probabilities(rows)
         cosines = (rows @ unit) / np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-        best = cosines.argmax(axis=1) if matrix.shape[0] else np.zeros(len(rows), np.intp)
+        best = first_highest(cosines) if matrix.shape[0] else np.zeros(len(rows), np.intp)
         largest = cosines[np.arange(len(rows)), best] if matrix.shape[0] else np.zeros(len(rows))
         similarity[part] = np.clip(largest, 0, 1)
         index[part] = np.where(largest > 0, best, NO_TEXTURE)
@@ -144,17 +145,17 @@ class Pair(NamedTuple):
 def top_pairs(tav: TAV, number: int = 50) -> list[Pair]:
     """Return the strongest associations, strongest first; pairs without any association are left out."""
     flat = np.asarray(tav).ravel()
-    order = np.argsort(-flat, kind="stable")[:number]
+    order = np.argsort(-flat.round(12), kind="stable")[:number]  # the last digits depend on the CPU
     width = np.asarray(tav).shape[1]
     return [Pair(int(i) // width, int(i) % width, float(flat[i])) for i in order if flat[i] > 0]
 
 
 def associated_texture(tav: TAV) -> Positions:
-    """Return the texture that each class is most associated with; −1 for a class without any association."""
+    """Return the texture that each class is most associated with, the first of equals; −1 without any association."""
     matrix = np.asarray(tav)
     if not len(matrix):
         return np.full(matrix.shape[1], NO_TEXTURE, np.intp)
-    return np.where(matrix.max(0) > 0, matrix.argmax(0), NO_TEXTURE)
+    return np.where(matrix.max(0) > 0, first_highest(matrix.T), NO_TEXTURE)
 
 
 def resampled(counts: Array, *, seed: int = 0, resamples: int = 1000) -> Iterator[TAV]:
@@ -216,12 +217,13 @@ def _validated(counts: Array) -> Floats:
     return n
 
 
-def _entropy(p: Floats, ways: Array, axis: int) -> Floats:
-    """Return −Σ p·log p / log ways along an axis; 0 where there is only one way."""
+def _certainty(p: Floats, ways: Array, axis: int) -> Floats:
+    """Return 1 + Σ p·log p / log ways along an axis: 1 for a single way, 0 for equal ones, not what rounding leaves."""
     logs = np.log(p, out=np.zeros_like(p), where=p > 0)
     raw = -(p * logs).sum(axis, keepdims=True)
     base = np.log(np.maximum(ways, 1).astype(np.float64))
-    return _divide(raw, np.broadcast_to(base, raw.shape))
+    certainty = 1 - _divide(raw, np.broadcast_to(base, raw.shape))
+    return np.where(certainty < ROUNDING, 0, certainty)
 
 
 def _divide(top: Floats, bottom: Floats) -> Floats:

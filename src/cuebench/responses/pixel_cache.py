@@ -4,7 +4,8 @@
 
 A file holds the pixels of one shard in one geometry, as they are shown: images one after the other, then a table with
 the hash of each, then the length of the table. Its name is the hash of everything that decides a pixel: the stimuli,
-the geometry, the code of cues that are made in the stream, the libraries that decode and that cues compute with.
+the geometry, the code of cues that are made in the stream, the libraries that decode, and the libraries and the CPU
+that cues compute with.
 Workers read files straight into the memory that they share with the engine, and compare the hash of every image; a
 damaged file is deleted and decoded again.
 
@@ -21,6 +22,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import platform
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -32,7 +34,7 @@ from typing import Any
 import PIL
 from PIL import features
 
-from cuebench.arrays import Pixels
+from cuebench.arrays import Pixels, instruction_sets
 from cuebench.files import make_folder, replacing
 from cuebench.observers.preprocess import Geometry
 from cuebench.responses.shared_memory import Block, bytes_of
@@ -248,8 +250,8 @@ def _decoder() -> dict[str, str | None]:
 
 @cache
 def _libraries() -> dict[str, str]:
-    """Return the versions of what cues compute with."""
-    versions = {}
+    """Return what cues compute with: the versions of libraries, and the CPU, which moves pixels by a grey level."""
+    versions = {"cpu": f"{platform.machine()} {instruction_sets()}"}
     for name in _OF_CUES:
         with suppress(metadata.PackageNotFoundError):
             versions[name] = metadata.version(name)

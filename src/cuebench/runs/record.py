@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cuebench._version import __version__
+from cuebench.arrays import instruction_sets
 from cuebench.errors import UserError, all_problems
 from cuebench.files import NO_LOCKS, disk_errors, json_bytes, take_lock, write_json
 from cuebench.observers.torch.placement import unknown_device
@@ -358,6 +359,7 @@ def environment() -> dict[str, Any]:
         "platform": platform.platform(),
         "host": platform.node(),
         "cpus": os.cpu_count(),
+        "cpu_instructions": instruction_sets(),
         "packages": versions,
         "command": sys.argv,
     }

@@ -281,16 +281,16 @@ def part_of(
     for kind, wholes in bottom.left_out.items():
         pairs = [np.stack([top.left_out[kind][name], values]) for name, values in wholes.items()]
         pairs = [pair[:, ~np.isnan(pair).any(axis=0)] for pair in pairs]
+        same_kind = next(i for i in ratio.intervals if i.kind == kind)
         if math.isnan(ratio.value) or min(pair.shape[1] for pair in pairs) < 2:
-            same_kind = (i for i in ratio.intervals if i.kind == kind)
-            intervals.append(undefined(kind, next(same_kind).note or "nothing to be shared"))
+            intervals.append(undefined(kind, same_kind.note or "nothing to be shared"))
+            continue
+        if np.ptp(np.concatenate([pair[0] - ratio.value * pair[1] for pair in pairs])) < 1e-12:
+            intervals.append(same_kind)  # the same share without any of them: what varies is rounding
             continue
         low, high = _fieller(top.value, bottom.value, pairs)
-        low, high = min(max(low, 0.0), ratio.value), max(min(high, 1.0), ratio.value)
-        if high - low < math.sqrt(NOTHING):
-            intervals.append(undefined(kind, ALL_ALIKE))
-        else:
-            intervals.append(Interval(low, high, kind, method=FIELLER))
+        ends = min(max(low, 0.0), ratio.value), max(min(high, 1.0), ratio.value)
+        intervals.append(Interval(*ends, kind, method=FIELLER))
     return replace(ratio, intervals=tuple(intervals))
 
 

@@ -41,6 +41,8 @@ FEWEST = 4
 """Observers without which nothing is correlated."""
 SPARE = 6
 """Observers beyond the number of headlines that a factor and shares of variance need."""
+_ROUNDING = 1e-12
+"""Differences and eigenvalues below are those of rounding."""
 _TWO_WAYS: tuple[IntervalKind, IntervalKind] = ("shape_sources", "texture_sources")
 
 
@@ -228,6 +230,8 @@ def structure(
     m = table.shape[1]
     if m < FEWEST:
         raise UserError(f"{m} observers have all headlines", f"at least {FEWEST} are needed: measure more of them")
+    # The mean of equal numbers is not always that number: rounding would be their variance.
+    table[np.ptp(table, axis=1) <= _ROUNDING * np.abs(table).max(axis=1)] = 0
     covariance = np.cov(table)
     noise = {pair: spread(e) for pair, e in errors.items()} | {(b, a): spread(e) for (a, b), e in errors.items()}
     reliability = {n: _reliability(covariance[i, i], noise[n, n], m, level) for i, n in enumerate(names)}
@@ -241,11 +245,22 @@ def structure(
             f"(at least {len(names) + SPARE})"
         )
         return replace(pairwise, notes=(note,))
+    if problem := _without_factor(names, table):
+        return replace(pairwise, notes=(f"{problem}: no factor, and no shares of variance",))
     shares = _shares(names, table, reliability, level)
     if len(names) > 2:
         partial = _given_others(table, level)
         links = tuple(link._replace(given_others=partial[pair]) for link, pair in zip(links, _pairs(len(names))))
     return replace(pairwise, links=links, shares=shares, factor=_factor(names, table, seed, level))
+
+
+def _without_factor(names: Sequence[str], table: Floats) -> str:
+    """Return why the correlations cannot be inverted; empty where they can."""
+    if same := [n for n, row in zip(names, table) if not np.ptp(row)]:
+        return f"the same for everybody: {', '.join(same)}"
+    if np.linalg.eigvalsh(_correlations(table))[0] < _ROUNDING:
+        return "one of the headlines follows exactly from the others"
+    return ""
 
 
 def _pairs(k: int) -> list[tuple[int, int]]:

@@ -238,7 +238,8 @@ def _drawn_images(rng: np.random.Generator, assumed: Assumptions, people: int) -
         return np.tile(np.arange(assumed.trials), people)
     # Smallest of random numbers: as many different images for each person.
     draws = rng.random((people, assumed.shown))
-    return np.argpartition(draws, assumed.trials - 1, axis=1)[:, : assumed.trials].ravel()
+    chosen = np.argpartition(draws, assumed.trials - 1, axis=1)[:, : assumed.trials]
+    return np.sort(chosen, axis=1).ravel()  # their order depends on the CPU
 
 
 def _share_of_images(mu: float, person_sd: float, effects: Floats) -> float:

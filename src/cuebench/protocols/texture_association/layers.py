@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cuebench.arrays import Array, Counts
+from cuebench.labels.decisions import first_highest
 from cuebench.metrics.texture_association import TAV, association_intervals, count, resampled, texture_association
 from cuebench.metrics.texture_confidence import top1
 from cuebench.protocols.base import Result, ScoreOptions
@@ -65,7 +66,7 @@ def _counts(measured: Measured, column: str) -> Counts:
     code = np.array([position.get(s.texture, -1) for s in responses.stimuli], np.intp)[responses.stimulus]
     counts = np.zeros((len(measured.textures), classes), np.int64)
     for rows in _pieces(part == TEXTURE):
-        nearest = known[(_unit(features[rows]) @ means[known].T).argmax(axis=1)]
+        nearest = known[first_highest(_unit(features[rows]) @ means[known].T)]
         counts += count(code[rows], nearest, *counts.shape)
     return counts
 
@@ -107,7 +108,7 @@ def _table(measured: Measured, matrices: dict[str, Counts]) -> pa.Table:
         tav = texture_association(counts)
         for i, texture in enumerate(measured.textures):
             if counts[i].sum():
-                j = int(tav[i].argmax())
+                j = int(first_highest(tav[i]))
                 label, share = measured.labels.names[j], float(counts[i, j] / counts[i].sum())
                 rows.append((measured.responses.observer, layer, texture, label, share, float(tav[i, j])))
     names = ("observer", "layer", "texture", "label", "share", "tav")

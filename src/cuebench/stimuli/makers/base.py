@@ -13,7 +13,9 @@ from cuebench.types import StimulusSet
 
 Progress = Callable[[int, int], None]
 Make = Callable[..., StimulusSet]
-"""``make(out, *, seed=0, count=0, progress=None, **options) -> StimulusSet``: same arguments, same bytes; resumable."""
+"""``make(out, *, seed=0, count=0, progress=None, **options) -> StimulusSet``: same arguments, same bytes; resumable.
+
+On another kind of CPU a few values of a drawing may differ by a grey level."""
 
 LARGEST_SIDE, MOST_PICTURES = 4096, 10_000_000
 """Side in pixels of a picture that is drawn, and pictures of a set."""

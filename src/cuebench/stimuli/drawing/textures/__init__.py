@@ -56,7 +56,7 @@ def texture(
     size : pair of int
         Height and width in pixels.
     rng : Generator or int
-        The same seed gives the same bytes.
+        The same seed gives the same bytes on one kind of CPU; another moves a few values by a grey level.
     colour : bool
         False: the same structure in grey.
     scale : float

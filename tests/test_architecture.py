@@ -12,7 +12,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "cuebench"
 LAYERS = [
-    {"errors", "arrays", "words", "compiled", "_version"},
+    {"errors", "arrays", "words", "compiled", "csv_text", "_version"},
     {"types", "options", "processes", "places"},
     {"imports"},
     {"python_files"},

@@ -234,7 +234,7 @@ def test_recordings_of_one_protocol_are_not_asked_about_the_others(
         "not asked: recordings are of cue_conflict (anna, bert, carl …), not of refined_bias",
     ]
     assert {f.reason for f in RunRecord.read(folder).skipped if f.protocol == "refined_bias"} == {
-        "none of the 3 recorded names ('cat1-dog1.png' …) is of refined_bias"
+        "none of the 3 recorded names is of refined_bias: 'cat1-dog1' is neither <class>_<i> nor <G>x<G>_<class>_<i>"
     }
 
 

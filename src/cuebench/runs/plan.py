@@ -197,9 +197,10 @@ def _add_experiment(
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a broken model is a row of the result
             failure = failure_of(entry.observer.name, error, name)
             if isinstance(error, UserError) and is_of_another(experiment, entry.observer):
-                names = entry.observer.stimulus_names()
-                many = f"none of the {len(names):,} recorded names ({names[0]!r} …) is of {name}"
-                reason = many if "\n" in failure.reason else failure.reason
+                what, *problems = failure.reason.split("\n  - ")  # one for each name
+                number = len(entry.observer.stimulus_names())
+                many = f"none of the {number:,} recorded names is of {name}: {''.join(problems[:1])}"
+                reason = many if problems else what
                 details = {**failure.details, OTHER_RECORDING: True}
                 plan.skipped.append(replace(failure, reason=reason, details=details))
             elif isinstance(error, NotApplicable):

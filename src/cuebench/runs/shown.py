@@ -68,7 +68,7 @@ def is_of_another(experiment: Experiment, observer: ObserverBase) -> bool:
     if derive is not None and experiment.table is None:
         return not any(_is_understood(derive, name) for name in names)
     try:
-        observer.check_shown(experiment.whole or ())
+        observer.check_shown(experiment.whole.stimuli if experiment.whole else ())
     except UserError:
         return True
     return False

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from cuebench.arrays import Array
+from cuebench.csv_text import written_cell
 from cuebench.errors import UserError
 from cuebench.files import disk_errors
 from cuebench.protocols.base import Protocol
@@ -149,7 +150,7 @@ class Trials:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with _writer(temporary, target.suffix) as writer:
                     for part in self.parts():
-                        writer.write_table(part)
+                        writer.write_table(_without_formulas(part) if target.suffix == ".csv" else part)
                         count += len(part)
                 os.replace(temporary, target)
         finally:
@@ -160,6 +161,16 @@ class Trials:
     def __repr__(self) -> str:
         chosen = ", ".join((*self.protocols, *self.observers)) or "all protocols and observers"
         return f"<Trials of {chosen} in {self.run}: .table(), .to_pandas(), .to_polars(), .write(FILE)>"
+
+
+def _without_formulas(table: pa.Table) -> pa.Table:
+    """Return a table whose texts are no formulas to a spreadsheet."""
+    for number, column in enumerate(table.schema):
+        if pa.types.is_string(column.type):
+            texts = table.column(number).combine_chunks().dictionary_encode()
+            plain = pa.array([written_cell(text) or None for text in texts.dictionary.to_pylist()], column.type)
+            table = table.set_column(number, column, plain.take(texts.indices))
+    return table
 
 
 def _writer(path: Path, ending: str) -> Any:

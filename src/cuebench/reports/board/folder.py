@@ -18,7 +18,7 @@ from cuebench.reports.board.check import Checked
 
 OWN = ".cuebench-board"
 """Folder inside the site for what need not be published: checked entries, compared pairs, the list of written files."""
-FORMAT = 1
+FORMAT = 2
 
 
 class SiteFolder:

@@ -33,8 +33,8 @@ def path_of_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "path", [*sys.path])
     yield
     for name, module in list(sys.modules.items()):
-        where = (getattr(module, "__file__", None), getattr(module, "__path__", None))
-        if str(tmp_path) in str(where):
+        contents = getattr(module, "__dict__", {})
+        if str(tmp_path) in f"{contents.get('__file__')} {contents.get('__path__')}":
             del sys.modules[name]
 
 

@@ -12,9 +12,11 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "cuebench"
 LAYERS = [
-    {"errors", "arrays", "interval_methods", "compiled", "_version"},
-    {"types", "options", "processes", "places", "words"},
+    {"errors", "arrays", "interval_methods", "compiled", "csv_text", "_version"},
+    {"words"},
+    {"types", "options", "processes", "places"},
     {"imports"},
+    {"python_files"},
     {"files", "registry", "_process_main"},
     {"folders"},
     {"reading"},
@@ -43,6 +45,7 @@ IMPORTS_BY_NAME = {
     "__init__.py": "public names and rooms, imported when they are used",
     "cli/__init__.py": "the verbs, one file each",
     "registry.py": "the parts, one file each",
+    "imports.py": "what a file of the user imports",
     "types.py": "how a notebook shows stimuli",
     "processes.py": "the module that a worker process runs",
     "testing/__init__.py": "the checks, imported when they are used",

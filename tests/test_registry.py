@@ -17,6 +17,7 @@ from cuebench import registry
 from cuebench.cues.base import CueInfo, on_images
 from cuebench.errors import UserError
 from cuebench.metrics.base import Metric
+from cuebench.python_files import import_file, load_file
 from cuebench.registry import Registry
 
 METRIC = '''"""Share of ones."""
@@ -161,16 +162,16 @@ def test_a_part_of_a_file_is_named_by_its_place(tmp_path: Path) -> None:
 def test_a_file_is_imported_once_and_again_after_a_change(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("VALUE = 1\n")
-    module = registry.load_file(file)
-    assert registry.load_file(file) is module
+    module = load_file(file)
+    assert load_file(file) is module
     file.write_text("VALUE = 22\n")
-    assert registry.load_file(file).VALUE == 22
+    assert load_file(file).VALUE == 22
 
 
 def test_a_file_has_the_same_module_name_in_every_process(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("")
-    code = f"from cuebench.registry import load_file; print(load_file({str(file)!r}).__name__)"
+    code = f"from cuebench.python_files import load_file; print(load_file({str(file)!r}).__name__)"
     names = {
         subprocess.run(
             [sys.executable, "-c", code],
@@ -181,7 +182,7 @@ def test_a_file_has_the_same_module_name_in_every_process(tmp_path: Path) -> Non
         ).stdout
         for seed in ("1", "2")
     }
-    assert names == {registry.load_file(file).__name__ + "\n"}
+    assert names == {load_file(file).__name__ + "\n"}
 
 
 @pytest.mark.parametrize(
@@ -322,6 +323,6 @@ def test_a_changed_file_is_never_run_from_its_compiled_copy(tmp_path, monkeypatc
     for number in (1, 2):
         file.write_text(f"NUMBER = {number}\n")
         os.utime(file, (1_700_000_000, 1_700_000_000))
-        module = registry.import_file(file)
+        module = import_file(file)
         assert module.NUMBER == number  # noqa: SIM300
         py_compile.compile(str(file))

@@ -22,7 +22,7 @@ TUTORIALS = Path(__file__).parents[1] / "docs" / "tutorials"
 def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """``follow(page)``: write its files, execute its code, run its commands, in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
     added = {kind: dict(parts.added) for kind, parts in KINDS.items()}
 
     def run(page: str) -> Path:
@@ -51,7 +51,10 @@ def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def command(program: str, *words: str) -> None:
     """Run a command in this process: every new one would import torch again."""
     if program == "python":
-        exec(Path(words[0]).read_text("utf-8"), {"__name__": "__main__", "__file__": str(Path(words[0]).resolve())})
+        with pytest.MonkeyPatch.context() as context:
+            context.syspath_prepend(Path.cwd())
+            exec(Path(words[0]).read_text("utf-8"), {"__name__": "__main__", "__file__": str(Path(words[0]).resolve())})
+        sys.modules.pop("net", None)  # of that program
         return
     assert program == "cuebench"
     quick = ["--resamples", "100"] if words[0] == "run" else []

@@ -14,7 +14,7 @@ import importlib._bootstrap
 import os
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
 from importlib.machinery import SourceFileLoader
@@ -119,7 +119,7 @@ _PLACES: tuple[tuple[Any, str], ...] = (
 def _importing(plain: Any) -> Any:
     def _import(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
         module = plain(name, globals, locals, fromlist, level)
-        if _loading.names and not _is_library(sys._getframe(1).f_globals.get("__file__")):
+        if _loading.names and not is_library(_asking_frame().f_globals.get("__file__")):
             own = str(getattr(module, "__name__", name))
             _note(Asked(own if level else name))
             for asked in _modules_of(own, module, fromlist or ()):
@@ -129,11 +129,26 @@ def _importing(plain: Any) -> Any:
     return _import
 
 
+def _asking_frame() -> Any:
+    """Return the frame of who imports."""
+    frame: Any = sys._getframe(2)
+    return frame.f_back if frame.f_code is _RESOLVING else frame
+
+
 def _modules_of(name: str, module: Any, fromlist: Iterable[Any]) -> list[str]:
     """Return the modules among what is imported *from* a module."""
     names = [*fromlist, *(getattr(module, "__all__", ()) if "*" in fromlist else ())]
     modules = {n: sys.modules.get(f"{name}.{n}") for n in names}
     return [f"{name}.{n}" for n, inside in modules.items() if inside is not None and getattr(module, n, None) is inside]
+
+
+def importing(resolve: Callable[[str], str]) -> Callable[..., Any]:
+    """Return an ``__import__`` that imports another module in place of the one that is named."""
+
+    def _import(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
+        return builtins.__import__(name if level else resolve(name), globals, locals, fromlist, level)
+
+    return _import
 
 
 def _importing_module(plain: Any) -> Any:
@@ -149,7 +164,7 @@ def _importing_module(plain: Any) -> Any:
 def _executing(plain: Any) -> Any:
     def _execute(loader: Any, module: ModuleType) -> None:
         file = getattr(module, "__file__", None)
-        if isinstance(file, str) and not _is_library(file):
+        if isinstance(file, str) and not is_library(file):
             with suppress(OSError):
                 _keep_source(module, loader.get_data(file))
             if _loading.names:
@@ -166,7 +181,7 @@ def _note(asked: Asked) -> None:
         known, file = frame.f_globals, frame.f_globals.get("__file__")
         if known is not globals() and str(known.get("__name__")).startswith("cuebench."):
             break  # who loads it
-        if frame.f_code.co_name == "<module>" and isinstance(file, str) and not _is_library(file):
+        if frame.f_code.co_name == "<module>" and isinstance(file, str) and not is_library(file):
             _asked.setdefault(str(known.get("__name__")), {}).setdefault(file, set()).add(asked)
             return
         frame = frame.f_back
@@ -209,7 +224,7 @@ def source_when_loaded(loaded: object, now: bytes, file: str = "") -> bytes:
 
 
 @lru_cache(maxsize=100_000)
-def _is_library(file: object) -> bool:
+def is_library(file: object) -> bool:
     """Tell whether a file is of Python, of an installed package or of cuebench; code without a file is not."""
     if not isinstance(file, str):
         return False
@@ -238,4 +253,5 @@ def _hide_watching(error: BaseException) -> None:
         one.tb_next = following
 
 
-_WATCHING = {make(None).__code__ for make in (_importing, _importing_module, _executing)}
+_RESOLVING = importing(str).__code__
+_WATCHING = {_RESOLVING, *(make(None).__code__ for make in (_importing, _importing_module, _executing))}

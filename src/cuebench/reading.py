@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cuebench.csv_text import read_cell
 from cuebench.errors import UserError, all_problems, printable
 from cuebench.files import OTHER_ROWS, arrow_source, read_rows, rows_agree
 
@@ -324,4 +325,4 @@ def parse_csv(text: str, name: str, *, needed: Iterable[str] = (), hint: str = "
         problems.append(f"missing column{'s' * (len(missing) > 1)} {', '.join(missing)}; found {header_text or 'none'}")
     if problems:
         raise all_problems(name, problems, hint or "one header, then as many cells in each line, separated by commas")
-    return CsvTable(columns, [dict(zip(columns, row)) for row in cells[1:]], lines[1:])
+    return CsvTable(columns, [dict(zip(columns, map(read_cell, row))) for row in cells[1:]], lines[1:])

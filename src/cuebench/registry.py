@@ -15,24 +15,22 @@ cannot be loaded is reported by ``cuebench list`` and ``cuebench doctor`` and fa
 from __future__ import annotations
 
 import ast
-import hashlib
 import importlib
-import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from importlib import metadata
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from cuebench.errors import UserError, did_you_mean
-from cuebench.imports import forget, watched
+from cuebench.imports import watched
+from cuebench.python_files import load_file
 
 ROOT = Path(__file__).parent
 BUILT_IN = "cuebench"
@@ -338,84 +336,6 @@ def _real(file: str | Path) -> str:
 
 def _file_of(spec: str) -> str:
     return spec.removeprefix(SCHEME).rpartition(":")[0]
-
-
-LOADED_BY_PATH = "cuebench_user_"
-"""How the names of modules begin that are imported from a path; a hash of the path ends them."""
-
-
-def name_of_file(path: str | Path) -> str:
-    """Return the name of the module that a Python file becomes: two files of one name in two folders are two modules.
-
-    A digest, not ``hash()``: the name is the same in every process, so what the module defines can travel between them.
-    """
-    file = Path(path).expanduser().absolute()
-    return f"{LOADED_BY_PATH}{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:12]}"
-
-
-class _FromSource(SourceFileLoader):
-    """Compiles the file that is there.
-
-    Python's compiled copy counts as current where seconds and size are the same: an edit of the same length in the
-    second of the last one would be hashed as new code and run as the old.
-    """
-
-    def get_code(self, fullname: str) -> CodeType:
-        path = self.get_filename(fullname)
-        return self.source_to_code(self.get_data(path), path)
-
-
-def import_file(path: str | Path) -> ModuleType:
-    """Run a Python file as a module; whatever it raises is raised here.
-
-    Raises
-    ------
-    UserError
-        Where there is no such file.
-    """
-    file = Path(path).expanduser().absolute()
-    if not file.is_file():
-        raise UserError(f"there is no Python file {path}", f"write {SCHEME}FILE.py:NAME")
-    name = name_of_file(file)
-    spec = importlib.util.spec_from_file_location(name, file, loader=_FromSource(name, str(file)))
-    if spec is None or spec.loader is None or file.suffix != ".py":
-        raise UserError(f"{path} cannot be imported as a Python file", "its name must end in .py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # so that classes defined there can be pickled
-    forget(name)
-    try:
-        with watched(name):
-            spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
-
-
-def load_file(path: str | Path) -> ModuleType:
-    """Import a Python file under a name of its own: once, and again after it was changed.
-
-    Raises
-    ------
-    UserError
-        Where there is no such file, or importing it raises an exception.
-    """
-    file = Path(path).expanduser().absolute()
-    if not file.is_file():
-        raise UserError(f"there is no Python file {path}", f"write {SCHEME}FILE.py:NAME")
-    stat = file.stat()
-    return _imported(str(file), stat.st_mtime_ns, stat.st_size)
-
-
-@lru_cache
-def _imported(path: str, modified: int, size: int) -> ModuleType:
-    try:
-        return import_file(path)
-    except UserError:
-        raise
-    except (Exception, SystemExit) as error:
-        message = f"{path} cannot be imported: {type(error).__name__}: {error}"
-        raise UserError(message, f"correct the file; python {path} shows the traceback") from error
 
 
 def expose(package: str, parts: Registry) -> None:

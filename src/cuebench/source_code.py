@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from cuebench.imports import Asked, asked_by, source_when_loaded
-from cuebench.registry import LOADED_BY_PATH
+from cuebench.python_files import LOADED_BY_PATH, folder_of, name_beside
 
 Kind = Literal["standard", "cuebench", "installed", "user", "none"]
 MOST_FILES = 2000
@@ -127,7 +127,8 @@ def reachable_code(modules: Iterable[str], follow: Callable[[str], bool] | None 
                     code.files[name] += f" and {running}"
                     code.unreadable.append(f"{place.file} ({EDITED})")
                     _notices[f"{place.file} was {EDITED}; answers of its old code are not found again"] = None
-            for imported, root in imports:
+            folder = folder_of(name, place.file, place.package)
+            for imported, root in ((name_beside(i, folder), name_beside(r, folder)) for i, r in imports):
                 if imported.endswith(".*"):
                     waiting += [m for m in {*sys.modules, *_as_loaded.get()} if m.startswith(imported[:-1])]
                 elif not root or place_of(root).kind == "user":

@@ -25,6 +25,7 @@ from base import Reader, archive, file, parquet, picture, text, unchecked  # typ
 
 from cuebench import registry
 from cuebench.analyses.families import read_families
+from cuebench.csv_text import read_cell
 from cuebench.errors import MissingExtra, UserError
 from cuebench.labels import LabelSpace, label_map, label_space
 from cuebench.observers.adapters import suite
@@ -33,7 +34,7 @@ from cuebench.observers.adapters.recorded import OPTIONS
 from cuebench.observers.base import Spec
 from cuebench.observers.guess import factories, likely_spec
 from cuebench.observers.recorded_columns import STIMULUS
-from cuebench.observers.recorded_files import Recording, read_recording
+from cuebench.observers.recorded_files import Recording, _may_hold_answers, read_recording
 from cuebench.options import parse, split
 from cuebench.protocols.cue_decomposition.populations import check_population
 from cuebench.reports.figures.bias_over_training import bias_over_training
@@ -90,7 +91,8 @@ def read_csv_manifest(path: Path) -> None:
 
 
 def read_recorded_csv(path: Path) -> None:
-    """Every cell must be what Python's own reader sees."""
+    """Every cell must be what Python's own reader sees, but for the apostrophe of what would be a formula."""
+    assert _may_hold_answers(path) in (True, False)
     recording = read_recording(path, SPACE)
     check_recording(recording)
     assert any(_agrees(recording, rows_of(path, delimiter)) for delimiter in ",;\t"), "other cells than in the file"
@@ -100,7 +102,7 @@ def _agrees(recording: Recording, rows: list[list[str]] | None) -> bool:
     """Tell whether a recording has the stimuli of a column of these rows, one for each."""
     if rows is None or len(recording) != len(rows) - 1:
         return False
-    columns = [[cell.strip() for cell in column] for column in zip(*rows)]
+    columns = [[read_cell(cell).strip() for cell in column] for column in zip(*rows)]
     return any(column[0].lower() in STIMULUS and column[1:] == list(recording.names) for column in columns)
 
 

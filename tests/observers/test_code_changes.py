@@ -26,7 +26,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from cuebench import imports, registry, source_code
+from cuebench import imports, source_code
 from cuebench.files import hash_file
 from cuebench.labels import LabelSpace
 from cuebench.observers.base import LoadOptions
@@ -34,6 +34,7 @@ from cuebench.observers.load import load
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.torch.fingerprint import hash_behaviour, hash_hooks, hash_weights
 from cuebench.observers.wrap import wrap
+from cuebench.python_files import import_file, name_of_file
 from cuebench.responses.collect import collect
 from cuebench.responses.job import Job, JobRecord
 from cuebench.responses.pictures import DecodePool
@@ -289,14 +290,17 @@ def ask(observer: Any, stimuli: StimulusSet, out: Path) -> list[Path]:
     return list(out.glob("*.stale-*"))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("name", "on_path"), [(n, on) for n, c in CASES.items() for on in (True, False)[: 2 - bool(c.module)]]
+)
 def test_every_change_is_noticed(
-    name: str, stimuli: StimulusSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, on_path: bool, stimuli: StimulusSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """``on_path``: the user has put the folder on Python's path; else the installed command finds it by the file."""
     case, code = CASES[name], tmp_path / "code"
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.delitem(sys.modules, "open_clip", raising=False)  # another test may have imported the library
-    monkeypatch.setattr(sys, "path", [str(code), str(code / "site-packages"), *sys.path])
+    monkeypatch.setattr(sys, "path", [*[str(code)][: int(on_path)], str(code / "site-packages"), *sys.path])
     monkeypatch.setattr(torch.nn.functional, "hardtanh", torch.nn.functional.hardtanh)
     monkeypatch.setenv("CUEBENCH_TEST_SCALE", "2")
     file = f"{case.module.replace('.', '/') or 'model'}.py"
@@ -449,10 +453,10 @@ def test_what_another_factory_of_the_file_asked_for(tmp_path: Path, monkeypatch:
 
 
 def test_what_a_file_no_longer_asks_for(tmp_path: Path) -> None:
-    name = registry.name_of_file(tmp_path / "one.py")
+    name = name_of_file(tmp_path / "one.py")
     for text, asked in (("import importlib\nimportlib.import_module('js' + 'on')", {"importlib", "json"}), ("", set())):
         (tmp_path / "one.py").write_text(text)
-        registry.import_file(tmp_path / "one.py")
+        import_file(tmp_path / "one.py")
         assert {a.name for a in imports.asked_by(name)} - {name} == asked
 
 

@@ -197,3 +197,44 @@ def test_the_half_of_a_number_in_a_column_without_a_name_is_refused(tmp_path):
     with pytest.raises(UserError, match="column 5 has values and no name"):
         observers(text(tmp_path, "subject,image,decision,rt,\nann,a,cat,0,39\nann,b,dog,0,41\n"))
     assert decisions(text(tmp_path, "subject,image,decision,\nann,a,cat,\nann,b,dog,\n")) == ["cat", "dog"]
+
+
+# ------------------------------------------------------------------------------------- the published raw data
+
+RAW_LINES = "subj,session,trial,rt,object_response,category,condition,imagename\n{who},1,1,0.6,cat,cat,0,cat1.png\n"
+
+
+def published(folder, **others):
+    """The folder raw-data as it is published: beside its data sets, accuracies of models."""
+    for where, content in {"edge/edge_subject-01_session_1.csv": RAW_LINES.format(who="subject-01"), **others}.items():
+        (folder / where).parent.mkdir(parents=True, exist_ok=True)
+        text(folder, content, where)
+    return folder
+
+
+def test_tables_that_are_no_answers_are_left_out_of_published_raw_data_and_named(tmp_path):
+    folder = published(
+        tmp_path / "raw-data",
+        **{"performances/imagenet.csv": "model,top1\nresnet50,0.76\n", "performances/ood/all.csv": "model,mean\nx,1\n"},
+    )
+    (person,) = observers(folder, targets=())
+    assert person.names == ("edge/cat/cat1",)
+    assert "left out of raw-data: performances/ (tables that are no answers)" in person.notes
+    assert read_raw_data(folder).table.num_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("edges/edges_subject-02_session_1.csv", RAW_LINES.format(who="subject-02")),
+        ("mine/answers.csv", "image,answer\ncat1,cat\n"),
+        ("mine/choices.csv", "anchor,shape_match,texture_match,choice\na,b,c,shape\n"),
+        ("performances/table.xlsx", "?"),
+        ("performances/broken.csv", '"a\nb'),
+        ("performances/empty.csv", ""),
+        ("table.json", "[]"),
+    ],
+)
+def test_tables_that_may_be_answers_are_never_left_out_of_published_raw_data(name, content, tmp_path):
+    with pytest.raises(UserError, match="tables that are not read"):
+        observers(published(tmp_path / "raw-data", **{name: content}), targets=())

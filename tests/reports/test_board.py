@@ -359,6 +359,72 @@ def test_the_same_answers_count_once(entries: Path, copied: Path, tmp_path: Path
     assert "the entry 'low' has the same weights" in made.refused[0].problems[0]
 
 
+def test_a_repeated_observer_leaves_the_rest_of_its_entry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same observers beside networks of one's own, in two entries: they count once, all networks stay."""
+
+    def recorded(name: str, decisions: dict[str, list[str]]) -> str:
+        rows = [(who, s[2], d) for who, given in decisions.items() for s, d in zip(MADE.STIMULI, given)]
+        with (tmp_path / f"{name}.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([("observer", "stimulus", "decision"), *rows])
+        return f"recorded:{tmp_path / name}.csv"
+
+    shared = recorded("shared", {"anna": MADE.answers(0.95, 4), "ben": MADE.answers(0.9, 5)})
+    for number in (1, 2):
+        networks = {f"net{number}{k}": MADE.answers(0.2 * number + 0.1 * k, 10 * number + k) for k in range(2)}
+        own = recorded(f"own{number}", networks)
+        out = tmp_path / f"entry{number}"
+        cuebench.evaluate([shared, own], "cue_conflict", out=out, resamples=200, workers=0)
+    both = [str(tmp_path / "entry1"), str(tmp_path / "entry2")]
+    made = cuebench.board(both, tmp_path / "site", workers=0)
+    assert not made.refused
+    assert [[m.name for m in e.models] for e in made.entries] == [["anna", "ben", "net10", "net11"], ["net20", "net21"]]
+    (remark,) = made.entries[1].remarks
+    assert remark.startswith("left out: anna, ben: the entry 'entry1' has the same weights, protocol (cue_conflict)")
+    (track,) = made.tracks
+    assert len(track.standings) == 6
+    assert remark in (tmp_path / "site/index.html").read_text("utf-8").replace("&#39;", "'")
+    assert cli.invoke(["board", *both, "--out", str(tmp_path / "again"), "-q"]) == 0
+    assert remark in capsys.readouterr().out
+    assert cli.invoke(["board", *both, "--out", str(tmp_path / "again"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["remarks"] == [{"entry": "entry2", "remarks": [remark]}]
+
+
+def test_answers_of_another_under_a_new_name_are_marked(entries: Path, tmp_path: Path) -> None:
+    """A single other answer is another observer."""
+    one, other = MADE.answers(0.2, 1), MADE.answers(0.2, 1)
+    place = next(i for i, (s, t, _) in enumerate(MADE.STIMULI) if one[i] == t != s)
+    other[place] = MADE.STIMULI[place][0]
+    MADE._evaluate(tmp_path / "new", {"my own net": one})
+    MADE._evaluate(tmp_path / "near", {"near": other})
+    found = [entries / "low", entries / "middle", tmp_path / "new", tmp_path / "near"]
+    for _ in range(2):  # the second time from what was remembered
+        made = cuebench.board(found, tmp_path / "site", workers=0)
+        (track,) = made.tracks
+        same = {s.model.name: s.same_answers for s in track.standings}
+        assert same == {"Low net": ("my own net",), "my own net": ("Low net",), "near": (), "middle": ()}
+    (ranking,) = api(made, "index.json")["rankings"]
+    listed = json.loads((made.path.parent / ranking["file"]).read_text("utf-8"))["standings"]
+    assert {s["name"]: s["same_answers"] for s in listed}["my own net"] == ["Low net"]
+    own = next(s["slug"] for s in listed if s["name"] == "my own net")
+    for page in ("index.html", f"models/{own}.html"):
+        assert "same answers as Low net" in (made.path.parent / page).read_text("utf-8")
+
+
+def test_a_folder_called_like_a_file_of_a_run_is_not_mistaken_for_it(
+    entries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(entries / "low", tmp_path / "scores")
+    monkeypatch.chdir(tmp_path)
+    assert check_entry("scores").accepted
+    (tmp_path / "scores" / "scores.json").write_text("{}")
+    checked = check_entry("scores")
+    assert checked.entry == "scores"
+    assert any(text.startswith("scores.json is damaged") for text in checked.problems), checked.problems
+    assert "the run.json" not in " ".join(checked.problems)
+    monkeypatch.chdir(tmp_path / "scores")
+    assert [check_entry(where).entry for where in (".", "../scores", "stimuli/..")] == ["scores"] * 3
+
+
 # ------------------------------------------------------------------------------------------------- building again
 
 

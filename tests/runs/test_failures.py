@@ -214,3 +214,33 @@ def test_the_weights_are_hashed_once_in_a_run(measure: Any, data_root: Path) -> 
 
     measure(Large(), ["cue_conflict", "imagenet_accuracy"])
     assert len(hashed) == 1
+
+
+@pytest.mark.parametrize("order", [("cue_conflict", "refined_bias"), ("refined_bias", "cue_conflict")])
+def test_recordings_of_one_protocol_are_not_asked_about_the_others(
+    order: tuple[str, str], data_root: Path, tmp_path: Path
+) -> None:
+    """One line, whoever they are; people and models, with names that the other protocol would call mistakes."""
+    recording = tmp_path / "people.csv"
+    rows = [f"cat{n}-dog{n}.png,{who},cat" for who in ("anna", "bert", "carl", "dora") for n in range(1, 4)]
+    recording.write_text("\n".join(["image,participant,decision", *rows]))
+    folder = tmp_path / "run"
+    cb.evaluate(["ideal:shape", f"recorded:{recording}"], list(order), data_root=data_root, out=folder)
+    (failure,) = RunRecord.read(folder).failures
+    assert (failure.observer, failure.protocol) == ("ideal:shape", "refined_bias")
+    assert "\n" not in failure.reason
+    notices = [n for n in RunRecord.read(folder).notices if n.startswith("not as")]
+    assert notices == [
+        "not asked: recordings are of cue_conflict (anna, bert, carl …), not of refined_bias",
+    ]
+    assert {f.reason for f in RunRecord.read(folder).skipped if f.protocol == "refined_bias"} == {
+        "none of the 3 recorded names is of refined_bias: 'cat1-dog1' is neither <class>_<i> nor <G>x<G>_<class>_<i>"
+    }
+
+
+def test_a_recording_with_a_name_that_is_a_mistake_has_failed(data_root: Path, tmp_path: Path) -> None:
+    """Not all of its names are of another experiment: what is wrong is named."""
+    recording = tmp_path / "one.csv"
+    recording.write_text("image,decision\ncat1-dog2.png,cat\ncat-and-dog.png,cat\n")
+    with pytest.raises(UserError, match="cat-and-dog"):
+        cb.evaluate([f"recorded:{recording}"], "cue_conflict", data_root=data_root, out=tmp_path / "run")

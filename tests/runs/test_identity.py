@@ -18,6 +18,7 @@ import cuebench as cb
 from cuebench import registry
 from cuebench.files import hash_file
 from cuebench.protocols.corruption_robustness import PROTOCOL as BUILT_IN
+from cuebench.python_files import import_file
 from cuebench.registry import protocols
 from cuebench.runs.summary_code import summary_code
 from cuebench.stimuli.identity import identified
@@ -144,7 +145,7 @@ def test_a_helper_of_a_summary_that_changes(folder: Path, tmp_path: Path, monkey
 
     def stored() -> Any:
         monkeypatch.delitem(sys.modules, "kept_helper", raising=False)
-        module = registry.import_file(tmp_path / "summary.py")
+        module = import_file(tmp_path / "summary.py")
         return asked("reduced", stimuli, tmp_path, reduce=module.reduce)
 
     assert stored()[4] == pytest.approx(44)

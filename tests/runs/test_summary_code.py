@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cuebench import registry
+from cuebench.python_files import import_file
 from cuebench.runs.summary_code import summary_code
 from cuebench.source_code import notices_of_code
 
@@ -38,7 +38,7 @@ TEXTS = {
 def of_file(path: Path, text: str, **values: object) -> str:
     """Return the code of `reduce` of a file that says how it is made with a value which its text does not show."""
     path.write_text(FILE.format(text=text.format(**values)))
-    return summary_code(registry.import_file(path).reduce)
+    return summary_code(import_file(path).reduce)
 
 
 @pytest.mark.parametrize("name", TEXTS)

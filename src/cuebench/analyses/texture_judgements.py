@@ -7,8 +7,6 @@ people answered, `judge` compares: the share of answers that name the identified
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cuebench.csv_text import csv_text
 from cuebench.errors import UserError, all_problems
 from cuebench.files import write_atomic
 from cuebench.observers.recorded_files import read_table as read_recorded
@@ -147,11 +146,9 @@ def judgement_trials(
 
 def write_trials(trials: Sequence[dict[str, Any]], path: str | Path) -> None:
     """Write trials as CSV; people fill in ``subject`` and ``answer``."""
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, ["subject", "image", "options", "answer"], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({"subject": "", "answer": "", **trial} for trial in trials)
-    write_atomic(Path(path), text.getvalue().encode())
+    columns = ["subject", "image", "options", "answer"]
+    text = csv_text(columns, ([trial.get(column) for column in columns] for trial in trials))
+    write_atomic(Path(path), text.encode())
 
 
 def read_judgements(path: str | Path) -> list[Judgement]:

@@ -12,6 +12,7 @@ from cuebench.calibration.trust import read_trust
 from cuebench.errors import UserError, did_you_mean
 from cuebench.observers.base import Spec
 from cuebench.options import describe
+from cuebench.python_files import load_file
 from cuebench.reports.comparison import LARGER
 from cuebench.runs.record import RunOptions
 from cuebench.statistics.measured import measured
@@ -94,7 +95,7 @@ def _is_pattern(text: str) -> bool:
 def _kind_of(spec: str) -> str:
     """Return which kind of part ``python:FILE.py:NAME`` names, from the attributes that each kind requires."""
     file, _, name = spec.removeprefix(registry.SCHEME).rpartition(":")
-    part = getattr(registry.load_file(file), name, None) if file else None
+    part = getattr(load_file(file), name, None) if file else None
     for kind in _DESCRIBE:
         required = registry.KINDS[kind].requires
         if required and all(hasattr(part, attribute) for attribute in required):

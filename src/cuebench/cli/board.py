@@ -43,7 +43,9 @@ def build(
         rankings = [{"id": t.id, "protocol": t.shown.protocol, "models": len(t.models)} for t in made.tracks]
         facts = {"models": made.models, "known": made.known, "rankings": rankings}
         refused = [{"entry": e.entry, "problems": e.problems} for e in made.refused]
-        print_json({"file": str(made.path), "entries": len(made.entries), **facts, "refused": refused})
+        remarks = [{"entry": e.entry, "remarks": e.remarks} for e in made.entries if e.accepted and e.remarks]
+        texts = {"refused": refused, "remarks": remarks}
+        print_json({"file": str(made.path), "entries": len(made.entries), **facts, **texts})
     else:
         accepted = len(made.entries) - len(made.refused)
         counts = (
@@ -54,6 +56,9 @@ def build(
         print("{}: {} of {} in {}".format(made.path, *counts))
         if made.known:
             print(f"  {made.known:,} entries were checked by an earlier build")
+        for entry in made.entries:
+            for remark in entry.remarks if entry.accepted else ():
+                print(f"  {entry.entry}: {remark}")
         for entry in made.refused:
             print(f"  refused: {entry.entry}")
             for problem in entry.problems:

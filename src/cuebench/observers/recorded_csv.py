@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cuebench.csv_text import read_cell
 from cuebench.errors import UserError, printable
 from cuebench.files import arrow_source
 from cuebench.reading import decoded, parse_csv, separator_of
@@ -55,6 +56,9 @@ def read_csv_bytes(file: Path, data: bytes, *, hint: str) -> pa.Table:
         raise UserError(
             f"{file} cannot be read: {reason}", "check that it is complete and separated by commas"
         ) from None
+    if b"'" in data:
+        texts = [pa.array(map(read_cell, column.to_pylist()), pa.string()) for column in table.columns]
+        return pa.table(texts, names=header)
     return table.rename_columns(header)
 
 

@@ -122,10 +122,11 @@ class Recording:
         return where(self.file, row)
 
 
-def files_of(path: Path) -> list[Path]:
-    """Return the file itself, or the CSV, TSV and Parquet files of a folder in the order of their names.
+def files_of(path: Path) -> tuple[list[Path], tuple[str, ...]]:
+    """Return the file itself, or the CSV, TSV and Parquet files of a folder in the order of their names, and a note.
 
-    Of a folder of raw data of model-vs-human, the files of its data sets: ``<data set>/*.csv``.
+    Of a folder of raw data of model-vs-human, the files of its data sets: ``<data set>/*.csv``. It is published with
+    further folders of tables that are no answers: those are left out, and the note names them.
 
     Raises
     ------
@@ -135,13 +136,14 @@ def files_of(path: Path) -> list[Path]:
     if is_regular(path):
         if path.suffix.lower() not in TABLES:
             raise UserError(f"recorded responses {path}: not a .csv, .tsv or .parquet file", FORMATS)
-        return [path]
+        return [path], ()
     if file_kind_problem(path) != "a folder, not a file":
         raise UserError(f"recorded responses {path}: no such file or folder", "write recorded:FILE or recorded:FOLDER")
     sets = [path / name for name in DATA_SETS if (path / name).is_dir()]
     inside = [f for folder in (path, *sets) for f in folder.iterdir() if not f.name.startswith(".") and f not in sets]
-    others = [f for f in inside if (_holds_tables(f) if f.is_dir() else _is_other_table(f))]
-    if others:
+    others = [f for f in inside if (_tables_below(f) if f.is_dir() else _is_other_table(f))]
+    no_answers = [f for f in others if sets and f.is_dir() and not any(map(_may_hold_answers, _tables_below(f)))]
+    if others := [f for f in others if f not in no_answers]:
         raise all_problems(
             f"recorded responses {path}: tables that are not read",
             [f"{f.relative_to(path)}{'/' * f.is_dir()}" for f in sorted(others)],
@@ -151,7 +153,8 @@ def files_of(path: Path) -> list[Path]:
     files = [f for f in inside if f.suffix.lower() in TABLES and not f.is_dir()]
     if not files:
         raise UserError(f"recorded responses {path}: the folder holds no .csv, .tsv or .parquet file", FORMATS)
-    return sorted(files)
+    names = ", ".join(sorted(f"{f.name}/" for f in no_answers))
+    return sorted(files), (f"left out of {path.name}: {names} (tables that are no answers)",) if names else ()
 
 
 def _is_other_table(file: Path) -> bool:
@@ -160,10 +163,21 @@ def _is_other_table(file: Path) -> bool:
     return name.endswith(OTHER_TABLES) and not name.startswith(NO_TABLES)
 
 
-def _holds_tables(folder: Path) -> bool:
-    """Tell whether there are tables anywhere below a folder."""
-    found = (Path(name) for _, _, names in os.walk(folder) for name in names if not name.startswith("."))
-    return any(file.suffix.lower() in TABLES or _is_other_table(file) for file in found)
+def _tables_below(folder: Path) -> list[Path]:
+    """Return the tables anywhere below a folder."""
+    found = (Path(where, name) for where, _, names in os.walk(folder) for name in names if not name.startswith("."))
+    return [file for file in found if file.suffix.lower() in TABLES or _is_other_table(file)]
+
+
+def _may_hold_answers(file: Path) -> bool:
+    """Tell whether a table names stimuli, or cannot be read."""
+    if file.suffix.lower() not in TABLES:
+        return True
+    try:
+        table = _table(file, read_bytes(file, "recorded responses", most=LARGEST))
+        return bool(stimulus_column(file, table)) or not set(TRIPLET).isdisjoint(table.column_names)
+    except UserError:
+        return True
 
 
 def read_recording(

@@ -7,13 +7,13 @@ note (what is damaged or doubtful). Numbers are facts; no sentence of a paper is
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import cache
 from pathlib import Path
 
+from cuebench.csv_text import csv_text
 from cuebench.errors import UserError, did_you_mean
 from cuebench.files import ending_of, write_atomic
 
@@ -128,11 +128,8 @@ def export(path: str | Path, numbers: Sequence[Entry]) -> Path:
     target = Path(path).expanduser()
     if ending_of(target, ".csv") != ".csv":
         raise UserError(f"cannot export to {target}", "name a file that ends in .csv")
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, EXPORTED, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(e.exported() for e in numbers)
-    write_atomic(target, text.getvalue().encode())
+    rows = (e.exported() for e in numbers)
+    write_atomic(target, csv_text(EXPORTED, ([row[name] for name in EXPORTED] for row in rows)).encode())
     return target
 
 

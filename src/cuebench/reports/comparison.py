@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -12,6 +10,7 @@ from typing import Any
 
 from cuebench import registry
 from cuebench.analyses.families import Families, FamilyTest, family_tests, read_families
+from cuebench.csv_text import csv_text
 from cuebench.errors import UserError, did_you_mean
 from cuebench.files import ending_of, write_atomic
 from cuebench.observers.baselines import RANDOM
@@ -218,11 +217,8 @@ def write_pairs(comparison: Comparison, path: str | Path) -> Path:
         raise UserError("there is no pair to write", "; ".join(reasons[:3]))
     ending = ending_of(target, ".csv")
     if ending == ".csv":
-        text = io.StringIO()
-        writer = csv.DictWriter(text, list(dict.fromkeys(k for row in rows for k in row)), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({k: "" if v is None else v for k, v in row.items()} for row in rows)
-        write_atomic(target, text.getvalue().encode())
+        names = list(dict.fromkeys(k for row in rows for k in row))
+        write_atomic(target, csv_text(names, ([row.get(k) for k in names] for row in rows)).encode())
         return target
     make = markdown_table if ending == ".md" else latex_table
     cells = list(map(_cells, rows))

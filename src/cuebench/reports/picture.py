@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import csv
-import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from cuebench.csv_text import csv_text
 from cuebench.errors import UserError, printable
 from cuebench.files import ending_of, is_printed, write_atomic
 from cuebench.reports import theme, vega
@@ -179,12 +178,8 @@ class Picture:
         """Return the data as CSV, with the footnote as a column; needs no drawing library."""
         columns = list(dict.fromkeys(column for row in self.data for column in row))
         footnote = {"footnote": self.footnote} if self.footnote else {}
-        text = io.StringIO()
-        writer = csv.DictWriter(text, [*columns, *footnote], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({key: "" if value is None or value != value else value for key, value in row.items()}
-                         | footnote for row in self.data)  # fmt: skip
-        return text.getvalue()
+        rows = ([{**row, **footnote}.get(column) for column in (*columns, *footnote)] for row in self.data)
+        return csv_text([*columns, *footnote], rows)
 
     def save(self, path: str | Path, width: Width = "page") -> Saved:
         """Write the picture by the ending of the name, and its data beside it.

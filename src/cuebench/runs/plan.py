@@ -35,7 +35,7 @@ from cuebench.runs.joining import NOT_APPLICABLE
 from cuebench.runs.loading import OBJECT, Loaded, LoadedObservers, load_observers, tell_failures
 from cuebench.runs.people import people_for
 from cuebench.runs.record import RunOptions, RunRecord
-from cuebench.runs.shown import NotApplicable, needed, stimuli_for
+from cuebench.runs.shown import NotApplicable, is_of_another, needed, stimuli_for
 from cuebench.runs.summary_code import summary_code
 from cuebench.source_code import UNREADABLE, notices_of_code
 from cuebench.stimuli.cue_files import read_labels
@@ -43,6 +43,10 @@ from cuebench.stimuli.manifest import duplicates, to_bytes
 from cuebench.stimuli.on_device import marked
 from cuebench.stimuli.overview import size_notice
 from cuebench.types import Capability, Failure, Stimulus, StimulusSet
+
+NOT_ASKED = "not asked"
+"""How a notice begins of recordings of another experiment."""
+OTHER_RECORDING = "other_recording"
 
 # ----------------------------------------------------------------------------------------------------- the plan
 
@@ -124,7 +128,7 @@ def plan_run(
         shown = frozenset(s.id for job in plan.jobs if job.protocol == experiment.protocol.name for s in job.stimuli)
         people = people_for(experiment.protocol, data_root, loaded, shown, plan.notices, before)
         _add_experiment(plan, replace(experiment, shown_to_others=shown), people, loaded, folder, options)
-    _sort_out_skipped(plan)
+    _sort_out_skipped(plan, before)
     plan.notices += [size_notice(e.stimuli, e.protocol.name) for e in experiments if e.stimuli is not None]
     plan.notices = list(filter(None, [*plan.notices, *expense_notices(plan.jobs, options)]))
     if not plan.failures and not loaded.failures:
@@ -194,10 +198,19 @@ def _add_experiment(
             continue
         try:
             _add_jobs(plan, experiment, entry, loaded, folder, options)
-        except NotApplicable as error:
-            plan.skipped.append(failure_of(entry.observer.name, error, name))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a broken model is a row of the result
-            plan.failures.append(failure_of(entry.observer.name, error, name))
+            failure = failure_of(entry.observer.name, error, name)
+            if isinstance(error, UserError) and is_of_another(experiment, entry.observer):
+                what, *problems = failure.reason.split("\n  - ")  # one for each name
+                number = len(entry.observer.stimulus_names())
+                many = f"none of the {number:,} recorded names is of {name}: {''.join(problems[:1])}"
+                reason = many if problems else what
+                details = {**failure.details, OTHER_RECORDING: True}
+                plan.skipped.append(replace(failure, reason=reason, details=details))
+            elif isinstance(error, NotApplicable):
+                plan.skipped.append(failure)
+            else:
+                plan.failures.append(failure)
 
 
 def _load(
@@ -228,15 +241,29 @@ def _load(
     return loaded
 
 
-def _sort_out_skipped(plan: Plan) -> None:
+def _sort_out_skipped(plan: Plan, before: RunRecord | None = None) -> None:
     """An observer that cannot answer one protocol is skipped there; one that can answer none has failed."""
-    measured = {job.observer.name for job in plan.jobs}
+    asked = [(job.observer.name, job.protocol) for job in plan.jobs]
+    if asked and before is not None:
+        asked += [(job.observer, job.protocol) for job in before.jobs]
+    measured: dict[str, dict[str, None]] = {}
+    for observer, protocol in asked:
+        measured.setdefault(observer, {})[protocol] = None
     never = [s for s in plan.skipped if s.observer not in measured]
     plan.failures += [replace(s, details={**s.details, NOT_APPLICABLE: True}) for s in never]
     plan.skipped = [s for s in plan.skipped if s.observer in measured]
-    for protocol in dict.fromkeys(s.protocol for s in plan.skipped):
-        names = [s.observer for s in plan.skipped if s.protocol == protocol]
-        plan.notices.append(f"not applicable to {protocol}: {', '.join(names)}")
+    recordings: dict[str, list[Failure]] = {}
+    others: dict[str, list[str]] = {}
+    for one in plan.skipped:
+        if one.details.get(OTHER_RECORDING):
+            recordings.setdefault(", ".join(measured[one.observer]), []).append(one)
+        else:
+            others.setdefault(one.protocol, []).append(one.observer)
+    for theirs, of_them in recordings.items():
+        who, what = (list(dict.fromkeys(names)) for names in zip(*((s.observer, s.protocol) for s in of_them)))
+        some = f"{', '.join(who[:3])}{' …' * (len(who) > 3)}"
+        plan.notices.append(f"{NOT_ASKED}: recordings are of {theirs} ({some}), not of {', '.join(what)}")
+    plan.notices += [f"not applicable to {protocol}: {', '.join(names)}" for protocol, names in others.items()]
 
 
 # ----------------------------------------------------------------------------------------------------- jobs

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cuebench.csv_text import csv_text
 from cuebench.errors import UserError, did_you_mean
 from cuebench.files import write_atomic
 from cuebench.protocols.captions import caption
@@ -218,12 +217,9 @@ class Scores(Sequence[Score]):
 
     def to_csv(self, path: str | Path | None = None, *, all_intervals: bool = False) -> str | None:
         """Return the tidy table as CSV, or write it to a file."""
-        text = io.StringIO()
-        writer = csv.DictWriter(text, Score.columns(), lineterminator="\n")
-        writer.writeheader()
-        for row in self._exported(all_intervals):
-            writer.writerow({k: "" if v != v else v for k, v in asdict(row).items()})
-        return _returned(text.getvalue(), path)
+        columns = Score.columns()
+        rows = ([getattr(row, name) for name in columns] for row in self._exported(all_intervals))
+        return _returned(csv_text(columns, rows), path)
 
     def to_markdown(self, path: str | Path | None = None, *, all_intervals: bool = False) -> str | None:
         """Return a Markdown table with a value and its interval in each row, or write it to a file."""

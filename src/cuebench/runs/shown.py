@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from cuebench.errors import UserError
@@ -11,6 +11,7 @@ from cuebench.observers.base import ObserverBase
 from cuebench.observers.recorded_names import StimulusIndex, meant_by, stimulus_key
 from cuebench.observers.torch.features import suggested_layers
 from cuebench.protocols.base import Protocol
+from cuebench.registry import protocols
 from cuebench.runs.experiments import Experiment
 from cuebench.runs.loading import LoadedObservers
 from cuebench.stimuli.identity import identified
@@ -50,11 +51,34 @@ def stimuli_for(
         if names:
             _match(experiment, names, notices)
         return experiment.stimuli
-    recorded = dict.fromkeys(name for entry in loaded.observers for name in entry.observer.stimulus_names())
-    if derive is not None and recorded and observer.preprocess is None and experiment.table is None:
-        return experiment.limited(derive(list(recorded)))
+    if derive is not None and observer.preprocess is None and experiment.table is None:
+        theirs = [o.observer for o in loaded.observers if not is_of_another(experiment, o.observer)]
+        if recorded := dict.fromkeys(name for one in theirs for name in one.stimulus_names()):
+            return experiment.limited(derive(list(recorded)))
     assert experiment.problem is not None
     raise experiment.problem
+
+
+def is_of_another(experiment: Experiment, observer: ObserverBase) -> bool:
+    """Tell whether an observer is a recording of other stimuli: not one of its names is of this experiment."""
+    names = observer.stimulus_names()
+    derive = protocols.get(experiment.protocol.name).stimuli_from_recordings  # of all classes
+    if not names:
+        return False
+    if derive is not None and experiment.table is None:
+        return not any(_is_understood(derive, name) for name in names)
+    try:
+        observer.check_shown(experiment.whole.stimuli if experiment.whole else ())
+    except UserError:
+        return True
+    return False
+
+
+def _is_understood(derive: Callable[[Sequence[str]], StimulusSet], name: str) -> bool:
+    try:
+        return len(derive([name])) > 0
+    except UserError:
+        return False
 
 
 def _of_table(experiment: Experiment, names: Sequence[str], notices: list[str]) -> StimulusSet:

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from cuebench.arrays import Array
+from cuebench.csv_text import written_cell
 from cuebench.errors import UserError
 from cuebench.files import ending_of, replacing
 from cuebench.protocols.base import Protocol
@@ -145,13 +146,23 @@ class Trials:
         count = 0
         with replacing(target) as temporary, _writer(temporary, ending) as writer:
             for part in self.parts():
-                writer.write_table(part)
+                writer.write_table(_without_formulas(part) if ending == ".csv" else part)
                 count += len(part)
         return Written(target, count, {why: number for why, number in self.without.items() if number})
 
     def __repr__(self) -> str:
         chosen = ", ".join((*self.protocols, *self.observers)) or "all protocols and observers"
         return f"<Trials of {chosen} in {self.run}: .table(), .to_pandas(), .to_polars(), .write(FILE)>"
+
+
+def _without_formulas(table: pa.Table) -> pa.Table:
+    """Return a table whose texts are no formulas to a spreadsheet."""
+    for number, column in enumerate(table.schema):
+        if pa.types.is_string(column.type):
+            texts = table.column(number).combine_chunks().dictionary_encode()
+            plain = pa.array([written_cell(text) or None for text in texts.dictionary.to_pylist()], column.type)
+            table = table.set_column(number, column, plain.take(texts.indices))
+    return table
 
 
 def _writer(path: Path, ending: str) -> Any:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
 from typing import NamedTuple
 
+from cuebench.csv_text import csv_text
 from cuebench.errors import UserError, all_problems
 from cuebench.files import write_atomic, write_json
 from cuebench.labels import spelled_differently
@@ -66,11 +65,8 @@ def write_stimuli(answers: Path, out: Path) -> Written:
             f"classes of {answers}", alike, "write each class in one way, in shape, texture and decision"
         )
     home = out.expanduser() / "cue_conflict"
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(
-        [["id", *truths], *([key, *row] for key, row in sorted(rows.items()))]
-    )
-    content, place = text.getvalue().encode(), home / "stimuli.csv"
+    text = csv_text(["id", *truths], ([key, *row] for key, row in sorted(rows.items())))
+    content, place = text.encode(), home / "stimuli.csv"
     if (place.is_file() and place.read_bytes() != content) or (home / "stimuli").is_dir():
         raise UserError(f"{home} holds another set already", "choose another --out")
     write_atomic(place, content)

@@ -10,9 +10,7 @@ Folder names are classes: ``SHAPES/cat/photo.jpg``, ``TEXTURES/knitted/patch.png
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -24,6 +22,7 @@ import numpy as np
 from PIL import Image
 
 from cuebench.arrays import Array, Pixels
+from cuebench.csv_text import csv_text
 from cuebench.errors import UserError, all_problems
 from cuebench.files import write_atomic, write_json
 from cuebench.labels import members_by_name
@@ -275,9 +274,5 @@ def _quilted(source: Source, settings: Settings) -> Pixels:
 
 
 def _table(conflicts: Sequence[Conflict], masks: dict[str, str]) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["stimulus", "shape", "texture", "mask"])
-    for c in conflicts:
-        writer.writerow([c.path.stem, c.shape.path.name, c.texture.path.name, masks.get(c.shape.id, "")])
-    return text.getvalue().encode()
+    rows = ((c.path.stem, c.shape.path.name, c.texture.path.name, masks.get(c.shape.id)) for c in conflicts)
+    return csv_text(["stimulus", "shape", "texture", "mask"], rows).encode()

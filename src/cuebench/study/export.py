@@ -6,12 +6,11 @@ reason in ``excluded``.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cuebench.csv_text import csv_text
 from cuebench.errors import UserError
 from cuebench.files import ending_of, parquet_bytes, write_atomic
 from cuebench.study import database as db
@@ -75,24 +74,10 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
 
 
 def csv_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return rows as CSV in UTF-8; an empty cell is no value.
-
-    A text that a spreadsheet would take for a formula gets an apostrophe before it.
-    """
-    out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({name: _cell(row[name]) for name in COLUMNS})
-    return out.getvalue().encode()
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t"):
-        return "'" + value
-    return value
+    """Return rows as CSV in UTF-8; an empty cell is no value."""
+    words = {True: "true", False: "false"}
+    cells = ([words[v] if isinstance(v := row[name], bool) else v for name in COLUMNS] for row in rows)
+    return csv_text(COLUMNS, cells).encode()
 
 
 def write_export(study: Study, database: db.Database, out: Path) -> list[dict[str, Any]]:

@@ -25,7 +25,7 @@ from cuebench.observers.torch.torchvision_import import repaired
 from cuebench.observers.torch.weights import built, fit_file
 from cuebench.observers.wrap import own_preprocess, wrap
 from cuebench.options import Option
-from cuebench.registry import import_file, name_of_file
+from cuebench.python_files import import_file, name_of_file
 from cuebench.source_code import reachable_code
 
 OPTIONS = {

@@ -234,7 +234,7 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     named = label_space(values["labels"]) if values["labels"] else None
     classes = named or (LabelSpace("targets", options.targets) if options.targets else None)
     # The targets are those of all protocols of the run; the file may be about one of them.
-    files, whole = files_of(user_path(spec.body)), named is not None
+    (files, notes), whole = files_of(user_path(spec.body)), named is not None
     recordings = _read_all(files, classes, values["values"], whole, values["task"])
     check_one_format(spec.body, recordings)
     check_subjects(recordings)
@@ -269,10 +269,12 @@ def load(spec: Spec, options: LoadOptions) -> list[Observer]:
     if not chosen:
         what = "models" if values["only"] == "models" else "people"
         raise UserError(f"{spec.body} holds no {what}", "leave ?only= out")
-    return chosen
+    return [replace(observer, notes=(*observer.notes, *notes)) for observer in chosen]
 
 
-def _chosen(only: str, observers: Sequence[RecordedObserver], pool: Sequence[RecordedObserver]) -> list[Observer]:
+def _chosen(
+    only: str, observers: Sequence[RecordedObserver], pool: Sequence[RecordedObserver]
+) -> list[RecordedObserver]:
     """Return the observers that ``?only=`` leaves; a single person stands for the pool."""
     people = [o for o in observers if o.kind == "person"]
     if only == "models":

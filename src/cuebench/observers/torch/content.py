@@ -49,7 +49,7 @@ from cuebench.observers.torch._functions import (
 )
 from cuebench.observers.torch._script import hash_script
 from cuebench.observers.torch._tools import is_alias, is_of_the_process, is_tool, name_of_tool
-from cuebench.registry import LOADED_BY_PATH
+from cuebench.python_files import LOADED_BY_PATH
 from cuebench.source_code import Code, Place, loaded_module, place_of, public_name, reachable_code
 
 MOST = 200_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,10 @@ from cuebench.files import hash_file
 from cuebench.observers.baselines import RANDOM
 from cuebench.options import check_types
 from cuebench.protocols.base import PARTIAL
-from cuebench.protocols.headline import measured, one_row_each
+from cuebench.protocols.headline import headline_column, measured, one_row_each
 from cuebench.registry import SCHEME, protocols
 from cuebench.reports.board.entries import About, fingerprint, opened, read_about, slug
+from cuebench.reports.paired import answers_of, sums_of
 from cuebench.responses.job import JobRecord
 from cuebench.runs.record import RunOptions, RunRecord, parse_settings, written_with
 from cuebench.runs.results import read_scores, read_stimuli, unfinished
@@ -72,6 +73,8 @@ class Model:
     shown: tuple[Shown, ...]
     rows: tuple[Score, ...]
     facts: dict[str, str]
+    answers: dict[str, str] = field(default_factory=dict)
+    """Protocol → hash of what each answer adds to the headline: observers of other names may have the same."""
 
     @property
     def name(self) -> str:
@@ -134,10 +137,10 @@ def check_entry(entry: str | Path) -> Checked:
     >>> check_entry("runs/first").problems  # doctest: +SKIP
     ()
     """
-    path = Path(entry).expanduser()
-    name = printable(path.name or path.resolve().name)
+    path = Path(entry).expanduser().absolute()  # "scores" would be found in every message that names scores.json
+    name = printable(path.resolve().name if path.name == ".." else path.name)
     if not path.exists():
-        raise UserError(f"{path} does not exist", "name a run folder, or a zip or tar archive of one")
+        raise UserError(f"{entry} does not exist", "name a run folder, or a zip or tar archive of one")
     try:
         entry_hash = fingerprint(path)
     except OSError as error:
@@ -349,7 +352,20 @@ def _model(
         tuple(shown),
         tuple(observer_rows),
         _facts(run, record, options, jobs),
+        {s.protocol: _answers_hash(run, observer, observer_rows, s.protocol) for s in shown},
     )
+
+
+def _answers_hash(run: Path, observer: str, rows: Sequence[Score], name: str) -> str:
+    """Return the hash of what the answers of an observer add to its headline; empty: it has none."""
+    column, protocol = headline_column([row for row in rows if row.protocol == name], name), protocols.get(name)
+    if column is None or protocol.contributions is None:
+        return ""
+    sums, _ = sums_of(answers_of([str(run)]), str(run), observer, column, protocol)
+    if sums is None:
+        return ""
+    lines = sorted(zip(sums.images.tolist(), sums.values.tolist()))
+    return hashlib.sha256(repr((column.metric, column.condition, lines)).encode()).hexdigest()
 
 
 def _facts(run: Path, record: RunRecord, options: RunOptions, jobs: Sequence[JobRecord]) -> dict[str, str]:

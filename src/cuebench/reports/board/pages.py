@@ -103,7 +103,14 @@ def track_title(track: Track, tracks: Sequence[Track]) -> str:
 
 def _row(standing: Standing) -> dict[str, Any]:
     """Return a row of a ranking for those without JavaScript."""
-    return {"rank": rank(standing), "model": standing.model, "value": of_score(standing.score).text}
+    value = of_score(standing.score).text
+    return {"rank": rank(standing), "model": standing.model, "value": value, "same": same_answers(standing)}
+
+
+def same_answers(standing: Standing) -> str:
+    """Say whose answers an observer has under a name of its own; empty: nobody's."""
+    names = standing.same_answers
+    return f"same answers as {', '.join(names[:3])}{' …' * (len(names) > 3)}" if names else ""
 
 
 def rank(standing: Standing) -> str:
@@ -127,7 +134,8 @@ def _data(tracks: Sequence[Track], papers: Sequence[Published]) -> dict[str, Any
                 rows.append(_about_row(model))
             s = standing.score
             numbers = [s.value, *(_finite(v) for v in (s.ci_low, s.ci_high)), s.n, s.n_excluded]
-            lines.append([models[model.slug], *numbers, standing.best, standing.worst, standing.ties])
+            same = same_answers(standing)
+            lines.append([models[model.slug], *numbers, standing.best, standing.worst, standing.ties, same])
         printed = [[p.layer, p.name, p.value, p.source] for p in papers if p.protocol == track.shown.protocol]
         note = caption(standing.score for standing in track.standings)
         rankings[track.id] = {"rows": lines, "published": printed, "metric": title(track.metric), "note": note}
@@ -205,7 +213,7 @@ def _standings_table(here: Sequence[tuple[Track, Standing]], tracks: Sequence[Tr
     rows = [
         [
             words(track_title(track, tracks)),
-            Cell(f"{rank(s)} of {len(track.models):,}" if s.best else "not ranked", s.best or None),
+            Cell("; ".join(filter(None, [_place(track, s), same_answers(s)])), s.best or None),
             words(f"{title(track.metric)}{f' ({track.condition})' * bool(track.condition)}"),
             of_score(s.score, bar=True),
             count(s.score.n),
@@ -216,6 +224,10 @@ def _standings_table(here: Sequence[tuple[Track, Standing]], tracks: Sequence[Tr
     helps = {"value": "; ".join(dict.fromkeys(m.formula for t, _ in here if (m := metric_of(t.metric))))}
     columns = ["ranking", "rank", "metric", "value", "n", "excluded"]
     return Table("standings", "Headlines, with 95 % intervals", columns, rows, helps)
+
+
+def _place(track: Track, standing: Standing) -> str:
+    return f"{rank(standing)} of {len(track.models):,}" if standing.best else "not ranked"
 
 
 def _pairs_by_slug(tracks: Sequence[Track]) -> dict[str, list[dict[str, Any]]]:
@@ -297,6 +309,7 @@ def _standing_json(track: Track, standing: Standing) -> dict[str, Any]:
         "rank_best": standing.best or None,
         "rank_worst": standing.worst or None,
         "ties": standing.ties,
+        "same_answers": list(standing.same_answers),
         "metric": s.metric,
         "condition": s.condition,
         "value": s.value,

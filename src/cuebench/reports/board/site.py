@@ -13,7 +13,7 @@ from typing import NamedTuple
 from cuebench.options import WORKERS, check_types, parse
 from cuebench.processes import ProcessPool
 from cuebench.reading import user_path, user_paths
-from cuebench.reports.board.check import Checked, Model, check_entry
+from cuebench.reports.board.check import Checked, Model, Shown, check_entry
 from cuebench.reports.board.entries import find_entries, fingerprint, opened
 from cuebench.reports.board.folder import SiteFolder
 from cuebench.reports.board.pages import write_site
@@ -158,19 +158,38 @@ def _checks(paths: Sequence[Path], workers: int) -> Iterator[Checked]:
 
 
 def _without_repeats(results: Sequence[Checked]) -> list[Checked]:
-    """Refuse entries that measure what an earlier one has measured: the same model, protocol and stimuli."""
+    """Leave out what an earlier entry has measured: the same weights, protocol and stimuli.
+
+    The rest of an entry is kept, with a remark; an entry of which nothing is left is refused.
+    """
     owners: dict[tuple[str, str, str, str], str] = {}
     kept = []
     for entry in results:
-        keys = {(m.slug, s.protocol, s.truth, s.settings): m.name for m in entry.models for s in m.shown}
-        repeated = [
-            f"{name}: the entry {owners[key]!r} has the same weights, protocol ({key[1]}) and stimuli"
-            for key, name in keys.items()
-            if key in owners and entry.accepted
+        if not entry.accepted:
+            kept.append(entry)
+            continue
+        repeated: dict[tuple[str, str], list[str]] = {}
+        models, new = [], []
+        for model in entry.models:
+            shown = [s for s in model.shown if _what(model, s) not in owners]
+            new += [_what(model, s) for s in shown]
+            for s in model.shown:
+                if s not in shown:
+                    repeated.setdefault((owners[_what(model, s)], s.protocol), []).append(model.name)
+            rows = tuple(row for row in model.rows if row.protocol in {s.protocol for s in shown})
+            models += [replace(model, shown=tuple(shown), rows=rows)] if shown else []
+        owners |= dict.fromkeys(new, entry.entry)
+        texts = [
+            f"{', '.join(names)}: the entry {owner!r} has the same weights, protocol ({protocol}) and stimuli"
+            for (owner, protocol), names in repeated.items()
         ]
-        if repeated:
-            entry = replace(entry, problems=tuple(repeated))
-        elif entry.accepted:
-            owners |= dict.fromkeys(keys, entry.entry)
-        kept.append(entry)
+        if models:
+            remarks = (*entry.remarks, *(f"left out: {text}" for text in texts))
+            kept.append(replace(entry, models=tuple(models), remarks=remarks))
+        else:
+            kept.append(replace(entry, problems=tuple(texts)))
     return kept
+
+
+def _what(model: Model, shown: Shown) -> tuple[str, str, str, str]:
+    return model.slug, shown.protocol, shown.truth, shown.settings

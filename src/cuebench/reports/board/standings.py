@@ -43,6 +43,8 @@ class Standing(NamedTuple):
     best: int = 0
     worst: int = 0
     ties: str = ""
+    same_answers: tuple[str, ...] = ()
+    """Names of the observers that answered the same to every stimulus."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,7 @@ def _track(shown: Shown, members: Sequence[Model], pairs: Pairs) -> Track | None
     places = _places([s for s in models_only if s not in compared.too_few], column, compared)
     order.sort(key=lambda s: s in compared.too_few)
     standings = [Standing(by_slug[s], column.rows[s], *places.get(s, (0, 0, ""))) for s in order]
+    standings = _with_same_answers(standings, shown.protocol)
     key = "|".join(str(v) for v in asdict(replace(shown, pixels="")).values()) + shown.pixels
     return Track(
         f"{shown.protocol}-{hashlib.sha256(key.encode()).hexdigest()[:6]}",
@@ -136,6 +139,15 @@ def _track(shown: Shown, members: Sequence[Model], pairs: Pairs) -> Track | None
         tuple(compared.rows),
         tuple(compared.notes),
     )
+
+
+def _with_same_answers(standings: Sequence[Standing], protocol: str) -> list[Standing]:
+    """Mark observers whose answers are those of others under another name."""
+    by_answers: dict[str, list[Model]] = {}
+    for model in (s.model for s in standings):
+        by_answers.setdefault(model.answers.get(protocol) or model.slug, []).append(model)
+    same = {m.slug: tuple(o.name for o in alike if o is not m) for alike in by_answers.values() for m in alike}
+    return [s._replace(same_answers=same[s.model.slug]) for s in standings]
 
 
 def _places(names: Sequence[str], column: Column, compared: Compared) -> dict[str, tuple[int, int, str]]:

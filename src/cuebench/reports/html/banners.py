@@ -42,7 +42,8 @@ def _of_run(run: Run) -> list[Banner]:
     if record.unreadable:
         text = f"{counted(len(record.unreadable), 'stimulus', 'stimuli')} could not be read."
         warnings.append(Banner("caution", text))
-    warnings += [Banner("caution", notice) for notice in record.notices if not notice.startswith("not applicable")]
+    told = [notice for notice in record.notices if not notice.startswith(("not applicable", "not asked"))]
+    warnings += [Banner("caution", notice) for notice in told]
     return warnings
 
 

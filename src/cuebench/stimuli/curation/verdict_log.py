@@ -8,7 +8,6 @@ judge has seen confirmed. A line that was cut short (a full disk, a power failur
 from __future__ import annotations
 
 import csv
-import io
 import os
 import re
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from cuebench.csv_text import csv_text, read_cell
 from cuebench.errors import UserError
 from cuebench.files import disk_errors, make_folder
 from cuebench.reading import read_bytes
@@ -88,7 +88,7 @@ class VerdictLog:
             except csv.Error:
                 continue
             if len(cells) == len(COLUMNS) and cells[3] in (KEEP, REJECT, UNDO):
-                yield dict(zip(COLUMNS, cells))
+                yield dict(zip(COLUMNS, map(read_cell, cells)))
 
     def _append(self, *cells: str) -> None:
         make_folder(self.path.parent)
@@ -99,10 +99,9 @@ class VerdictLog:
                 file.seek(-1, os.SEEK_END)
                 # A line that was cut short ends here, as a line of its own that no reader takes for a verdict.
                 start = "" if file.read(1) == b"\n" else "\n"
-            line = io.StringIO()
             now = datetime.now(UTC).isoformat(timespec="milliseconds")
-            csv.writer(line, lineterminator="\n").writerow([now, self.judge, *cells])
-            file.write((start + line.getvalue()).encode())
+            line = csv_text(COLUMNS, [[now, self.judge, *cells]]).partition("\n")[2]
+            file.write((start + line).encode())
             file.flush()
             os.fsync(file.fileno())
 

@@ -6,9 +6,7 @@ segmenter. Everything that is wrong with it is named in one list before work sta
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import os
 from collections import Counter
@@ -18,6 +16,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from cuebench.csv_text import csv_text
 from cuebench.errors import UserError
 from cuebench.files import write_atomic
 from cuebench.options import Option
@@ -114,12 +113,8 @@ def make(
 
 def _mask_table(sources: Sequence[Source], masks: dict[str, str]) -> bytes:
     """Return a table with the mask of every source: where it came from, and its file."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["source", "mask", "file"])
-    for source in sources:
-        writer.writerow([source.id, masks[source.id], source.mask.name if source.mask else ""])
-    return text.getvalue().encode()
+    rows = ((source.id, masks[source.id], source.mask.name if source.mask else "") for source in sources)
+    return csv_text(["source", "mask", "file"], rows).encode()
 
 
 class _Work:

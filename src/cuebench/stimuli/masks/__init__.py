@@ -21,7 +21,8 @@ import numpy as np
 from cuebench.arrays import Array
 from cuebench.cues.parameters import optional
 from cuebench.errors import MissingExtra, UserError
-from cuebench.registry import SCHEME, load_file
+from cuebench.python_files import load_file
+from cuebench.registry import SCHEME
 from cuebench.stimuli.masks.base import BadSource, Segmenter, checked
 
 _SIDE = 320

@@ -9,7 +9,6 @@ refined_bias/made/                                       every cue that was made
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from cuebench.arrays import Pixels
+from cuebench.csv_text import csv_text
 from cuebench.errors import UserError
 from cuebench.files import write_atomic, write_json
 from cuebench.options import check_types
@@ -146,11 +146,9 @@ def _judged(made: Made, verdicts: Mapping[str, tuple[bool, str]]) -> Made:
 
 def _table(judged: Sequence[Made], verdicts: Mapping[str, tuple[bool, str]]) -> bytes:
     measures = sorted({n for m in judged for n in m.measures})
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*_FACTS, "verdict", "by", "reason", *measures])
+    rows = []
     for m in judged:
         by = "person" if m.name in verdicts and m.measures else "inspection"
         row = [getattr(m, f) for f in _FACTS] + ["reject" if m.reason else "accept", by, m.reason]
-        writer.writerow(row + [f"{m.measures[n]:.6g}" if n in m.measures else "" for n in measures])
-    return text.getvalue().encode()
+        rows.append(row + [f"{m.measures[n]:.6g}" if n in m.measures else "" for n in measures])
+    return csv_text([*_FACTS, "verdict", "by", "reason", *measures], rows).encode()

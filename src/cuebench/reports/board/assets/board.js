@@ -53,6 +53,7 @@
             td.append(link);
           }
           if (badge) td.append(" ", make("span", badge, r.layer.includes("people") ? "layer people" : "layer"));
+          if (r.same) td.append(" ", make("span", r.same, "layer"));
           if (r.source) td.title = r.source;
         }
         if ((i === 5 || i === 6) && short(cell.text) !== cell.text) { td.textContent = short(cell.text); td.title = cell.text; }
@@ -65,9 +66,9 @@
   };
   const rowsOf = (id) => {
     const track = data.tracks[id];
-    const own = track.rows.map(([m, value, low, high, n, excluded, best, worst, ties]) => {
+    const own = track.rows.map(([m, value, low, high, n, excluded, best, worst, ties, same]) => {
       const [slug, name, layer, family, training, parameters, size, date] = data.models[m];
-      return { slug, name, layer, family, training, parameters, size, date, value, low, high, n, excluded, best, worst, ties };
+      return { slug, name, layer, family, training, parameters, size, date, value, low, high, n, excluded, best, worst, ties, same };
     });
     const printed = track.published.map(([layer, name, value, from]) => ({
       slug: "", name, layer, family: "", training: "", parameters: null, size: "", date: "", value, low: null, high: null,

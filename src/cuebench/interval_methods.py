@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 
 LINEARISED, EXACT, WILSON, JACKKNIFE, FIELLER = "linearised", "exact", "Wilson", "jackknife", "Fieller"
 STUDENT, LOGIT, WELCH = "Student's t", "Student's t on the logit scale", "Welch's t"
+MOVER = "MOVER"
 DATA_SETS, SEEDS, PERMUTATIONS, JEFFREYS = "t over data sets", "linearised, with seeds", "permutations", "Jeffreys"
 
 METHODS: Mapping[str, str] = {
@@ -33,6 +34,8 @@ METHODS: Mapping[str, str] = {
     PERMUTATIONS: "no confidence interval: the range over repetitions in which the classes were permuted",
     JEFFREYS: "a share that does not vary over what would be drawn anew: Jeffreys' interval of so many independent "
     "trials, made wider for the few clusters",
+    MOVER: "closed form: a difference of two observers, from the intervals of both and their correlation over the same "
+    "images",
     "spread of * resamples": "bootstrap: the spread of so many seeded resamples is the standard error, about the "
     "value; symmetric on the logit scale, Student's t",
     "percentiles of * resamples": "bootstrap: percentiles of so many seeded resamples, moved to the value",

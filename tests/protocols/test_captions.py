@@ -44,9 +44,9 @@ def test_a_figure_has_a_short_one() -> None:
     long = f"partial set: 3 of 17 data sets, without {', '.join(f'number{k}' for k in range(40))}"
     text = caption([row(note=long)], short=True)
     assert "(linearised)" not in text
-    assert text.endswith(", ….")
+    assert text.endswith(" and more.")
     assert "partial set: 3 of 17 data sets" in text
-    assert len(text) < len("cue_conflict, version 3; n = 60; 95 % intervals over two way; ") + MOST + 5
+    assert len(text) < len("cue_conflict, version 3; n = 60; 95 % intervals over two way; ") + MOST + 12
     assert caption([row()], intervals=False) == f"cue_conflict, version 3; n = 60 (shape_bias); {PARTIAL}."
 
 

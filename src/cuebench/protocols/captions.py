@@ -74,4 +74,4 @@ def _partial(rows: Sequence[Score], most: int) -> str:
         some = f" ({number} of {len(observers)} observers)" if number < len(observers) else ""
         texts.append(why.removeprefix(PARTIAL) + some)
     text = PARTIAL + ", ".join(texts) if texts else ""
-    return f"{text[:most].rsplit(' ', 1)[0].rstrip(',')}, …" if most and len(text) > most else text
+    return f"{text[:most].rpartition(', ')[0] or text[:most]} and more" if most and len(text) > most else text

@@ -6,13 +6,16 @@ decisions, and of the correlation ρ that they owe to the same images and source
     d − √((p_A − l_A)² − 2ρ(p_A − l_A)(u_B − p_B) + (u_B − p_B)²)  to
     d + √((u_A − p_A)² − 2ρ(u_A − p_A)(p_B − l_B) + (p_B − l_B)²),
 
-    ρ = (V_A + V_B − V_d)/(2√(V_A·V_B)),  0 where one of them does not vary.
+    ρ = (1 − 1/m)·(V_A + V_B − V_d)/(2√(V_A·V_B)),  0 where one of them does not vary.
 
 V are the variances of `clustered`, V_d that of the difference image by image, in which what makes an image easy for
-both cancels. For shares of decisions the intervals are those of `clustered.beta_ends`, so an observer that decided
-three times is as uncertain as three decisions are, also where all of them are alike. Other headlines have the interval
-of their scores (`clustered.bounded_interval`). The interval stays where differences can be, and p is the level at which
-one of its ends reaches 0: p ≤ .05 exactly where the 95 % interval leaves out 0.
+both cancels. m is the number of images that the variance of an observer rests on, (Σψ²)²/Σψ⁴, of the one with fewer:
+else one shape decision each, which two observers happen to make about the same image, is a correlation of 1.
+
+For shares of decisions the intervals are those of `clustered.beta_ends`, so an observer that decided three times is as
+uncertain as three decisions are, also where all of them are alike. Other headlines have the interval of their scores
+(`clustered.bounded_interval`). The interval stays where differences can be, and p is the level at which one of its ends
+reaches 0: p ≤ .05 exactly where the 95 % interval leaves out 0.
 
 References
 ----------
@@ -30,6 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cuebench.arrays import Floats
+from cuebench.interval_methods import MOVER
 from cuebench.statistics.clustered import (
     NOTHING,
     Clustering,
@@ -225,7 +229,7 @@ def paired(first: Sums, second: Sums, *, level: float = 0.95) -> Difference:
     change = by_image(a, common) - by_image(b, common)
     variance = _variances_of_difference(a, b, common, change)
     numbers = Number.of(a), Number.of(b)
-    variance, correlations = _with_people(variance, *numbers)
+    variance, correlations = _with_people(variance, *numbers, min(_images_behind(by_image(s, common)) for s in (a, b)))
     if not change.any() and not value:
         return Difference(a.value, b.value, 0.0, len(common), (), 1.0, variance, "the same answers")
     few = [number.too_few for number in numbers if number.too_few]
@@ -234,7 +238,8 @@ def paired(first: Sums, second: Sums, *, level: float = 0.95) -> Difference:
     if all(number.decisions is None and number.variance(variance.main) < NOTHING for number in numbers):
         return _not_compared(a.value, b.value, len(common), "neither number varies with the images", variance)
     intervals = tuple(
-        Interval(*difference_ends(*numbers, rho, kind, 1 - level), kind, level) for kind, rho in correlations.items()
+        Interval(*difference_ends(*numbers, rho, kind, 1 - level), kind, level, method=MOVER)
+        for kind, rho in correlations.items()
     )
     p = p_of_difference(*numbers, correlations[variance.main], variance.main, 1 - level)
     decisions = min((n.decisions for n in numbers if n.decisions is not None), default=None)
@@ -257,10 +262,18 @@ def _variances_of_difference(a: Sums, b: Sums, images: Floats, change: Floats) -
     return variances(change, sources, a.strata, shared)
 
 
-def _with_people(difference: Variances, a: Number, b: Number) -> tuple[Variances, dict[IntervalKind, float]]:
+def _images_behind(influence: Floats) -> float:
+    """Return how many images the variance of a number rests on: all where each moves it alike, 1 where one moves it."""
+    squares = influence**2
+    return float(squares.sum() ** 2 / (squares @ squares)) if squares.any() else 1.0
+
+
+def _with_people(
+    difference: Variances, a: Number, b: Number, images: float
+) -> tuple[Variances, dict[IntervalKind, float]]:
     """Add what people bring to the variance of a difference; return it, and the correlation of each kind.
 
-    People are independent of the other observer, whatever images both saw.
+    People are independent of the other observer, whatever images both saw. ``images``: how many the variances rest on.
     """
     by_kind, clusters, df = dict(difference.by_kind), dict(difference.clusters), dict(difference.df)
     covariance = {k: (a.variance(k) + b.variance(k) - v) / 2 for k, v in by_kind.items()}
@@ -275,7 +288,7 @@ def _with_people(difference: Variances, a: Number, b: Number) -> tuple[Variances
     correlations: dict[IntervalKind, float] = {}
     for kind, shared in covariance.items():
         scale = math.sqrt(a.variance(kind) * b.variance(kind))
-        correlations[kind] = min(1.0, max(-1.0, shared / scale)) if scale > NOTHING else 0.0
+        correlations[kind] = (1 - 1 / images) * min(1.0, max(-1.0, shared / scale)) if scale > NOTHING else 0.0
     return Variances(by_kind, clusters, df, difference.pairs), correlations
 
 

@@ -131,7 +131,9 @@ def distribution(requirement: str) -> str:
 
 
 def test_the_citation_names_this_version() -> None:
-    version = re.search(r'"(.+)"', (ROOT / "src/cuebench/_version.py").read_text("utf-8"))[1]
+    version = re.search(r'^__version__ = "(.+)"', (ROOT / "src/cuebench/_version.py").read_text("utf-8"), re.MULTILINE)[
+        1
+    ]
     assert f"version: {version}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
 
 

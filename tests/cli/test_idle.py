@@ -69,7 +69,7 @@ ALWAYS = {
     "study rehearse": "participants observer browser out seed",
     "report": "out headlines",
     "trials": "protocol observer out",
-    "compare": "observer protocol families out seed",
+    "compare": "observer protocol families out",
     "power": "protocol observer difference comparisons",
     "correlate": "kind corrected",
     "steer": "protocol neutral shape texture",

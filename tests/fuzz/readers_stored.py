@@ -30,6 +30,7 @@ from cuebench.runs.kept import picture_of
 from cuebench.runs.record import PARTS, RunRecord
 from cuebench.runs.share import PartRecord, with_parts
 from cuebench.stimuli import structure
+from cuebench.stimuli.background import is_transparent
 from cuebench.stimuli.cue_files import read_image, read_labels, read_mask
 from cuebench.stimuli.curation.cues import find_cues
 from cuebench.stimuli.image_files import header, size_in_header
@@ -211,6 +212,7 @@ def textures(path: Path) -> None:
 def picture_facts(path: Path) -> None:
     """Read size and alpha of a picture from its header, in every way that there is."""
     has_alpha(path)
+    is_transparent(path)
     facts = image_facts(path)
     try:
         mode, width, height = header(path)

@@ -24,7 +24,7 @@ from cuebench.stimuli.curation.verdict_log import COLUMNS, read_logs
 from cuebench.study import database as db
 from cuebench.study.analysis import analyse
 from cuebench.study.assign import assign
-from cuebench.study.design import BUILT_IN, read_design
+from cuebench.study.design import BUILT_IN, placeholders, read_design
 from cuebench.study.exclusions import TEMPLATE, read_rules
 from cuebench.study.folder import Study, open_study
 from cuebench.study.limits import Limiter
@@ -101,8 +101,9 @@ def with_file(name: str, use: Callable[[Path], object], under: str = "") -> Call
 def use_design(folder: Path) -> None:
     """Read a design and do with it what the server does: its page, its texts, the trials of somebody."""
     design = read_design(folder)
+    placeholders(design.shown(design.languages))
     for language in design.languages:
-        json.dumps([design.page(language), design.title(language), design.words(language), design.gaps])
+        json.dumps([design.page(language), design.title(language), design.words(language)])
         html = "".join(to_html(design.text(language, name)) for name in design.texts[language])
         assert "<script" not in html.lower()
     if sum(block.count for block in design.blocks) <= 100:

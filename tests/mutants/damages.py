@@ -323,11 +323,16 @@ DAMAGES: list[Damage] = [
             "value = one_way[ways[0]]",
         ),
         (
+            "a share of 0 or 1 is certain",
+            "worth = min(trials, sources)",
+            "worth = 1e6 * trials",
+        ),
+        (
             "interval over images where sources are meant",
             "sums, g = np.bincount(self.code, psi, self.number), self.number",
             "sums, g = np.bincount(np.arange(len(psi)), psi), len(psi)",
         ),
-        ("normal distribution instead of Student's", "stdtrit(max(df, 1),", "stdtrit(max(df, 1e9),"),
+        ("normal distribution instead of Student's", "stdtrit(max(df, 1), (1", "stdtrit(max(df, 1e9), (1"),
         ("logit scale without its slope", "reach / span / (share * (1 - share))", "reach / span"),
         ("influence without the ratio", "(top - ratio.value * bottom) / ratio.denominator", "top / ratio.denominator"),
         (
@@ -341,9 +346,14 @@ DAMAGES: list[Damage] = [
         "tests/statistics/test_paired.py",
         ("difference of the wrong sign", "value = a.value - b.value", "value = b.value - a.value"),
         (
-            "p without the two-way variance",
-            "value**2 * (flipped * (1 - 1e-9)",
-            "value**2 * (0.25 * flipped * (1 - 1e-9)",
+            "p at another level than that of the interval",
+            "if leaves_out_0(alpha) else (math.log(alpha), 0.0)",
+            "if leaves_out_0(alpha / 2) else (math.log(alpha), 0.0)",
+        ),
+        (
+            "people who are not drawn anew",
+            '("subjects", "three_way") if "two_way" in by_kind',
+            '("subjects",) if "two_way" in by_kind',
         ),
     ),
     *_of(

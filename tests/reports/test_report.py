@@ -322,7 +322,7 @@ def test_the_methods_say_how_each_interval_was_made(scores: Scores) -> None:
     assert "Seed: 0." in text
     old = Scores(tuple(replace(s, ci_method="") for s in scores), scores.out, scores.record)
     text = methods(Material((Run(old, {}),))).paragraphs[-1]
-    assert "How they were made is not recorded; cuebench score RUN records it" in text
+    assert "How they were made is not recorded; to record it: cuebench score RUN" in text
 
 
 def test_every_table_of_scores_says_what_its_numbers_rest_on(page: str) -> None:

@@ -81,7 +81,7 @@ def size_notice(stimuli: StimulusSet, protocol: str) -> str:
     sizes, usual = _sizes(stimuli.stimuli, NEARLY_ALL)
     count = sum(size != usual for size in sizes.values()) if usual else 0
     of = f"{_number(count, 'file')} of {len(sizes):,}" if count else ""
-    return of and f"{protocol}: {of} have another size than {usual}: cuebench data check {protocol} names them"
+    return of and f"{protocol}: {of} have another size than {usual}; which: cuebench data check {protocol}"
 
 
 def _sizes(stimuli: Sequence[Stimulus], share: float = 0.5) -> tuple[dict[str, str], str]:

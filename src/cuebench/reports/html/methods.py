@@ -117,7 +117,7 @@ def _scoring(material: Material) -> str:
     over = f"Intervals are 95 % intervals over {kinds}; where a number has several, the widest is given."
     texts = [over] if kinds else []
     for method in sorted(by_method, key=RARE.__contains__):
-        meaning = method_meaning(method) or "How they were made is not recorded; cuebench score RUN records it"
+        meaning = method_meaning(method) or "How they were made is not recorded; to record it: cuebench score RUN"
         numbers = "" if method in RARE else f" ({'; '.join(_made_so(by_method[method], named))})"
         texts.append(f"{meaning[0].upper()}{meaning[1:]}{numbers}.")
     if any("resamples" in method for method in by_method):

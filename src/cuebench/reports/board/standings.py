@@ -9,6 +9,7 @@ A model that decided too rarely to be compared has no rank and stands below the 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass, replace
@@ -137,8 +138,14 @@ def _track(shown: Shown, members: Sequence[Model], pairs: Pairs) -> Track | None
         headline_of(shown.protocol).direction,
         tuple(standings),
         tuple(compared.rows),
-        tuple(compared.notes),
+        tuple(_with_names(compared.notes, models_only)),
     )
+
+
+def _with_names(notes: Sequence[str], models: Mapping[str, Model]) -> list[str]:
+    """Name models in notes as the board does, not by their slugs."""
+    named = re.compile("|".join(map(re.escape, models)) or "$^")
+    return [named.sub(lambda slug: models[slug[0]].name, note) for note in notes]
 
 
 def _with_same_answers(standings: Sequence[Standing], protocol: str) -> list[Standing]:

@@ -53,6 +53,7 @@
             td.append(link);
           }
           if (badge) td.append(" ", make("span", badge, r.layer.includes("people") ? "layer people" : "layer"));
+          if (unranked(r)) td.append(" ", make("span", "too few decided trials", "layer"));
           if (r.same) td.append(" ", make("span", r.same, "layer"));
           if (r.source) td.title = r.source;
         }
@@ -64,6 +65,8 @@
     });
     return Object.assign(row, { layer: r.layer, family: r.family, training: r.training, size: r.size });
   };
+  // A model that decided too rarely to be ranked stands below the others.
+  const unranked = (r) => Number(r.layer === "model" && !r.best);
   const rowsOf = (id) => {
     const track = data.tracks[id];
     const own = track.rows.map(([m, value, low, high, n, excluded, best, worst, ties, same]) => {
@@ -74,7 +77,7 @@
       slug: "", name, layer, family: "", training: "", parameters: null, size: "", date: "", value, low: null, high: null,
       n: null, best: 0, worst: 0, ties: "", source: from,
     }));
-    const rows = [...own, ...printed].sort((a, b) => b.value - a.value);
+    const rows = [...own, ...printed].sort((a, b) => unranked(a) - unranked(b) || b.value - a.value);
     rows.forEach((r, i) => { r.place = i + 1; });
     return rows.map(rowOf);
   };

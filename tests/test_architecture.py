@@ -28,6 +28,7 @@ LAYERS = [
     {"stimuli"},
     {"controls"},
     {"responses"},
+    {"tables"},
     {"protocols"},
     {"runs"},
     {"analyses", "calibration", "published", "checkup", "callbacks"},

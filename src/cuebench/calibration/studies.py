@@ -20,9 +20,10 @@ from cuebench.calibration.planted import COMPETENCES, GRID, SETTINGS, WEIGHTS, P
 from cuebench.errors import did_you_mean
 from cuebench.options import parse
 from cuebench.processes import ProcessPool
-from cuebench.protocols.base import ByObserver, Measurement, ScoreOptions
+from cuebench.protocols.base import ByObserver, ScoreOptions
 from cuebench.registry import protocols
 from cuebench.statistics.intervals import child_generator
+from cuebench.tables.engine import Measurement
 from cuebench.types import IntervalKind
 
 JUDGED = 2

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
 
 from cuebench.errors import UserError, all_problems
 from cuebench.labels import LabelSpace
 from cuebench.observers.function_preprocess import FunctionPreprocess
 from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option
-from cuebench.protocols.trials import Contributions, TrialTable, plain_rows
+from cuebench.protocols.trials import Asked, Contributions, TrialRows, TrialTable, plain_rows
 from cuebench.responses.table import Reduce, Responses
+from cuebench.statistics.clustered import Sums
+from cuebench.tables.decide import condense, decide
+from cuebench.tables.engine import Measurement as Measurement
+from cuebench.tables.engine import Quantity, measure, sums
+from cuebench.tables.engine import Result as Result
+from cuebench.tables.trials import Trials
 from cuebench.types import Capability, Citation, Estimate, Failure, Headline, Interval, Reference, Score, StimulusSet
 
 if TYPE_CHECKING:
@@ -61,55 +70,6 @@ class ScoreOptions:
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Measurement(NamedTuple):
-    """One number of one observer, before it becomes rows of the result."""
-
-    responses: Responses
-    condition: str
-    metric: str
-    estimate: Estimate
-    partial: tuple[str, ...]
-
-
-@dataclass
-class Result:
-    """What a protocol found: numbers, and tables that do not fit the tidy form (a confusion matrix)."""
-
-    measurements: list[Measurement] = field(default_factory=list)
-    tables: dict[str, pa.Table] = field(default_factory=dict)
-
-    def add(
-        self,
-        responses: Responses,
-        condition: str,
-        metric: str,
-        estimate: Estimate,
-        *,
-        partial: Iterable[str] | None = None,
-    ) -> None:
-        """Add a number.
-
-        Parameters
-        ----------
-        responses : Responses
-            Whose answers it was computed from.
-        condition, metric : str
-            As they appear in the result.
-        estimate : Estimate
-            The number. What is partial or unreadable, and the observer's own notes, are added to it later.
-        partial : iterable of str, optional
-            The reasons why the stimuli behind this number are incomplete, where they are not those of the whole set.
-        """
-        reasons = responses.stimuli.partial if partial is None else tuple(partial)
-        # The parts of thousands of numbers would fill the memory, and nothing is derived from a finished number.
-        self.measurements.append(Measurement(responses, condition, metric, replace(estimate, left_out={}), reasons))
-
-    def extend(self, other: Result) -> None:
-        """Add the numbers and tables of another result."""
-        self.measurements += other.measurements
-        self.tables |= other.tables
-
-
 Part = TypeVar("Part")
 
 
@@ -140,9 +100,10 @@ class ByObserver(Generic[Part]):
     condense: Callable[[StimulusSet, LabelSpace | None], Reduce] | None = None
 
     def __call__(self, responses: Sequence[Responses], options: ScoreOptions) -> Result:
-        return self.together([self.measure(self._condensed(r), options) for r in responses], options)
+        return self.together([self.measure(self.condensed(r), options) for r in responses], options)
 
-    def _condensed(self, responses: Responses) -> Responses:
+    def condensed(self, responses: Responses) -> Responses:
+        """Return the answers as ``measure`` sees them."""
         if self.condense is None:
             return responses
         return responses.condensed(self.condense(responses.stimuli, responses.labels))
@@ -233,6 +194,8 @@ class Protocol:
         Table → column → its type in Arrow: ``{"confusion": {"response": "string", "count": "int64"}}``. For tables
         that figures read: a file with other types, gaps or negative whole numbers (they count) is refused. Tables
         and columns that are not named here are read as they are.
+    quantities : sequence of Quantity
+        What the engine computes: from these follow ``contributions`` and the rows of ``cuebench trials``.
     """
 
     name: str
@@ -264,6 +227,8 @@ class Protocol:
     trials: TrialTable = field(default_factory=lambda: TrialTable(plain_rows))
     contributions: Contributions | None = None
     tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    quantities: Sequence[Quantity] = ()
+    needed_columns: tuple[str, ...] = ()
 
     def configured(self, values: Mapping[str, Any]) -> Protocol:
         """Return the protocol as its options, parsed, ask for it."""
@@ -281,6 +246,62 @@ class Protocol:
         problems += [f"its option {name!r} is not a cuebench.options.Option" for name in wrong]
         if problems:
             raise all_problems(f"protocol {self.name!r}", problems, "correct its declaration")
+        if self.quantities:
+            object.__setattr__(self, "trials", TrialTable(partial(declared_rows, self)))
+            object.__setattr__(self, "contributions", partial(declared_sums, self))
+
+    @property
+    def headline_quantity(self) -> Quantity:
+        """The declaration of the headline."""
+        return next(q for q in self.quantities if q.metric.name == self.headline.metric)
+
+
+# ------------------------------------------------------------------------------------------- declared quantities
+
+
+def by_engine(
+    quantities: Sequence[Quantity],
+    keep: Callable[[Trials, Result], Any] | None = None,
+    together: Callable[[Sequence[Any], ScoreOptions], Result] | None = None,
+    needs: Collection[str] = (),
+) -> ByObserver[Any]:
+    """Return the ``score`` of declared quantities.
+
+    Parameters
+    ----------
+    quantities : sequence of Quantity
+        What is computed of each observer.
+    keep : callable, optional
+        ``keep(trials, result)``: adds tables to the result of one observer, and returns what ``together`` needs of it.
+    together : callable, optional
+        As in `ByObserver`; default: the results are joined.
+    needs : collection of str
+        What the trials need besides decisions (`cuebench.tables.decide`).
+    """
+
+    def one(responses: Responses, options: ScoreOptions) -> Any:
+        trials, result = decide(responses, needs), Result()
+        measure(trials, quantities, result)
+        return keep(trials, result) if keep else result
+
+    return ByObserver(one, together or joined, partial(condense, needs=needs))
+
+
+def declared_rows(protocol: Protocol, responses: Responses, options: ScoreOptions) -> list[TrialRows]:
+    """Return the trials of a protocol as rows of ``cuebench trials``, in the conditions of its headline."""
+    assert isinstance(protocol.score, ByObserver)
+    trials = decide(protocol.score.condensed(responses), protocol.needed_columns)
+    quantity = protocol.headline_quantity
+    words = {name: trials.words(name).texts() for name in quantity.fields}
+    names = [quantity.condition.format(**dict(zip(words, values))) for values in zip(*words.values())]
+    columns = {"decision": trials.answer.texts(), "outcome": trials.outcome.texts(), "correct": trials.correct}
+    return [TrialRows(np.array(names, object), trials.row, {**columns, **trials.extra})]
+
+
+def declared_sums(protocol: Protocol, responses: Responses, asked: Asked) -> Sums | None:
+    """Return what each answer adds to the headline in one condition."""
+    trials = decide(responses, protocol.needed_columns)
+    return sums(trials, protocol.headline_quantity, asked.condition)
 
 
 # ------------------------------------------------------------------------------------------- rows of the result

@@ -22,11 +22,12 @@ from cuebench.metrics.accuracy import terms as accuracy_terms
 from cuebench.metrics.cue_decomposition import quality
 from cuebench.metrics.mean_iou import mean_iou_of_areas
 from cuebench.protocols import imagenet_accuracy
-from cuebench.protocols.base import Result, ScoreOptions
+from cuebench.protocols.base import ScoreOptions
 from cuebench.protocols.trials import TrialRows, class_names, cue_outcomes
 from cuebench.responses.table import Reduce, Responses, once
 from cuebench.statistics.clustered import Sums
 from cuebench.statistics.sums import estimates_of_sums
+from cuebench.tables.engine import Result
 from cuebench.types import REMOVED, Estimate, Stimulus, StimulusSet
 
 ANSWER = "answer"

@@ -15,7 +15,7 @@ from cuebench.labels import label_map
 from cuebench.metrics.cue_decomposition import METRICS
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols import masks
-from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View
+from cuebench.protocols.base import ByObserver, Protocol, ScoreOptions, View
 from cuebench.protocols.classes import OF_MASKS
 from cuebench.protocols.correctness import Qualities, Table, table
 from cuebench.protocols.cue_decomposition import CITATION
@@ -32,6 +32,7 @@ from cuebench.protocols.trials import Asked, TrialTable
 from cuebench.responses.table import Responses
 from cuebench.statistics.clustered import Sums
 from cuebench.stimuli.decomposition.folder import SEGMENTATION, read_set
+from cuebench.tables.engine import Result
 from cuebench.types import Reference, StimulusSet
 
 NAME, VERSION = SEGMENTATION, 3

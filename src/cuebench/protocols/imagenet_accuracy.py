@@ -6,24 +6,19 @@ with the preprocessing of its own weights (resize, centre crop), unlike the cue-
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-
-from cuebench.arrays import Array
-from cuebench.errors import UserError
 from cuebench.labels import LabelSpace
-from cuebench.metrics.accuracy import rank, terms
-from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.metrics.accuracy import METRIC, terms
+from cuebench.protocols.base import Protocol, View, by_engine
 from cuebench.protocols.classes import CLASSES, with_classes
-from cuebench.protocols.trials import Asked, TrialRows, TrialTable, top_answers
-from cuebench.responses.table import Reduce, Responses
-from cuebench.statistics.clustered import Sums
-from cuebench.statistics.estimates import ratio_estimates
-from cuebench.statistics.intervals import Clusters
+from cuebench.statistics.ratios import Terms
 from cuebench.stimuli.readers import image_folder
-from cuebench.types import Citation, Headline, Reference, Stimulus, StimulusSet
+from cuebench.tables.decide import RANK
+from cuebench.tables.engine import Quantity
+from cuebench.tables.trials import Trials
+from cuebench.types import Citation, Headline, Reference, StimulusSet
 
 NAME, VERSION = "imagenet_accuracy", 2
 FOLDER = "imagenet_val"
@@ -45,47 +40,12 @@ def check(labels: LabelSpace, stimuli: StimulusSet) -> list[str]:
     return [f"{len(names):,} labels are not in it ({', '.join(names[:3])} …; {len(missing):,} stimuli)"]
 
 
-def condense(stimuli: StimulusSet, labels: LabelSpace | None) -> Reduce:
-    """Keep of the logits the rank of the right class."""
-
-    def ranked(columns: Mapping[str, Array], shown: Sequence[Stimulus]) -> dict[str, Array]:
-        if labels is None:
-            return dict(columns)
-        target = np.array([labels.find(s.label) for s in shown], dtype=np.intp)
-        return {"rank": rank(columns["logits"], target).astype(np.int32)}
-
-    return ranked
+def within(k: int) -> Callable[[Trials], Terms]:
+    """Return what each photograph adds to the top-k accuracy."""
+    return lambda trials: terms(trials.extra[RANK] <= k)
 
 
-def measure(answers: Responses, options: ScoreOptions) -> Result:
-    """Return top-1 and top-5 of one observer with an interval over images."""
-    if answers.labels is None:
-        raise UserError(f"{answers.observer} has no label space")
-    result = Result()
-    images = answers.clusters("id")
-    hits = [terms(answers.columns["rank"] <= k) for k in TOP]
-    estimates = ratio_estimates(hits, Clusters(images, images, images), ("images",))
-    for k, estimate in zip(TOP, estimates):
-        excluded = {"unreadable": len(answers.stimuli) - estimate.n}
-        result.add(answers, f"top{k}", "accuracy", estimate.excluding(excluded))
-    return result
-
-
-def trial_rows(responses: Responses, options: ScoreOptions) -> list[TrialRows]:
-    """Return the first answer to each photograph, and the rank of the right class."""
-    ranks = responses.condensed(condense(responses.stimuli, responses.labels)).columns["rank"]
-    columns = {"decision": top_answers(responses), "correct": ranks <= 1, "rank": ranks}
-    return [TrialRows("top1", np.arange(len(responses)), columns)]
-
-
-def contributions(answers: Responses, asked: Asked) -> Sums | None:
-    """Return the accuracy as a ratio of sums over photographs."""
-    within = {f"top{k}": k for k in TOP}.get(asked.condition)
-    return None if within is None else Sums.of_ratio(terms(answers.columns["rank"] <= within), answers.truth("id"))
-
-
-score = ByObserver(measure, joined, condense)
-
+QUANTITIES = [Quantity(METRIC, within(k), f"top{k}", kinds=("images",)) for k in TOP]
 
 _MANIFEST = "measured on 1,000 validation photographs, shorter side 256, centre crop 224"
 
@@ -96,9 +56,9 @@ PROTOCOL = Protocol(
     needs=(("logits",),),
     read=read,
     views=(View("weights", lambda preprocess: preprocess),),
-    score=score,
-    trials=TrialTable(trial_rows),
-    contributions=contributions,
+    score=by_engine(QUANTITIES, needs=(RANK,)),
+    quantities=QUANTITIES,
+    needed_columns=(RANK,),
     check=check,
     options=CLASSES,
     configure=with_classes,

@@ -10,34 +10,19 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
-from cuebench.arrays import Array
 from cuebench.labels import label_map
-from cuebench.labels.decisions import Codes, decided, named
-from cuebench.metrics.cue_conflict import (
-    Outcomes,
-    decided_fraction,
-    outcomes,
-    shape_accuracy,
-    shape_bias,
-    texture_accuracy,
-)
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols import cue_conflict
-from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.protocols.base import Protocol, View, by_engine
 from cuebench.protocols.classes import CLASSES, with_classes
-from cuebench.protocols.trials import Asked, TrialRows, TrialTable, class_names, cue_outcomes
+from cuebench.protocols.cue_conflict import RATIOS
 from cuebench.protocols.triplets import PROTOCOL as TRIPLETS
 from cuebench.protocols.triplets.stimuli import ALPHAS, EXPERIMENTS, textured_silhouettes
-from cuebench.responses.table import Responses
-from cuebench.statistics.clustered import Sums
-from cuebench.statistics.estimates import ratio_estimates
-from cuebench.statistics.intervals import KINDS, Clusters
-from cuebench.types import Axis, Headline, IntervalKind, StimulusSet
+from cuebench.statistics.intervals import KINDS
+from cuebench.tables.engine import first_space
+from cuebench.types import Axis, Headline, StimulusSet
 
 NAME, VERSION = "textured_silhouettes", 2
-RATIOS = (shape_bias, shape_accuracy, texture_accuracy, decided_fraction)
 CONDITIONS = tuple(f"alpha={alpha:.1f}" for alpha in ALPHAS)
 
 
@@ -58,67 +43,7 @@ def _renamed(pictures: StimulusSet) -> StimulusSet:
     return replace(pictures, stimuli=tuple(stimuli))
 
 
-def _codes(responses: Responses) -> tuple[Codes, Codes, Codes]:
-    """Return answer, shape and texture of each row as positions among the classes of the stimuli."""
-    names = label_map(responses.stimuli.targets).names
-    columns = responses.columns
-    if cue_conflict.AMONG_TARGETS in columns:
-        answers = columns[cue_conflict.AMONG_TARGETS].astype(np.intp)
-    else:
-        answers = decided(columns["decisions"], label_map(responses.stimuli.targets), responses.labels)
-    return answers, named(responses.truth("shape"), names), named(responses.truth("texture"), names)
-
-
-def trial_rows(responses: Responses, options: ScoreOptions) -> list[TrialRows]:
-    """Return a row for each picture: the answer among the classes of the stimuli, and which cue it names."""
-    responses = responses.condensed(cue_conflict.condense(responses.stimuli, responses.labels))
-    answers, shape, texture = _codes(responses)
-    names = label_map(responses.stimuli.targets).names
-    columns = {
-        "decision": class_names(answers, names),
-        "outcome": cue_outcomes(answers, shape, texture),
-        "correct": answers == shape,
-    }
-    return [TrialRows(responses.truth("condition"), np.arange(len(responses)), columns)]
-
-
-def contributions(responses: Responses, asked: Asked) -> Sums | None:
-    """Return the shape bias of one α as a ratio of sums over pictures."""
-    rows = responses.truth("condition") == asked.condition
-    if not rows.any():
-        return None
-    assert shape_bias.terms is not None
-    condensed = responses.condensed(cue_conflict.condense(responses.stimuli, responses.labels))
-    outcome = outcomes(*(codes[rows] for codes in _codes(condensed)))
-    sources: dict[IntervalKind, Array] = {
-        "shape_sources": responses.clusters("shape_source")[rows],
-        "texture_sources": responses.clusters("texture_source")[rows],
-        **({} if responses.subjects is None else {"subjects": responses.subjects[rows]}),
-    }
-    images = np.array([s.image for s in responses.stimuli])[responses.stimulus[rows]]
-    return Sums.of_ratio(shape_bias.terms(outcome), images, sources)
-
-
-def measure(responses: Responses, options: ScoreOptions) -> Result:
-    """Return shape bias, both accuracies and the decided share of one observer for every α."""
-    answers, shape, texture = _codes(responses)
-    condition = responses.truth("condition")
-    result = Result()
-    for alpha in CONDITIONS:
-        rows = condition == alpha
-        shown = sum(s.condition == alpha for s in responses.stimuli)
-        if not shown:
-            continue
-        outcome: Outcomes = outcomes(answers[rows], shape[rows], texture[rows])
-        clusters = Clusters(*(responses.truth(field)[rows] for field in ("id", "shape_source", "texture_source")))
-        terms = [metric.terms(outcome) for metric in RATIOS if metric.terms]
-        estimates = ratio_estimates(terms, clusters, KINDS)
-        undecided = int((~outcome.decided).sum())
-        for metric, estimate in zip(RATIOS, estimates):
-            missing = {"undecided": undecided if metric is shape_bias else 0, "unanswered": shown - int(rows.sum())}
-            result.add(responses, alpha, metric.name, estimate.excluding(missing))
-    return result
-
+QUANTITIES = [q._replace(condition="{condition}", about=first_space, kinds=KINDS) for q in RATIOS]
 
 PROTOCOL = Protocol(
     name=NAME,
@@ -127,12 +52,11 @@ PROTOCOL = Protocol(
     needs=(("logits",), ("decisions",)),
     read=read,
     views=(View("native", Preprocess.whole_image),),
-    score=ByObserver(measure, joined, cue_conflict.condense),
-    trials=TrialTable(trial_rows),
-    contributions=contributions,
+    score=by_engine(QUANTITIES),
+    quantities=QUANTITIES,
     check=cue_conflict.check,
     targets=label_map(cue_conflict.TARGETS).names,
-    metrics=tuple(metric.name for metric in RATIOS),
+    metrics=tuple(q.metric.name for q in RATIOS),
     options=CLASSES,
     configure=with_classes,
     headline=Headline(

@@ -253,7 +253,8 @@ def _is_earlier(row: Score) -> bool:
 
 def _way_conditions(out: Path) -> dict[str, tuple[str, str]]:
     """Return observer → the names of its two conditions, from the label maps and label spaces of the run."""
-    from cuebench.protocols.cue_conflict import FULL, TARGETS, way
+    from cuebench.protocols.cue_conflict import TARGETS
+    from cuebench.tables.decide import FULL, way
 
     names: dict[str, tuple[str, str]] = {}
     classes: dict[str, int] = {}

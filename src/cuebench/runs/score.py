@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from cuebench.errors import UserError
 from cuebench.processes import warn
-from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, score_rows, unmeasured_row
+from cuebench.protocols.base import ByObserver, Protocol, ScoreOptions, score_rows, unmeasured_row
 from cuebench.reading import user_path
 from cuebench.registry import BUILT_IN, OBJECT, SCHEME, named_by_data, protocols
 from cuebench.responses.events import Event, OnEvent, ignore
@@ -34,6 +34,7 @@ from cuebench.runs.record import JobRecord, RunOptions, RunRecord, locked, note_
 from cuebench.runs.results import remove_other_tables, unfinished, write_scores
 from cuebench.runs.scores import Scores
 from cuebench.runs.share import SHARED, with_parts
+from cuebench.tables.engine import Result
 from cuebench.types import Failure, Score
 
 MY_PROTOCOL = "cuebench.score(RUN, protocols=[MY_PROTOCOL])"

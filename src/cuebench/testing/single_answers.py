@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions
+from cuebench.protocols.base import ByObserver, Protocol, ScoreOptions
 from cuebench.protocols.trials import MEASURED, Asked
 from cuebench.responses.table import Responses
+from cuebench.tables.engine import Result
 from cuebench.testing.base import require
 
 

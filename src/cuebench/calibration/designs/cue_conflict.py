@@ -10,9 +10,10 @@ from cuebench.arrays import Array
 from cuebench.calibration.design import Design, Number, responses
 from cuebench.calibration.planted import Planted, happens
 from cuebench.labels import label_map, label_space
-from cuebench.protocols.base import Result
-from cuebench.protocols.cue_conflict import AMONG_ALL, AMONG_TARGETS, NAME, TARGETS, Measured
+from cuebench.protocols.cue_conflict import NAME, TARGETS, Measured
 from cuebench.responses.table import Responses, once
+from cuebench.tables.decide import AMONG_ALL, AMONG_TARGETS
+from cuebench.tables.engine import Result
 from cuebench.types import Stimulus, StimulusSet
 
 CLASSES = label_map(TARGETS).names

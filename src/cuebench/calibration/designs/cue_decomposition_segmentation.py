@@ -11,10 +11,10 @@ from cuebench.calibration.design import OBSERVER, Design, Number, responses
 from cuebench.calibration.designs.cue_conflict import CLASSES
 from cuebench.calibration.designs.cue_decomposition import OTHERS, VERSIONS, decomposition, known_rates
 from cuebench.calibration.planted import Planted, rates
-from cuebench.protocols.base import Result
 from cuebench.protocols.cue_conflict import TARGETS
 from cuebench.protocols.cue_decomposition_segmentation import NAME, Measured, qualities
 from cuebench.responses.table import Responses
+from cuebench.tables.engine import Result
 from cuebench.types import Stimulus, StimulusSet
 
 IMAGES, PIXELS, IN_IMAGE = 100, 1000, 4

@@ -10,9 +10,10 @@ from cuebench.calibration.design import Design, Number, responses
 from cuebench.calibration.designs.cue_conflict import CLASSES, SPACE, guessed
 from cuebench.calibration.planted import Planted, happens
 from cuebench.labels import label_map, label_space
-from cuebench.protocols.cue_conflict import AMONG_ALL, AMONG_TARGETS, TARGETS
+from cuebench.protocols.cue_conflict import TARGETS
 from cuebench.protocols.pure_shape import NAME, SETS
 from cuebench.responses.table import Responses
+from cuebench.tables.decide import AMONG_ALL, AMONG_TARGETS
 from cuebench.types import REMOVED, Stimulus, StimulusSet
 
 

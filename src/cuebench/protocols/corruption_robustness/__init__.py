@@ -21,7 +21,7 @@ from cuebench.metrics.relative_robustness import METRIC, relative_robustness
 from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option
 from cuebench.protocols import correctness, imagenet_accuracy, masks
-from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.protocols.base import ByObserver, Protocol, ScoreOptions, View, joined
 from cuebench.protocols.classes import CLASSES, with_classes
 from cuebench.protocols.correctness import Qualities, Table
 from cuebench.protocols.corruption_robustness.corruptions import ADDED, CLEAN, CORRECTED, LEVELS, TYPES, corruptions
@@ -32,6 +32,7 @@ from cuebench.statistics.estimates import derived
 from cuebench.statistics.sums import mean_estimate
 from cuebench.stimuli.decomposition.cue_list import ORIGINAL
 from cuebench.stimuli.decomposition.folder import CLASSIFICATION, MANIFEST, SEGMENTATION, read_set
+from cuebench.tables.engine import Result
 from cuebench.types import Citation, Estimate, Headline, Reference, StimulusSet
 
 NAME, VERSION = "corruption_robustness", 3

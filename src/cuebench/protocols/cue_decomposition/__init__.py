@@ -18,7 +18,7 @@ from cuebench.metrics.cue_conflict import Outcomes, outcomes, shape_bias, textur
 from cuebench.metrics.cue_decomposition import METRICS
 from cuebench.observers.preprocess import Preprocess
 from cuebench.protocols import correctness
-from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View
+from cuebench.protocols.base import ByObserver, Protocol, ScoreOptions, View
 from cuebench.protocols.classes import CLASSES, with_classes
 from cuebench.protocols.correctness import Qualities
 from cuebench.protocols.cue_decomposition.scores import (
@@ -37,6 +37,7 @@ from cuebench.statistics.estimates import ratio_estimates
 from cuebench.statistics.intervals import KINDS, Clusters
 from cuebench.stimuli.decomposition.conflicts import PREFIX
 from cuebench.stimuli.decomposition.folder import CLASSIFICATION, read_set
+from cuebench.tables.engine import Result
 from cuebench.types import Citation, Reference, StimulusSet
 
 NAME, VERSION = CLASSIFICATION, 3

@@ -10,7 +10,7 @@ import numpy as np
 
 from cuebench.metrics.cue_decomposition import robustness_cd, shape_bias_cd
 from cuebench.options import Option
-from cuebench.protocols.base import Protocol, Result, ScoreOptions
+from cuebench.protocols.base import Protocol, ScoreOptions
 from cuebench.protocols.correctness import Qualities, Table, quality_sums
 from cuebench.protocols.cue_decomposition.populations import BOTH, Population, check_population, populations
 from cuebench.protocols.trials import Asked
@@ -18,6 +18,7 @@ from cuebench.statistics.clustered import Sums
 from cuebench.statistics.correlations import correlate
 from cuebench.statistics.estimates import derived
 from cuebench.stimuli.decomposition.cue_list import ORIGINAL, SHAPE, keeps
+from cuebench.tables.engine import Result
 from cuebench.types import Axis, Estimate, Headline
 
 if TYPE_CHECKING:

@@ -17,12 +17,13 @@ from typing import Any
 from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option
 from cuebench.protocols import correctness, imagenet_accuracy
-from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.protocols.base import ByObserver, Protocol, ScoreOptions, View, joined
 from cuebench.protocols.classes import CLASSES, with_classes
 from cuebench.protocols.feature_suppression.scores import add_scores, contributions
 from cuebench.protocols.feature_suppression.suppressions import FAITHFUL, MODES, SIZE, suppressions
 from cuebench.protocols.trials import TrialTable
 from cuebench.responses.table import Responses
+from cuebench.tables.engine import Result
 from cuebench.types import Axis, Citation, Headline, StimulusSet
 
 NAME, VERSION = "feature_suppression", 5

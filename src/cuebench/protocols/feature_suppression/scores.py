@@ -10,7 +10,7 @@ from cuebench.arrays import Array
 from cuebench.metrics.relative_accuracy import METRIC, relative_accuracy
 from cuebench.metrics.shape_reliance import shape_reliance
 from cuebench.protocols import correctness
-from cuebench.protocols.base import Result, ScoreOptions
+from cuebench.protocols.base import ScoreOptions
 from cuebench.protocols.correctness import Qualities
 from cuebench.protocols.feature_suppression.suppressions import LEVELS, ORIGINAL, kinds_of
 from cuebench.protocols.trials import Asked
@@ -18,6 +18,7 @@ from cuebench.responses.table import Responses
 from cuebench.statistics.clustered import Sums
 from cuebench.statistics.estimates import derived, missing, part_of
 from cuebench.statistics.sums import mean_estimate
+from cuebench.tables.engine import Result
 from cuebench.types import Estimate
 
 

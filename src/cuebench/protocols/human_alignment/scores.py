@@ -11,12 +11,13 @@ import numpy as np
 from cuebench.arrays import Bools, Floats
 from cuebench.metrics.human_agreement import agreement, over_people
 from cuebench.observers.model_vs_human import DATA_SETS, OTHERWISE_SPELLED
-from cuebench.protocols.base import Result, ScoreOptions
+from cuebench.protocols.base import ScoreOptions
 from cuebench.protocols.human_alignment.intervals import NO_INTERVAL, intervals
 from cuebench.protocols.human_alignment.numbers import METRICS, Alignment, Numbers, align
 from cuebench.protocols.human_alignment.trials import Contest, Measured
 from cuebench.responses.table import Responses, once
 from cuebench.stimuli.readers.model_vs_human import is_shortfall
+from cuebench.tables.engine import Result
 from cuebench.types import Estimate
 
 if TYPE_CHECKING:

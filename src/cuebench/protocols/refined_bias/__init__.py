@@ -18,7 +18,7 @@ from cuebench.labels import LabelSpace, coverage_problems, label_map, shown_only
 from cuebench.metrics.refined_bias import CUES, METRICS
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.recorded_names import stimulus_key
-from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.protocols.base import ByObserver, Protocol, ScoreOptions, View, joined
 from cuebench.protocols.classes import CLASSES, with_classes
 from cuebench.protocols.refined_bias.scores import Ranks, Scorer, defect_table, rank_table, ranks_of
 from cuebench.protocols.refined_bias.trials import TARGETS, condense, contributions, targets_of, trial_rows
@@ -26,6 +26,7 @@ from cuebench.protocols.trials import TrialTable
 from cuebench.responses.table import Responses
 from cuebench.stimuli.readers import refined_bias as folder_reader
 from cuebench.stimuli.refined_bias.check import defects, summary
+from cuebench.tables.engine import Result
 from cuebench.types import Axis, Citation, Headline, Reference, StimulusSet
 
 NAME, VERSION = "refined_bias", 3

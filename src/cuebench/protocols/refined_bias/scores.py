@@ -19,7 +19,7 @@ from cuebench.metrics.refined_bias import (
     shape_preference,
     texture_preference,
 )
-from cuebench.protocols.base import Result, ScoreOptions
+from cuebench.protocols.base import ScoreOptions
 from cuebench.protocols.refined_bias.trials import Trials, known_defects, trials_of
 from cuebench.responses.table import Responses, once
 from cuebench.statistics.estimates import derived, missing
@@ -27,6 +27,7 @@ from cuebench.statistics.intervals import undefined
 from cuebench.statistics.means import mean_estimates
 from cuebench.stimuli.readers.refined_bias import facts
 from cuebench.stimuli.refined_bias.check import summary
+from cuebench.tables.engine import Result
 from cuebench.types import Estimate, IntervalKind, Stimulus, StimulusSet
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import Any
 
 from cuebench.labels import LabelSpace
 from cuebench.options import Option
-from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.protocols.base import ByObserver, Protocol, ScoreOptions, View, joined
 from cuebench.protocols.classes import with_classes
 from cuebench.protocols.texture_association.layers import LAYERS, add_layers
 from cuebench.protocols.texture_association.measure import (
@@ -34,6 +34,7 @@ from cuebench.stimuli.drawing.textures import names
 from cuebench.stimuli.readers import image_folder, texture_folder
 from cuebench.stimuli.sources import colour
 from cuebench.stimuli.sources.texture import recipe
+from cuebench.tables.engine import Result
 from cuebench.types import Citation, Headline, Reference, Stimulus, StimulusSet
 
 NAME, VERSION = "texture_association", 2

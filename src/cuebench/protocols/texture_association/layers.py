@@ -15,10 +15,11 @@ from cuebench.arrays import Array, Counts
 from cuebench.labels.decisions import first_highest
 from cuebench.metrics.texture_association import TAV, association_intervals, count, resampled, texture_association
 from cuebench.metrics.texture_confidence import top1
-from cuebench.protocols.base import Result, ScoreOptions
+from cuebench.protocols.base import ScoreOptions
 from cuebench.protocols.texture_association.measure import CLEAN, TEXTURE, Measured
 from cuebench.protocols.texture_association.scores import MOST_RESAMPLES
 from cuebench.statistics.estimates import missing
+from cuebench.tables.engine import Result
 from cuebench.types import Estimate
 
 if TYPE_CHECKING:

@@ -15,12 +15,13 @@ from cuebench.metrics.texture_association import associated_texture, association
 from cuebench.metrics.texture_confidence import ConfidenceHistogram
 from cuebench.metrics.texture_dominance import STATISTICS, Groups, dominance_estimates, group, texture_dominance
 from cuebench.metrics.texturedness import texturedness_difference, texturedness_estimate
-from cuebench.protocols.base import Result, ScoreOptions
+from cuebench.protocols.base import ScoreOptions
 from cuebench.protocols.texture_association.measure import ADVERSARIAL, CLEAN, TEXTURE, Measured, Photographs
 from cuebench.statistics.clustered import ratio_intervals
 from cuebench.statistics.estimates import mean_of_sums, missing, share
 from cuebench.statistics.intervals import Clusters, undefined
 from cuebench.statistics.ratios import Terms
+from cuebench.tables.engine import Result
 from cuebench.types import Estimate, Interval
 
 TOP = 50

@@ -18,7 +18,7 @@ from cuebench.metrics.triplet_shape_bias import shared_terms, terms
 from cuebench.metrics.triplets import SIMILARITIES
 from cuebench.observers.preprocess import Preprocess
 from cuebench.options import Option, parse
-from cuebench.protocols.base import ByObserver, Protocol, Result, ScoreOptions, View, joined
+from cuebench.protocols.base import ByObserver, Protocol, ScoreOptions, View, joined
 from cuebench.protocols.trials import Asked, TrialRows, TrialTable
 from cuebench.protocols.triplets import choices
 from cuebench.protocols.triplets.scores import Decided, add_biases, add_gains, class_table, decided
@@ -28,6 +28,7 @@ from cuebench.protocols.triplets.trials import Draw, Trials
 from cuebench.responses.table import Responses
 from cuebench.statistics.clustered import Sums
 from cuebench.stimuli.sources.novel_object import BACKGROUNDS
+from cuebench.tables.engine import Result
 from cuebench.types import Citation, Headline, IntervalKind, Reference, StimulusSet
 
 VERSION = 4

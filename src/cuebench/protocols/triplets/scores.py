@@ -12,13 +12,14 @@ from cuebench.interval_methods import SEEDS
 from cuebench.metrics.triplet_bias_gain import triplet_bias_gain
 from cuebench.metrics.triplet_shape_bias import shared_terms, terms
 from cuebench.metrics.triplets import Similarity, Tally
-from cuebench.protocols.base import Result, ScoreOptions
+from cuebench.protocols.base import ScoreOptions
 from cuebench.protocols.triplets.trials import COLUMN, DEFAULT, DRAWN, Images, Measured, Trials, images_of
 from cuebench.responses.table import Responses
 from cuebench.statistics.clustered import NOTHING, Clustering, influence_of, t_quantile
 from cuebench.statistics.estimates import ALL_ALIKE, mean_of_shares, ratio_estimates
 from cuebench.statistics.intervals import KINDS, Clusters, too_few, undefined
 from cuebench.statistics.ratios import total
+from cuebench.tables.engine import Result
 from cuebench.types import Estimate, Interval, IntervalKind
 
 if TYPE_CHECKING:

@@ -217,7 +217,7 @@ class Estimate:
     intervals : tuple of Interval
         One for each kind, in a fixed order.
     excluded : mapping of str to int
-        Why trials are outside the denominator → how many: ``{"aligned": 80, "undecided": 468}``.
+        Why trials are outside the denominator → how many: ``{"aligned": 80, "other": 468}``.
     notes : tuple of str
         Further remarks for the reader of the number.
     left_out : mapping of str to mapping of str to array

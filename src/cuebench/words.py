@@ -317,9 +317,9 @@ _NOTES = {
     "partial set*": "the stimuli are incomplete: the note says how many of the published ones there are",
     "limited to*": "--limit restricted the stimuli",
     "decided": "a trial is decided where the answer is the class of the shape or the class of the texture",
-    "undecided": "the answer is neither the class of the shape nor the class of the texture",
-    "undecided without a readable answer": "a model that answers in words named no class: it refused, named several "
-    "or wrote something else; its text is stored (docs/chat_models.md)",
+    "other": "the answer is a class, but neither that of the shape nor that of the texture",
+    "no answer": "nothing was answered, or no class could be read: a person pressed no key, a model refused, named "
+    "several classes or wrote something else; its text is stored (docs/chat_models.md)",
     "answers in words*": "what the answers of a model were read by: letter, name, match (a text encoder) or judge "
     "(another model); and why the others are undecided",
     "aligned": "shape and texture are of the same class: such images never count",

@@ -39,7 +39,8 @@ def test_every_score_is_explained(protocol: str) -> None:
 
 
 @pytest.mark.parametrize("word", [*Score.columns(), *filter(None, get_args(IntervalKind)), *sorted(NOT_MEASURED),
-                                  PARTIAL + "256 of 1,280 stimuli", "decided", "undecided", "aligned"])  # fmt: skip
+                                  PARTIAL + "256 of 1,280 stimuli", "decided", "other", "no answer",
+                                  "aligned"])  # fmt: skip
 def test_every_other_word_is_explained(word: str) -> None:
     assert any(len(str(text)) > 15 for fact, text in explain(word).items() if fact != "name")
 

@@ -113,7 +113,7 @@ def test_numbers_and_denominators(stimuli):
     scores = scored(decided(stimuli, answers))
     bias = value(scores, "shape_bias")
     assert (bias.value, bias.n, bias.n_excluded) == (780 / 1080, 1080, 200)
-    assert bias.note == "80 aligned, 120 undecided of 1,280"
+    assert bias.note == "80 aligned, 120 no answer of 1,280"
     accuracy = value(scores, "shape_accuracy")
     assert (accuracy.value, accuracy.n, accuracy.n_excluded) == (780 / 1200, 1200, 80)
     assert accuracy.note == "80 aligned of 1,280"

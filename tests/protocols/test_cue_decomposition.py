@@ -319,7 +319,7 @@ def test_exclusions_name_their_reasons_and_people_are_pooled(decomposed, two_mod
     assert excluded["robustness_cd", "eed+voronoi"] == (88, {"unreadable": 1, "unanswered": 1})
     n, reasons = excluded["shape_bias", "conflict/blend/voronoi/0.5/0.5"]
     assert n + sum(reasons.values()) == 90
-    assert set(reasons) <= {"undecided"}
+    assert set(reasons) <= {"other", "no answer"}
 
 
 @pytest.mark.parametrize("name", ["cue_decomposition", "cue_decomposition_segmentation"])

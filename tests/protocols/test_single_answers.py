@@ -111,7 +111,7 @@ def test_cue_conflict_outcomes_give_all_ratios_back():
             for metric, value in expected.items():
                 assert values("cue_conflict", responses.observer, metric)[part.condition] == pytest.approx(value)
             aligned = responses.truth("shape") == responses.truth("texture")
-            assert set(outcome[aligned]) <= {"both", "other", "undecided"}
+            assert set(outcome[aligned]) <= {"both", "other", "no answer"}
             assert set(part.columns["decision"]) <= {*responses.labels.names, ""}
 
 

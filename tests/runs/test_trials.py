@@ -64,7 +64,7 @@ def test_a_row_for_each_observer_stimulus_and_condition(table: pa.Table) -> None
 def test_people_have_names_times_and_sessions(table: pa.Table) -> None:
     (row,) = rows(table, observer="anna", stimulus="dog1-cat2")
     assert (row["person"], row["session"], row["rt"], row["kind"]) == ("anna", "2", 0.75, "person")
-    assert (row["decision"], row["outcome"], row["correct"]) == (None, "undecided", False)
+    assert (row["decision"], row["outcome"], row["correct"]) == (None, "no answer", False)
     pooled = rows(table, observer="people", stimulus="cat1-dog2")
     assert {(r["person"], r["outcome"], r["rt"]) for r in pooled} == {("anna", "shape", 0.5), ("bert", "texture", 0.6)}
     (other,) = rows(table, observer="bert", stimulus="dog1-cat2")
@@ -119,11 +119,11 @@ def test_the_command_line(
     assert json.loads(capsys.readouterr().out) == {"file": str(out), "rows": len(table), "without_a_row": {}}
     assert cli.invoke(["trials", str(run), "-o", "people", "--json"]) == 0
     (count,) = json.loads(capsys.readouterr().out)["counts"]
-    assert count["outcomes"] == {"shape": 1, "texture": 1, "other": 1, "undecided": 1}
+    assert count["outcomes"] == {"shape": 1, "texture": 1, "other": 1, "no answer": 1}
     assert (count["rows"], count["correct"]) == (4, 0.25)
     assert cli.invoke(["trials", str(run)]) == 0
     shown = capsys.readouterr().out
-    assert "undecided" in shown
+    assert "no answer" in shown
     assert "--out trials.parquet" in shown
     assert cli.invoke(["trials", str(run), "-o", "peple"]) == 2
     assert "Did you mean 'people'" in capsys.readouterr().err

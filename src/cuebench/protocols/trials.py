@@ -12,14 +12,13 @@ from cuebench.arrays import Array
 from cuebench.metrics.cue_conflict import outcomes
 from cuebench.responses.table import Responses
 from cuebench.statistics.clustered import Sums
+from cuebench.tables.trials import BOTH, NO_ANSWER, OTHER, SHAPE, TEXTURE
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from cuebench.protocols.base import ScoreOptions
 
-SHAPE, TEXTURE, BOTH, OTHER, UNDECIDED = "shape", "texture", "both", "other", "undecided"
-"""Outcomes of a trial: which cue the answer names, another class, or no class at all."""
 MEASURED = ("decision", "outcome", "correct", "rank", "value", "n")
 """Columns that a protocol can fill; all others are known of every trial."""
 
@@ -93,8 +92,8 @@ def cue_outcomes(answer: Array, shape: Array, texture: Array, unknown: Any = -1)
     """
     outcome = outcomes(answer, shape, texture)
     both = ~outcome.conflict & (np.asarray(answer) == shape)
-    choices = [outcome.shape, outcome.texture, both, np.asarray(answer) == unknown]
-    return np.select(choices, [SHAPE, TEXTURE, BOTH, UNDECIDED], OTHER)
+    choices = [np.asarray(answer) == unknown, outcome.shape, outcome.texture, both]
+    return np.select(choices, [NO_ANSWER, SHAPE, TEXTURE, BOTH], OTHER)
 
 
 def top_answers(responses: Responses) -> Array:

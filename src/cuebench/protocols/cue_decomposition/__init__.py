@@ -14,6 +14,7 @@ import numpy as np
 
 from cuebench.errors import UserError
 from cuebench.labels import SUBSET
+from cuebench.labels.decisions import NONE
 from cuebench.metrics.cue_conflict import Outcomes, outcomes, shape_bias, texture_accuracy
 from cuebench.metrics.cue_decomposition import METRICS
 from cuebench.observers.preprocess import Preprocess
@@ -38,6 +39,7 @@ from cuebench.statistics.intervals import KINDS, Clusters
 from cuebench.stimuli.decomposition.conflicts import PREFIX
 from cuebench.stimuli.decomposition.folder import CLASSIFICATION, read_set
 from cuebench.tables.engine import Result
+from cuebench.tables.trials import NO_ANSWER, OTHER
 from cuebench.types import Citation, Reference, StimulusSet
 
 NAME, VERSION = CLASSIFICATION, 3
@@ -112,7 +114,9 @@ def _add_conflicts(result: Result, responses: Responses, options: ScoreOptions) 
     names = [c for c in dict.fromkeys(conditions.tolist()) if c.startswith(PREFIX)]
     if not names:
         return
-    trials = outcomes(*correctness.answers_and_truth(responses, "shape", "texture"))
+    given, shape, texture = correctness.answers_and_truth(responses, "shape", "texture")
+    trials = outcomes(given, shape, texture)
+    nothing = given == ("" if given.dtype.kind in "OU" else NONE)
     clusters = Clusters(*(responses.clusters(field) for field in ("id", "shape_source", "texture_source")))
     for name in names:
         rows = conditions == name
@@ -123,8 +127,10 @@ def _add_conflicts(result: Result, responses: Responses, options: ScoreOptions) 
         people = int(np.unique(ids[rows], return_counts=True)[1].max())  # answers to one stimulus: 1 unless pooled
         unreadable = sum(i in responses.excluded for i in asked) * people
         for metric, estimate in zip(CONFLICT_METRICS, estimates):
+            unread = int((nothing & rows).sum())
             outside = {
-                "undecided": answers - estimate.n,
+                OTHER: answers - estimate.n - unread,
+                NO_ANSWER: unread,
                 "unreadable": unreadable,
                 "unanswered": len(asked) * people - answers - unreadable,
             }

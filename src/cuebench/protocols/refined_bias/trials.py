@@ -15,12 +15,13 @@ from cuebench.labels import LabelMap, LabelSpace, label_map
 from cuebench.labels.decisions import NONE, named, named_full
 from cuebench.labels.ranks import best_ranks
 from cuebench.metrics.refined_bias import CUES, IMAGE_VALUES, distorted, shape_preference
-from cuebench.protocols.trials import OTHER, Asked, TrialRows, top_answers
+from cuebench.protocols.trials import Asked, TrialRows, top_answers
 from cuebench.responses.table import Reduce, Responses, once
 from cuebench.statistics.clustered import Sums
 from cuebench.statistics.ratios import quotient
 from cuebench.stimuli.readers.refined_bias import facts
 from cuebench.stimuli.refined_bias.check import Defect, defects
+from cuebench.tables.trials import OTHER
 from cuebench.types import Stimulus, StimulusSet
 
 if TYPE_CHECKING:

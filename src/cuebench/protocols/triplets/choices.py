@@ -17,13 +17,14 @@ from cuebench.metrics.triplet_shape_bias import shared_terms, terms
 from cuebench.metrics.triplets import Role, Tally
 from cuebench.observers.recorded_columns import CHOICE_SHAPE, CHOICE_TEXTURE
 from cuebench.protocols.base import ScoreOptions
-from cuebench.protocols.trials import SHAPE, TEXTURE, TrialRows
+from cuebench.protocols.trials import TrialRows
 from cuebench.responses.table import Responses
 from cuebench.statistics.clustered import Sums
 from cuebench.statistics.estimates import mean_of_subjects, ratio_estimates
 from cuebench.statistics.intervals import KINDS, Clusters
 from cuebench.statistics.ratios import Terms
 from cuebench.tables.engine import Result
+from cuebench.tables.trials import SHAPE, TEXTURE
 from cuebench.types import IntervalKind, Stimulus, StimulusSet
 
 COLUMN = "choices"

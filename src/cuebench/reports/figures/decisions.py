@@ -31,7 +31,7 @@ OUTCOMES = {
     "texture": ("its texture", TEXTURE),
     "both": ("both", CONDITIONS[0]),
     "other": ("another class", NEUTRAL),
-    "undecided": ("no class", NEUTRAL),
+    "no answer": ("no answer", NEUTRAL),
 }
 """Outcome of a trial → what the legend says, and its colour."""
 _NO_CLASS = "no class"

@@ -17,6 +17,7 @@ from cuebench.protocols.correctness import ANSWER
 from cuebench.reports.html.material import Run, declared
 from cuebench.responses.job import JobRecord
 from cuebench.responses.store import Shards, batches
+from cuebench.tables.trials import NO_ANSWER
 from cuebench.types import Stimulus, StimulusSet
 
 TOP = 5
@@ -183,7 +184,7 @@ def _classes(stimulus: Stimulus) -> list[str]:
 
 def _outcome(decision: str, stimulus: Stimulus, space: Space) -> str:
     if not decision:
-        return "none"
+        return NO_ANSWER
     shape, texture = stimulus.shape, stimulus.texture
     if not stimulus.label and shape and texture and shape != texture:
         return "shape" if decision == shape else "texture" if decision == texture else "other"

@@ -35,7 +35,7 @@ OUTCOMES = {
     "other": "by neither cue",
     "correct": "correct",
     "wrong": "wrong",
-    "none": "no answer",
+    "no answer": "no answer",
 }
 """Outcome → how the page calls it."""
 

@@ -76,7 +76,7 @@ def test_people_pooled_and_mean_of_subjects(scores):
     assert round(pooled.value, 5) == 0.95869
     mean = row(scores, "people", condition="16-way/mean_of_subjects", kind="subjects")
     assert round(mean.value, 5) == 0.95759
-    assert pooled.note == "800 aligned, 2,366 undecided of 12,800"
+    assert pooled.note == "800 aligned, 2,248 other, 118 no answer of 12,800"
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,7 @@ import numpy as np
 
 from cuebench.arrays import Array, Bools
 from cuebench.errors import UserError
-from cuebench.labels import label_map
-from cuebench.labels.decisions import named, partial_space
-from cuebench.metrics.cue_conflict import Outcomes, outcomes, shape_bias
+from cuebench.metrics.cue_conflict import Outcomes, shape_bias
 from cuebench.observers.adapters.chat import SPENDING
 from cuebench.observers.base import Spec
 from cuebench.observers.chat.prompts import NEUTRAL, SHAPE, STEERING, TEXTURE
@@ -34,6 +32,9 @@ from cuebench.statistics.estimates import ratio_estimates
 from cuebench.statistics.intervals import KINDS, Clusters, undefined
 from cuebench.statistics.paired import paired
 from cuebench.statistics.ratios import Terms
+from cuebench.tables.decide import condense, decide
+from cuebench.tables.engine import first_space
+from cuebench.tables.trials import Trials
 from cuebench.types import Estimate, IntervalKind
 
 _NOT_IDENTITY = frozenset({"prompt", "shuffle", "name", "url", *SPENDING})
@@ -236,13 +237,9 @@ def _pair(model: str, protocol: str, prompted: Sequence[_Prompted]) -> _Paired:
             raise UserError(f"{answers.observer} has several answers to an image", "steering compares single models")
         rows.append({str(name): row for row, name in enumerate(ids)})
     shared = [name for name in rows[0] if all(name in other for other in rows[1:])]
-    all_outcomes, all_answers = [], []
     places = [np.array([of[name] for name in shared], np.intp) for of in rows]
-    for answers, place in zip(prompted, places):
-        decided = _decided(answers.responses)
-        shape, texture = (answers.responses.truth(cue)[place] for cue in ("shape", "texture"))
-        all_outcomes.append(outcomes(decided[place], shape, texture))
-        all_answers.append(decided[place])
+    trials = [_decided(answers.responses).only(place) for answers, place in zip(prompted, places)]
+    all_outcomes = [t.cues for t in trials]
     conflict = all_outcomes[0].conflict if shared else np.zeros(0, bool)
     if not conflict.any():
         raise UserError(
@@ -253,20 +250,15 @@ def _pair(model: str, protocol: str, prompted: Sequence[_Prompted]) -> _Paired:
     truth = prompted[0].responses.truth
     sources = (truth(name)[places[0]][conflict] for name in ("id", "shape_source", "texture_source"))
     kept = [Outcomes(*(part[conflict] for part in outcome)) for outcome in all_outcomes]
-    return _Paired(kept, [answer[conflict] for answer in all_answers], Clusters(*sources))
+    return _Paired(kept, [t.answer.texts()[conflict] for t in trials], Clusters(*sources))
 
 
-def _decided(responses: Responses) -> Array:
-    """Return the class that each row decides for, as a name; a text that is no class where it decides for none."""
-    if "decisions" in responses.columns:
-        names = tuple(dict.fromkeys(c for s in responses.stimuli for c in (s.shape, s.texture) if c))
-        codes = named(responses.columns["decisions"], names)
-    elif "logits" in responses.columns and responses.labels is not None and responses.stimuli.targets:
-        targets = label_map(responses.stimuli.targets)
-        names, codes = targets.names, partial_space(responses.columns["logits"], targets.resolve(responses.labels))
-    else:
+def _decided(responses: Responses) -> Trials:
+    """Return the trials of a model among the classes of the stimuli, or in the only space that its answers have."""
+    trials = decide(responses.condensed(condense(responses.stimuli, responses.labels)))
+    if not trials.space.words:
         raise UserError(f"{responses.observer} has no decisions", "steering needs a protocol with decisions")
-    return np.array([*names, "none"])[codes]
+    return trials.only(first_space(trials))
 
 
 def _bias_terms(answers: _Paired) -> list[Terms]:

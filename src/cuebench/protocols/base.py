@@ -291,11 +291,17 @@ def declared_rows(protocol: Protocol, responses: Responses, options: ScoreOption
     """Return the trials of a protocol as rows of ``cuebench trials``, in the conditions of its headline."""
     assert isinstance(protocol.score, ByObserver)
     trials = decide(protocol.score.condensed(responses), protocol.needed_columns)
+    return [_rows_of(trials.only(trials.space.codes == code), protocol) for code in range(len(trials.space.words))]
+
+
+def _rows_of(trials: Trials, protocol: Protocol) -> TrialRows:
+    """Return the trials in one set of classes."""
     quantity = protocol.headline_quantity
     words = {name: trials.words(name).texts() for name in quantity.fields}
-    names = [quantity.condition.format(**dict(zip(words, values))) for values in zip(*words.values())]
+    names = [quantity.condition.format(**{name: texts[i] for name, texts in words.items()}) for i in range(len(trials))]
+    condition = names[0] if len(set(names)) == 1 else np.array(names, object)
     columns = {"decision": trials.answer.texts(), "outcome": trials.outcome.texts(), "correct": trials.correct}
-    return [TrialRows(np.array(names, object), trials.row, {**columns, **trials.extra})]
+    return TrialRows(condition, trials.row, {**columns, **trials.extra})
 
 
 def declared_sums(protocol: Protocol, responses: Responses, asked: Asked) -> Sums | None:

@@ -20,7 +20,7 @@ from cuebench.arrays import Array, Bools
 from cuebench.errors import all_problems
 from cuebench.labels import LabelMap, LabelSpace, coverage_problems, label_map
 from cuebench.metrics.base import Metric
-from cuebench.metrics.cue_conflict import Outcomes, decided_fraction, shape_accuracy, shape_bias, texture_accuracy
+from cuebench.metrics.cue_conflict import decided_fraction, shape_accuracy, shape_bias, texture_accuracy
 from cuebench.metrics.error_consistency import mean_over_pairs
 from cuebench.observers.preprocess import Preprocess
 from cuebench.observers.recorded_names import stimulus_key
@@ -36,7 +36,7 @@ from cuebench.statistics.ratios import Terms
 from cuebench.stimuli.readers import cue_conflict as folder_reader
 from cuebench.tables.decide import way
 from cuebench.tables.engine import Choice, Quantity, Result, by_subject, everything
-from cuebench.tables.trials import NO_ANSWER, OTHER, SHAPE, TEXTURE, Trials
+from cuebench.tables.trials import NO_ANSWER, OTHER, Trials
 from cuebench.types import Axis, Citation, Headline, IntervalKind, Reference, StimulusSet
 
 NAME, VERSION = "cue_conflict", 3
@@ -124,7 +124,7 @@ def _targets(stimuli: StimulusSet) -> LabelMap:
 
 def conflict(trials: Trials) -> Bools:
     """Tell which stimuli have the shape of one class and the texture of another."""
-    return np.asarray(trials.shape != trials.texture)
+    return trials.cues.conflict
 
 
 def aligned(trials: Trials) -> Bools:
@@ -146,7 +146,7 @@ def cue_terms(metric: Metric) -> Callable[[Trials], Terms]:
     """Return what each trial adds to one of the four ratios."""
     assert metric.terms is not None
     of = metric.terms
-    return lambda t: of(Outcomes(conflict(t), t.outcome == SHAPE, t.outcome == TEXTURE))
+    return lambda trials: of(trials.cues)
 
 
 WITH_PEOPLE: tuple[IntervalKind, ...] = (*KINDS, "subjects", "three_way")

@@ -111,7 +111,9 @@ def _spaces(
     """
     columns = responses.columns
     if targets is None:
-        return ({way(len(labels)): columns[AMONG_ALL].astype(np.intp)} if labels and AMONG_ALL in columns else {}), {}
+        if labels is None:
+            raise UserError(f"{responses.observer} has no label space")
+        return ({way(len(labels)): columns[AMONG_ALL].astype(np.intp)} if AMONG_ALL in columns else {}), {}
     few, many = way(len(targets.names)), way(len(labels) if labels else FULL)
     if AMONG_TARGETS in columns:
         both = {few: columns[AMONG_TARGETS], many: columns[AMONG_ALL]}

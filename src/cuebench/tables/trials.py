@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cuebench.arrays import Array, Bools
+from cuebench.metrics.cue_conflict import Outcomes
 from cuebench.responses.table import Responses, once
 from cuebench.types import StimulusSet
 
@@ -165,6 +166,11 @@ class Trials:
     def condition(self) -> Words:
         """The condition of the stimulus."""
         return self.words("condition")
+
+    @cached_property
+    def cues(self) -> Outcomes:
+        """Which stimuli have cues of two classes, and which of the two was answered."""
+        return Outcomes(self.shape != self.texture, self.outcome == SHAPE, self.outcome == TEXTURE)
 
     @cached_property
     def people(self) -> int:

@@ -9,8 +9,10 @@ import numpy as np
 from cuebench.calibration.design import Design, Number, responses
 from cuebench.calibration.planted import Planted, happens
 from cuebench.labels import label_space
+from cuebench.labels.decisions import NONE
 from cuebench.protocols.imagenet_accuracy import NAME, TOP
 from cuebench.responses.table import Responses
+from cuebench.tables.decide import AMONG_ALL, RANK
 from cuebench.types import Stimulus, StimulusSet
 
 SPACE = "imagenet1k"
@@ -27,7 +29,8 @@ def answers(planted: Planted, rng: np.random.Generator) -> list[Responses]:
     stimuli = _stimuli(planted.images)
     known = happens(planted.competence, planted.spread, rng, np.arange(len(stimuli)))
     ranks = np.where(known, 1, rng.integers(1, 1001, len(stimuli)))
-    return [responses(stimuli, {"rank": ranks}, label_space(SPACE), view="weights")]
+    first = np.where(ranks == 1, np.arange(len(stimuli)), NONE)
+    return [responses(stimuli, {AMONG_ALL: first, RANK: ranks}, label_space(SPACE), view="weights")]
 
 
 def truths(planted: Planted) -> dict[Number, float]:

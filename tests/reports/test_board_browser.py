@@ -37,7 +37,11 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     members = [*(model(k) for k in range(300)), model(290, "people")]
     members[-1] = check.Model("anna-1", "anna", *list(vars(members[-1]).values())[2:])
     checked = [check.Checked("all", "0" * 64, models=tuple(members)), check.Checked(HOSTILE, "1", (f"bad {HOSTILE}",))]
-    tracks = standings.make_tracks(members, lambda top: standings.Compared([], []))
+
+    def apart(ranked: standings.Ranked) -> standings.Compared:
+        return standings.Compared([], standings._apart(list(ranked.column.rows.values())), [], [])
+
+    tracks = standings.make_tracks(members, apart)
     pages.write_site(folder.SiteFolder(out), f"Title {HOSTILE}", checked, tracks)
     assert site.board is cuebench.board
     return out

@@ -30,11 +30,11 @@ def differences(frozen: Truth, now: Truth) -> list[str]:
     pairs = [list(map(_ordered, rows)) for rows in (frozen.pairs, now.pairs)]
     found += [f"pairs: {d}" for d in rows_differ(*pairs, ("protocol", "first", "second"))]
     found += [f"groups: {d}" for d in rows_differ(frozen.groups, now.groups, ("protocol",))]
-    counts, trials = (list(map(_renamed, rows)) for rows in (frozen.counts, frozen.trials))
     keys = ("protocol", "observer", "condition", "outcome", "correct")
-    found += [f"trials counted: {d}" for d in rows_differ(counts, now.counts, keys)]
+    found += [f"trials counted: {d}" for d in rows_differ(*(_counted(t.counts, keys) for t in (frozen, now)), keys)]
     keys = ("protocol", "observer", "condition", "stimulus", "person", "session")
-    found += [f"trials: {d}" for d in rows_differ(trials, now.trials, keys)]
+    trials = (list(map(_renamed, t.trials)) for t in (frozen, now))
+    found += [f"trials: {d}" for d in rows_differ(*trials, keys)]
     for name in sorted({*frozen.tables, *now.tables}):
         ours, theirs = frozen.tables.get(name, []), now.tables.get(name, [])
         found += [f"table {name}: {d}" for d in rows_differ(ours, theirs, _texts(ours))]
@@ -102,7 +102,7 @@ def _same(column: str, frozen: Any, now: Any) -> bool:
     if isinstance(frozen, dict) and isinstance(now, dict):
         return frozen.keys() == now.keys() and all(_same(column, frozen[k], now[k]) for k in frozen)
     if isinstance(frozen, str):
-        return frozen == now or _with_new_words(frozen) == now
+        return frozen == now or _undecided(_with_new_words(frozen)) == _undecided(str(now))
     return bool(frozen == now)
 
 
@@ -122,8 +122,29 @@ def _texts(rows: Sequence[Row]) -> tuple[str, ...]:
     return tuple(c for c in (rows[0] if rows else ()) if not any(isinstance(row[c], float | list) for row in rows))
 
 
+_COUNT = re.compile(rf"([\d,]+) ({'|'.join(allowed.UNDECIDED)})(?=,| of )")
+
+
+def _undecided(note: str) -> str:
+    """Return a note in which the counts of all words for undecided trials are one sum, at the place of the first."""
+    counts = [int(match[1].replace(",", "")) for match in _COUNT.finditer(note)]
+    if not counts:
+        return note
+    place = _COUNT.sub("@", note).replace("@, ", "", len(counts) - 1)
+    return place.replace("@", f"{sum(counts):,} undecided")
+
+
 def _renamed(row: Row) -> Row:
-    return {**row, "outcome": allowed.OUTCOMES.get(row["outcome"], row["outcome"])}
+    return {**row, "outcome": "undecided" if row["outcome"] in allowed.UNDECIDED else row["outcome"]}
+
+
+def _counted(rows: Iterable[Row], keys: Sequence[str]) -> list[Row]:
+    """Return counts of trials with one word for all that is undecided."""
+    found: dict[tuple[Any, ...], Row] = {}
+    for row in map(_renamed, rows):
+        same = found.setdefault(tuple(row[key] for key in keys), {**{key: row[key] for key in keys}, "rows": 0})
+        same["rows"] += row["rows"]
+    return list(found.values())
 
 
 def _ordered(pair: Row) -> Row:

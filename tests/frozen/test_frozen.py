@@ -150,7 +150,7 @@ def test_other_pairs_and_trials_are_differences(truth: Truth) -> None:
     same = truth._replace(pairs=with_row(truth.pairs, {"p": truth.pairs[0]["p"] + 1e-10}))
     assert differences(truth, same) == []
     shape = truth._replace(trials=with_row(truth.trials, {"outcome": "other"}, lambda row: row["outcome"] == "shape"))
-    assert ": outcome was shape, is other" in differences(truth, shape)[0]
+    assert ": outcome was shape, is undecided" in differences(truth, shape)[0]
     assert "missing" in differences(truth, truth._replace(trials=truth.trials[1:]))[0]
     assert ": rows was " in differences(truth, truth._replace(counts=with_row(truth.counts, {"rows": 0})))[0]
     assert "table " in differences(truth, truth._replace(tables={}))[0]

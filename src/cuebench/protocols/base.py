@@ -291,6 +291,7 @@ def declared_rows(protocol: Protocol, responses: Responses, options: ScoreOption
     """Return the trials of a protocol as rows of ``cuebench trials``, in the conditions of its headline."""
     assert isinstance(protocol.score, ByObserver)
     trials = decide(protocol.score.condensed(responses), protocol.needed_columns)
+    trials = trials.only(protocol.headline_quantity.about(trials))
     return [_rows_of(trials.only(trials.space.codes == code), protocol) for code in range(len(trials.space.words))]
 
 

@@ -259,7 +259,9 @@ def _add_absent(result: Result, trials: Trials, quantity: Quantity) -> None:
             quantity.condition.format(space=space, condition=s.condition) for s in trials.asked.stimuli
         )
         for name, number in conditions.items():
-            absent = missing(why, excluded={"without logits": number * trials.people})
+            # Version 3 of pure_shape, whose intervals are jackknives, counts stimuli here, whoever answered them.
+            each = 1 if quantity.estimate is means else trials.people
+            absent = missing(why, excluded={"without logits": number * each})
             result.add(trials.asked, name, quantity.metric.name, absent)
 
 

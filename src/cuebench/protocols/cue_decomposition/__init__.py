@@ -128,9 +128,10 @@ def _add_conflicts(result: Result, responses: Responses, options: ScoreOptions) 
         unreadable = sum(i in responses.excluded for i in asked) * people
         for metric, estimate in zip(CONFLICT_METRICS, estimates):
             unread = int((nothing & rows).sum())
+            undecided = answers - estimate.n  # 0 for an accuracy, which counts all answers
             outside = {
-                OTHER: answers - estimate.n - unread,
-                NO_ANSWER: unread,
+                OTHER: max(0, undecided - unread),
+                NO_ANSWER: min(unread, undecided),
                 "unreadable": unreadable,
                 "unanswered": len(asked) * people - answers - unreadable,
             }

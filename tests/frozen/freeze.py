@@ -41,7 +41,7 @@ EXACT = "exact_scores.parquet"
 def freeze(name: str, run: Path, home: Path, work: Path) -> None:
     """Score a run folder, take its truth, and pack both."""
     target = work / name
-    copy_run(run, target / "run", {str(home): f"/{HOME}"})
+    copy_run(run, target / "run", {str(home): HOME})
     for observer, step in ROUNDED.get(name, {}).items():
         round_answers(target / "run", observer, step)
     squeeze(target / "run")

@@ -128,6 +128,17 @@ def photographs(home: Path) -> Path:
     return measure(observers, names, root, home / "run", limit=400, settings=settings)
 
 
+def other_options(home: Path) -> Path:
+    """What options change: suppressions with corrections, all levels of corruption, colours in place of textures."""
+    root = ROOTS["photographs"](home / "data")
+    names = ["feature_suppression", "corruption_robustness", "texture_association"]
+    settings: dict[str, Any] = {"feature_suppression.mode": "corrected", "feature_suppression.size": 64}
+    levels = protocols.get("corruption_robustness").options["levels"]
+    settings["corruption_robustness.levels"] = next(c for c in levels.choices if c != levels.default)
+    settings["texture_association.of"] = "colours"
+    return measure([IDEAL[2], network_1000("net1000", 700, 0)], names, root, home / "run", limit=200, settings=settings)
+
+
 def texture_association(home: Path) -> Path:
     """Textures, photographs and natural adversarial images, with classes read from layers."""
     root = ROOTS["textures_and_photographs"](home / "data")
@@ -135,7 +146,7 @@ def texture_association(home: Path) -> Path:
     damage(root / "textures")
     observers = [*IDEAL[:2], network_1000("net1000", 600, 300), network_1000("texturely", 200, 700)]
     settings = {"texture_association.layers": "all"}
-    return measure(observers, "texture_association", root, home / "run", settings=settings, resamples=60)
+    return measure(observers, "texture_association", root, home / "run", settings=settings, resamples=100)
 
 
 def cue_decomposition(home: Path) -> Path:
@@ -197,7 +208,7 @@ GOLDEN: dict[str, Callable[[Path], Path]] = {
     make.__name__: make
     for make in (
         conflict, conflict_few, conflict_merged, conflict_classes, pure_shape, refined_bias, photographs,
-        texture_association, cue_decomposition, segmentation, human_alignment, study, triplets,
+        other_options, texture_association, cue_decomposition, segmentation, human_alignment, study, triplets,
         triplet_choices, baselines,
     )
 }  # fmt: skip

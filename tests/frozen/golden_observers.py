@@ -203,7 +203,6 @@ def choices(path: Path, number: int = 40) -> str:
         for i in range(number):
             a, b, x, y = f"s{i % 6}", f"s{(i + 1 + i // 6 % 3) % 6}", f"t{i % 5}", f"t{(i + 2) % 5}"
             draw = chance("choice", k, i)
-            choice = "shape" if draw < 500 + 150 * k else f"{a}-{y}" if draw < 950 else ""
-            rows.append([f"person-{k + 1}", f"{a}-{x}", f"{b}-{x}", f"{a}-{y}", choice])
-    rows = [[who, a, s, t, "texture" if c == t else c] for who, a, t, s, c in rows]
+            choice = "shape" if draw < 500 + 150 * k else f"{b}-{x}" if draw < 950 else ""
+            rows.append([f"person-{k + 1}", f"{a}-{x}", f"{a}-{y}", f"{b}-{x}", choice])
     return write_csv(path, ["subject", "anchor", "shape_match", "texture_match", "choice"], rows)

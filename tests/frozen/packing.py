@@ -54,6 +54,7 @@ def copy_run(run: Path, target: Path, renamed: Mapping[str, str]) -> Path:
 
     body = json.loads(neutral((target / "run.json").read_text("utf-8")))
     body.pop("checksum")
+    body["arguments"]["folder"] = next(iter(renamed.values()))
     body["environment"] = {k: body["environment"][k] for k in ("python", "packages")}
     for path in (target / "stimuli").glob("*.parquet"):
         table = open_parquet(path.read_bytes()).file.read()

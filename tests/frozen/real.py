@@ -33,14 +33,14 @@ class Recording(NamedTuple):
 
 
 REAL = {
-    "cue_conflict": Recording("cue_conflict/responses", "cue_conflict", quick=True),
+    "cue_conflict": Recording("cue_conflict/responses", "cue_conflict"),
     "cue_conflict_2021": Recording("model_vs_human/raw-data/cue-conflict", "cue_conflict"),
     "asked_for_shape": Recording("geirhos_2019/asked_for_shape", "cue_conflict"),
     "asked_for_texture": Recording("geirhos_2019/asked_for_texture", "cue_conflict"),
     "chat_models": Recording("vlm/vqa", "cue_conflict"),
     "captions": Recording("vlm/captioning", "cue_conflict", "?prompt=caption"),
     "clips": Recording("vlm/clip", "cue_conflict"),
-    "classifiers": Recording("vlm/inet_classifier", "cue_conflict"),
+    "classifiers": Recording("vlm/inet_classifier", "cue_conflict", quick=True),
     "human_alignment": Recording("model_vs_human/raw-data", "human_alignment"),
     "edges": Recording("model_vs_human/raw-data/edge", "pure_shape", data=True),
 }

@@ -22,7 +22,7 @@ from cuebench.reports.comparison import compare_runs
 from cuebench.reports.paired import answers_of, sums_of
 
 Row = dict[str, Any]
-HOME = "HOME"
+HOME = "/HOME"
 """What stands in texts for the folder that a run lies in."""
 
 

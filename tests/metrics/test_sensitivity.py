@@ -76,3 +76,10 @@ def test_the_interval_of_a_preference_covers():
         (interval,) = derived(metrics.shape_preference.compute, shape, texture).intervals
         hits += interval.low <= 0.6 <= interval.high
     assert 0.90 <= hits / 300 <= 0.985
+
+
+def test_a_class_that_the_observer_does_not_have_is_never_the_best_of_the_set():
+    """A network with the shown classes only: the other targets of the set have no member among its logits."""
+    logits = np.array([[0.2, 0.5, 0.9], [-3.0, -2.0, -1.0]])
+    members = [np.array([0]), np.array([], np.intp), np.array([1])]
+    assert distorted(logits, np.array([2, 2]), members).tolist() == [True, True]

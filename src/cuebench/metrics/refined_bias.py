@@ -67,7 +67,7 @@ def distorted(logits: Array, target: Array, members: Sequence[Array]) -> Bools:
     """
     if not len(logits):
         return np.zeros(0, bool)
-    best = np.column_stack([logits[:, positions].max(axis=1) for positions in members])
+    best = np.column_stack([logits[:, positions].max(axis=1, initial=-np.inf) for positions in members])
     return np.asarray((best.argmax(axis=1) == target) & (best_ranks(logits, target, members) > 1))
 
 

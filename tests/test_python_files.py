@@ -78,18 +78,18 @@ def test_two_folders_with_modules_of_the_same_names_are_two(tmp_path: Path) -> N
     for number in (1, 2):
         write(
             tmp_path / str(number),
-            model="from net import N\nfrom models.small import M\nimport models.small\nfrom kit import K\n"
+            model="from twins import N\nfrom models.small import M\nimport models.small\nfrom kit import K\n"
             "import kit.deep\ndef late():\n    import later\n    return later.L, models.small.M, kit.deep.K",
-            net=f"N = {number}",
-            later="from net import N as L",
-            **{"models/small": "from net import N as M", "kit/__init__": "from .deep import K"},
-            **{"kit/deep": "import net\nK = net.N"},
+            twins=f"N = {number}",
+            later="from twins import N as L",
+            **{"models/small": "from twins import N as M", "kit/__init__": "from .deep import K"},
+            **{"kit/deep": "import twins\nK = twins.N"},
         )
     one, two = (import_file(tmp_path / str(number) / "model.py") for number in (1, 2))
     assert (one.N, one.M, one.K, one.late()) == (1, 1, 1, (1, 1, 1))
     assert (two.N, two.M, two.K, two.late()) == (2, 2, 2, (2, 2, 2))
     assert two.K.__class__ is int
-    assert sys.modules["net"].N == 1
+    assert sys.modules["twins"].N == 1
 
 
 def test_the_hash_of_the_code_does_not_depend_on_what_was_loaded_before(tmp_path: Path) -> None:

@@ -261,27 +261,29 @@ DAMAGES: list[Damage] = [
         ),
     ),
     *_of(
-        "protocols/pure_shape.py",
-        "calibration pure_shape; tests/protocols/test_pure_shape.py",
-        (
-            "interval over images where classes are meant",
-            '"classes": classes[responses.stimulus]}',
-            '"classes": responses.clusters("id")}',
-        ),
+        "tables/engine.py",
+        "calibration pure_shape; tests/protocols/test_pure_shape.py; tests/tables/test_decide.py",
+        ("interval over images where classes are meant", '"classes": "label",', '"classes": "id",'),
+        ("missing answers are forgotten", "- len(group.trials) - unreadable", "- len(group.stimuli) * trials.people"),
     ),
     *_of(
-        "protocols/cue_conflict.py",
+        "tables/engine.py",
         "calibration cue_conflict; tests/protocols/test_cue_conflict.py",
         (
             "interval over images where textures are meant",
-            'shared("shape_source"), shared("texture_source")',
-            'shared("shape_source"), shared("id")',
+            '"texture_sources": "texture_source"',
+            '"texture_sources": "id"',
         ),
+    ),
+    *_of(
+        "tables/decide.py",
+        "calibration cue_conflict; tests/protocols/test_cue_conflict.py; tests/tables/test_decide.py",
         (
-            "both label spaces exchanged",
-            "full: columns[AMONG_ALL].astype(np.intp), restricted: columns[AMONG_TARGETS]",
-            "full: columns[AMONG_TARGETS].astype(np.intp), restricted: columns[AMONG_ALL]",
+            "label spaces exchanged",
+            "spaces = {few: columns[AMONG_TARGETS]",
+            "spaces = {few: columns[AMONG_ALL]",
         ),
+        ("no answer is another class", "nothing = np.tile(unread, count)", "nothing = np.tile(unread & False, count)"),
     ),
     *_of(
         "protocols/refined_bias/scores.py",

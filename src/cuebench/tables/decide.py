@@ -116,8 +116,8 @@ def _spaces(
         return ({way(len(labels)): columns[AMONG_ALL].astype(np.intp)} if AMONG_ALL in columns else {}), {}
     few, many = way(len(targets.names)), way(len(labels) if labels else FULL)
     if AMONG_TARGETS in columns:
-        both = {few: columns[AMONG_TARGETS], many: columns[AMONG_ALL]}
-        return {name: both[name].astype(np.intp) for name in both} | {few: columns[AMONG_TARGETS].astype(np.intp)}, {}
+        spaces = {few: columns[AMONG_TARGETS].astype(np.intp)}
+        return (spaces if few == many else spaces | {many: columns[AMONG_ALL].astype(np.intp)}), {}
     recorded = columns.get("decisions", np.zeros(len(responses), np.str_))
     if labels is None:
         why = f"decisions among the {len(targets.names)} classes were given: the whole label space needs logits"

@@ -235,11 +235,11 @@ def measure(trials: Trials, quantities: Sequence[Quantity], result: Result) -> N
             counted = group.trials.only(first.counted(group.trials))
             found.append((group, first.estimate([q.terms(counted) for q in together], counted, kinds)))
         for i, quantity in enumerate(together):
-            if first.absent:
-                _add_absent(result, trials, quantity)
             for group, estimates in found:
                 estimate = _with_exclusions(estimates[i], quantity, group, trials)
                 result.add(trials.asked, group.condition, quantity.metric.name, estimate)
+            if first.absent:
+                _add_absent(result, trials, quantity)
 
 
 def _with_exclusions(estimate: Estimate, quantity: Quantity, group: Group, trials: Trials) -> Estimate:

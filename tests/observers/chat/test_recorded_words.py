@@ -102,7 +102,7 @@ def test_undecided_answers_are_counted_in_the_scores(answers: Path, data_root: P
     )
     row = next(r for r in scores.rows if r.metric == "shape_bias" and r.condition == "4-way")
     assert (row.value, row.n, row.n_excluded) == (1.0, 3, 1)
-    assert "1 undecided without a readable answer of 4" in row.note
+    assert "1 no answer of 4" in row.note
     assert "answers in words: 3 by letter; 1 of 4 undecided (1 refused)" in row.note
     headline = [r for r in scores.rows if r.condition == "4-way"]
     assert "model: 1 of 4 undecided (1 refused)" in cautions(headline, "shape_bias")  # said under the printed table

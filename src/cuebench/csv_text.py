@@ -33,7 +33,7 @@ def written_cell(value: Any) -> Any:
     """Return a value as it is written: a text that a spreadsheet would take for a formula after an apostrophe."""
     if value is None or value != value:
         return ""
-    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) and not _is_number(value) else value
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) and not is_number(value) else value
 
 
 def read_cell(text: str) -> str:
@@ -41,7 +41,8 @@ def read_cell(text: str) -> str:
     return text[1:] if _ESCAPED.match(text) else text
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Tell whether a text is a number."""
     try:
         float(text)
     except ValueError:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cuebench.cli._fit import Column, fits, print_columns
+from cuebench.csv_text import is_number
 from cuebench.errors import UserError
 from cuebench.protocols.base import PARTIAL
 from cuebench.protocols.cautions import cautions
@@ -196,17 +197,9 @@ def _series(conditions: Sequence[str]) -> dict[str, dict[str, str]]:
     by_start: dict[str, dict[str, str]] = {}
     for condition in conditions:
         start, _, value = condition.rpartition("=")
-        if start and _is_number(value):
+        if start and is_number(value):
             by_start.setdefault(start, {})[value] = condition
     return {name: members for name, members in by_start.items() if len(members) > 1}
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _print_series(console: Console, name: str, members: Mapping[str, str], rows: Sequence[Score]) -> None:

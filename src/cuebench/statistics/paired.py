@@ -50,6 +50,7 @@ from cuebench.types import Interval, IntervalKind
 
 FEWEST = 3
 """Decided trials, and sources with one, below which an observer is not compared."""
+TOO_FEW = "too few decided trials"
 SMALLEST = 1e-12
 """No p is said to be smaller."""
 
@@ -245,9 +246,6 @@ def paired(first: Sums, second: Sums, *, level: float = 0.95) -> Difference:
     decisions = min((n.decisions for n in numbers if n.decisions is not None), default=None)
     freedom = sum(number.freedom(variance.main) for number in numbers) / 2
     return Difference(a.value, b.value, value, len(common), intervals, p, variance, "", decisions, freedom)
-
-
-TOO_FEW = "too few decided trials"
 
 
 def _not_compared(first: float, second: float, n: int, note: str, variance: Variances | None = None) -> Difference:

@@ -15,10 +15,11 @@ from cuebench.arrays import Array
 from cuebench.errors import UserError
 from cuebench.labels import LabelMap, LabelSpace, label_map
 from cuebench.labels.decisions import NONE, Codes, full_space, named, named_full, partial_space
+from cuebench.labels.decisions import decided as positions_of
 from cuebench.metrics.accuracy import rank
 from cuebench.responses.table import Reduce, Responses
 from cuebench.tables.trials import BOTH, NO_ANSWER, OTHER, OUTCOMES, SHAPE, TEXTURE, Trials, Words
-from cuebench.types import Stimulus, StimulusSet
+from cuebench.types import REMOVED, Stimulus, StimulusSet
 
 RANK = "rank"
 """What a protocol can need of logits besides decisions: the rank of the right class, 1 = largest."""
@@ -134,14 +135,9 @@ def _unread(responses: Responses) -> Array:
     if decisions is None:
         chosen = responses.columns.get(AMONG_TARGETS)
         return np.zeros(len(responses), bool) if chosen is None else np.asarray(chosen == NONE)
-    targets, labels = targets_of(responses.stimuli), responses.labels
-    names = labels if labels is not None else LabelSpace("targets", targets.names if targets else ())
-    return np.asarray(named(decisions, names.names) == NONE) if labels is None else _unknown(decisions, labels)
-
-
-def _unknown(decisions: Array, labels: LabelSpace) -> Array:
-    words, row = np.unique(np.asarray(decisions, np.str_), return_inverse=True)
-    return np.array([labels.find(str(word)) is None for word in words], bool)[row.ravel()]
+    targets = targets_of(responses.stimuli)
+    space = responses.labels or LabelSpace("targets", targets.names if targets else ())
+    return np.asarray(positions_of(decisions, None, space) == NONE)
 
 
 def _positions(
@@ -155,9 +151,7 @@ def _positions(
     """Return the position of a class of each answer's stimulus; `NONE`: it has none."""
     texts = np.array([getattr(s, cue) for s in stimuli], np.str_)
     space = LabelSpace("targets", tuple(names)) if targets or labels is None else labels
-    words, row = np.unique(texts, return_inverse=True)
-    found = [space.find(str(word)) if word else None for word in words]
-    if targets and any(f is None for f, word in zip(found, words) if word and word != "-"):
+    positions = positions_of(texts, None, space)
+    if targets and any(word not in ("", REMOVED) for word in texts[positions == NONE].tolist()):
         raise UserError(f"{responses.observer}: stimuli have classes that are no target of {targets.name!r}")
-    positions = np.array([NONE if f is None else f for f in found], np.intp)[row.ravel()]
     return positions[responses.stimulus] if len(positions) else np.zeros(0, np.intp)

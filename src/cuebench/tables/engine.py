@@ -72,7 +72,8 @@ def _cluster(trials: Trials, kind: IntervalKind) -> Array:
 
 def by_subject(terms: Sequence[Terms], trials: Trials, kinds: Sequence[IntervalKind]) -> list[Estimate]:
     """Return the mean over people of each one's ratio."""
-    return [mean_of_subjects(t, trials.words("subject").texts().astype(np.str_)) for t in terms]
+    assert trials.subject is not None
+    return [mean_of_subjects(t, trials.subject.codes) for t in terms]
 
 
 class Measurement(NamedTuple):
@@ -259,7 +260,7 @@ def _add_absent(result: Result, trials: Trials, quantity: Quantity) -> None:
             quantity.condition.format(space=space, condition=s.condition) for s in trials.asked.stimuli
         )
         for name, number in conditions.items():
-            # Version 3 of pure_shape, whose intervals are jackknives, counts stimuli here, whoever answered them.
+            # Version 3 of pure_shape, the protocol with jackknives, counts stimuli here; the others count answers.
             each = 1 if quantity.estimate is means else trials.people
             absent = missing(why, excluded={"without logits": number * each})
             result.add(trials.asked, name, quantity.metric.name, absent)

@@ -141,11 +141,7 @@ class Trials:
 
     def clusters(self, name: str) -> Array:
         """Return a field of the stimuli as numbers: equal where the texts are equal."""
-        return self.asked.clusters(name)[np.zeros(0, int)] if not len(self) else self._clusters(name)
-
-    def _clusters(self, name: str) -> Array:
-        whole = replace(self.asked, stimulus=self.stimulus, columns={})
-        return np.asarray(whole.clusters(name))
+        return np.asarray(replace(self.asked, stimulus=self.stimulus, columns={}).clusters(name))
 
     @cached_property
     def label(self) -> Words:
